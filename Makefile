@@ -1,0 +1,75 @@
+# Every target sets up what it needs on a fresh machine: a virtual environment, the native
+# extension, a Java runtime. Stamp files in the environment remember what is done.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+C_SOURCES := $(shell find stm_native -path stm_native/tests -prune -o \
+	\( -name '*.c' -o -name '*.h' -o -name 'build.py' \) -print 2>/dev/null)
+# Java is looked for once per make, and only by the targets that start Spark.
+WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
+PYTEST_ARGS ?=
+DEMO_ARGS ?=
+BENCH_ARGS ?=
+
+.PHONY: help demo test lint stress bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo    a year of flights through Spark and two operators, checked against the sequential run"
+	@echo "make test    lint, types and tests"
+	@echo "make lint    lint and types only"
+	@echo "make stress  the C stress programs, under ThreadSanitizer"
+	@echo "make bench   speculation against plain, locks and pure Python"
+	@echo "make clean   remove the environment and everything built"
+
+$(BIN)/python:
+	python=$$(.ci/find-python) && "$$python" -m venv $(VENV)
+	@command -v cc >/dev/null || { \
+		echo "specstream needs a C compiler (on Debian or Ubuntu: apt-get install gcc libc6-dev)" >&2; \
+		exit 1; }
+
+# Removing what an earlier build left makes the build follow the sources, headers included.
+define install
+	rm -rf build specstream/_native.*
+	$(PIP) install --quiet --editable "$(1)" $(2)
+	@touch $(VENV)/native
+endef
+
+$(VENV)/installed-demo: pyproject.toml setup.py | $(BIN)/python
+	$(call install,.[demo])
+	@touch $@
+
+$(VENV)/installed-test: pyproject.toml setup.py | $(BIN)/python
+	$(call install,.[test])
+	@touch $(VENV)/installed-demo $@
+
+# Order matters only on the first run, when the installation has just built the extension.
+$(VENV)/native: $(C_SOURCES)
+	$(call install,.,--no-deps)
+
+demo: $(VENV)/installed-demo
+	@$(MAKE) --no-print-directory $(VENV)/native
+	$(WITH_JAVA) $(BIN)/specstream demo $(DEMO_ARGS)
+
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	@$(MAKE) --no-print-directory $(VENV)/native
+	$(WITH_JAVA) $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+stress:
+	$(MAKE) -C stm_native/tests stress
+
+bench: $(VENV)/installed-test
+	@$(MAKE) --no-print-directory $(VENV)/native
+	$(BIN)/python -m bench $(BENCH_ARGS)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \
+		.ruff_cache .hypothesis .benchmarks demo-output
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi

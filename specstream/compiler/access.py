@@ -1,0 +1,683 @@
+"""What an operator does with state, views, events and emit, in Numba's terms.
+
+The rewritten source (:mod:`specstream.compiler.source`) calls the functions defined here; reads of
+attributes and items stay as they are and are typed here. Semantics are NumPy's: negative indices,
+tuple indices, slices and rows that are views; every index is checked.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.core.imputils import RefType, iternext_impl
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr
+from numba.core.typing.templates import infer_global, signature
+from numba.cpython import slicing
+from numba.extending import (
+    intrinsic,
+    lower_builtin,
+    lower_getattr_generic,
+    overload,
+)
+
+from specstream.compiler.arithmetic import OperatorFault, scalar_kind
+from specstream.compiler.memory import F64, I64, POINTER, Run
+from specstream.compiler.types import (
+    NUMBA_KINDS,
+    EmitType,
+    EventType,
+    RunType,
+    StateType,
+    ViewIterator,
+    ViewType,
+)
+from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.schema import Kind
+from specstream.state import Field
+
+__all__ = [
+    "compiled",
+    "contains",
+    "emit_row",
+    "event_random",
+    "event_random_bits",
+    "poll_for",
+    "poll_while",
+    "set_field",
+    "set_item",
+    "view_max",
+    "view_min",
+    "view_sum",
+]
+
+Value = Any
+
+COMPILE_OPTIONS = {
+    "nogil": True,
+    "error_model": "python",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    # Operators may not allocate, so a frame owns nothing and may be left at any point.
+    "_nrt": False,
+}
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """A function for Numba, under the options that all native code shares."""
+    from specstream.compiler.variants import OperatorCompiler
+
+    return numba.njit(pipeline_class=OperatorCompiler, **COMPILE_OPTIONS)(function)
+
+
+def refuse(message: str) -> TypingError:
+    """A typing error that :mod:`specstream.compiler.variants` translates for the user."""
+    return TypingError(f"specstream: {message}")
+
+
+# ---- kinds ----
+
+_ACCEPTED: dict[Kind, tuple[str, ...]] = {
+    "int": ("int64", "bool"),
+    "float": ("float64", "int64", "bool"),
+    "bool": ("bool",),
+    "str": ("int64",),
+}
+_WAYS_OUT = {
+    ("float64", "int"): "write int(x)",
+    ("uint64", "int"): "write np.int64(x)",
+    ("uint64", "str"): "write np.int64(x)",
+    ("uint64", "float"): "write float(x)",
+    ("int64", "bool"): "write x != 0",
+    ("float64", "bool"): "write x != 0.0",
+}
+
+
+def check_kind(value: types.Type, kind: Kind, what: str) -> None:
+    """Refuses a value that would lose something when stored as ``kind``."""
+    found = scalar_kind(value)
+    if found not in _ACCEPTED[kind]:
+        way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
+        raise refuse(f"{what} is declared {kind} and gets {found or value}: {way_out}")
+
+
+def convert(context: Any, builder: Any, value: Value, given: types.Type, kind: Kind) -> Value:
+    """A scalar as the kind that it is stored as; exact but for int to float, as in Python."""
+    return context.cast(builder, value, given, NUMBA_KINDS[kind])
+
+
+# ---- run ----
+
+
+def _poll(name: str, variants: tuple[str, ...], why: str) -> Any:
+    def rule(typing_context: Any, run: types.Type) -> Any:
+        assert isinstance(run, RunType)
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            if run.variant in variants:
+                Run(context, builder, args[0]).poll()
+            return context.get_dummy_value()
+
+        return types.void(run), code
+
+    rule.__name__ = name
+    rule.__doc__ = why
+    return intrinsic(rule)
+
+
+poll_for = _poll(
+    "poll_for",
+    ("transactional",),
+    "In a bounded loop: on inconsistent data the bound may be anything.",
+)
+poll_while = _poll(
+    "poll_while",
+    ("transactional", "plain"),
+    "In an unbounded loop: the user's own endless loop must not outlive Ctrl-C.",
+)
+
+
+# ---- state ----
+
+
+def _field(state: StateType, name: str) -> Field:
+    field = state.layout.field(name)
+    if field is None:
+        names = ", ".join(field.name for field in state.layout.fields)
+        raise refuse(f"state {state.layout.name!r} has no field {name!r}: it has {names}")
+    return field
+
+
+@infer_getattr
+class _StateAttribute(AttributeTemplate):
+    key = StateType
+
+    def generic_resolve(self, state: StateType, name: str) -> types.Type:
+        field = _field(state, name)
+        view = ViewType(field.kind, len(field.shape), field.space, state.variant)
+        return view.with_ndim(view.ndim)
+
+
+@lower_getattr_generic(StateType)
+def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, name: str) -> Value:
+    field = _field(state, name)
+    if field.shape == ():
+        return Run(context, builder, value).load(
+            field.space, state.variant, field.kind, I64(field.offset)
+        )
+    strides = [1]
+    for length in reversed(field.shape[1:]):
+        strides.insert(0, strides[0] * length)
+    view = ViewType(field.kind, len(field.shape), field.space, state.variant)
+    return _make_view(
+        context,
+        builder,
+        view,
+        value,
+        I64(field.offset),
+        [I64(length) for length in field.shape],
+        [I64(stride) for stride in strides],
+    )
+
+
+@intrinsic(prefer_literal=True)
+def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
+    """``state.name = value``."""
+    if not isinstance(state, StateType):
+        raise refuse(f"an attribute of {state} cannot be assigned: only fields of the state can")
+    field = _field(state, name.literal_value)
+    if field.shape != ():
+        raise refuse(f"field {field.name!r} is an array and cannot be replaced: assign elements, "
+                     f"like state.{field.name}[i] = x")
+    check_kind(value, field.kind, f"field {field.name!r}")
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        element = convert(context, builder, args[2], sig.args[2], field.kind)
+        Run(context, builder, args[0]).store(
+            field.space, state.variant, field.kind, I64(field.offset), element
+        )
+        return context.get_dummy_value()
+
+    return types.void(state, name, types.unliteral(value)), code
+
+
+# ---- views ----
+
+
+def _make_view(
+    context: Any,
+    builder: Any,
+    view: ViewType,
+    run: Value,
+    offset: Value,
+    shape: list[Value],
+    strides: list[Value],
+) -> Value:
+    made = cgutils.create_struct_proxy(view)(context, builder)
+    made.run = run
+    made.offset = offset
+    made.shape = cgutils.pack_array(builder, shape)
+    made.strides = cgutils.pack_array(builder, strides)
+    return made._getvalue()
+
+
+class _View:
+    """A view's parts, and what an index selects of it."""
+
+    def __init__(self, context: Any, builder: Any, view: ViewType, value: Value) -> None:
+        parts = cgutils.create_struct_proxy(view)(context, builder, value=value)
+        self.context = context
+        self.builder = builder
+        self.type = view
+        self.run = Run(context, builder, parts.run)
+        self.offset = parts.offset
+        self.shape = cgutils.unpack_tuple(builder, parts.shape, view.ndim)
+        self.strides = cgutils.unpack_tuple(builder, parts.strides, view.ndim)
+
+    def load(self, word: Value) -> Value:
+        return self.run.load(self.type.space, self.type.variant, self.type.kind, word)
+
+    def store(self, word: Value, element: Value) -> None:
+        self.run.store(self.type.space, self.type.variant, self.type.kind, word, element)
+
+    def position(self, index: Value, index_type: types.Type, length: Value) -> Value:
+        """An index as a position within the axis; a fault when it is outside."""
+        builder = self.builder
+        if types.unliteral(index_type) == types.int64:
+            negative = builder.icmp_signed("<", index, I64(0))
+            index = builder.select(negative, builder.add(index, length), index)
+        self.run.fault_if(builder.icmp_unsigned(">=", index, length))
+        return index
+
+    def select(
+        self, index_types: list[types.Type], indices: list[Value]
+    ) -> tuple[Value, list[Value], list[Value]]:
+        """First word, lengths and strides of what the indices leave."""
+        builder = self.builder
+        offset = self.offset
+        shape, strides = [], []
+        for axis, (index_type, index) in enumerate(zip(index_types, indices, strict=True)):
+            length, stride = self.shape[axis], self.strides[axis]
+            if isinstance(index_type, types.SliceType):
+                part = self.context.make_helper(builder, index_type, index)
+                if index_type.has_step:
+                    self.run.fault_if(builder.icmp_signed("==", part.step, I64(0)))
+                slicing.fix_slice(builder, part, length)
+                offset = builder.add(offset, builder.mul(part.start, stride))
+                shape.append(slicing.get_slice_length(builder, part))
+                strides.append(builder.mul(part.step, stride))
+            else:
+                at = self.position(index, index_type, length)
+                offset = builder.add(offset, builder.mul(at, stride))
+        rest = len(index_types)
+        return offset, shape + self.shape[rest:], strides + self.strides[rest:]
+
+    def sub(self, index_types: list[types.Type], indices: list[Value]) -> Value:
+        """The element or the smaller view that the indices select."""
+        offset, shape, strides = self.select(index_types, indices)
+        if not shape:
+            return self.load(offset)
+        return self.view(offset, shape, strides)
+
+    def view(self, offset: Value, shape: list[Value], strides: list[Value]) -> Value:
+        made = self.type.with_ndim(len(shape))
+        assert isinstance(made, ViewType)
+        return _make_view(
+            self.context, self.builder, made, self.run.pointer, offset, shape, strides
+        )
+
+
+def _index_types(view: ViewType, index: types.Type) -> list[types.Type]:
+    """The parts of an index, checked."""
+    parts = list(index.types) if isinstance(index, types.BaseTuple) else [index]
+    if len(parts) > view.ndim:
+        raise refuse(f"{len(parts)} indices for an array of {view.ndim} axes: use fewer")
+    for part in parts:
+        if not isinstance(part, types.SliceType) and scalar_kind(part) not in ("int64", "uint64"):
+            raise refuse(f"an index has type {part}: write int(x)")
+    return parts
+
+
+def _index_values(builder: Any, index_type: types.Type, index: Value) -> list[Value]:
+    if isinstance(index_type, types.BaseTuple):
+        return list(cgutils.unpack_tuple(builder, index, len(index_type)))
+    return [index]
+
+
+def _remaining(view: ViewType, parts: list[types.Type]) -> types.Type:
+    kept = sum(isinstance(part, types.SliceType) for part in parts)
+    return view.with_ndim(view.ndim - len(parts) + kept)
+
+
+@infer_global(operator.getitem)
+class _ViewGetitem(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        view, index = args
+        if not isinstance(view, ViewType):
+            return None
+        index = types.unliteral(index)
+        return signature(_remaining(view, _index_types(view, index)), view, index)
+
+
+@lower_builtin(operator.getitem, ViewType, types.Any)
+def _view_getitem(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    view = _View(context, builder, sig.args[0], args[0])
+    parts = _index_types(sig.args[0], sig.args[1])
+    return view.sub(parts, _index_values(builder, sig.args[1], args[1]))
+
+
+def set_item(view: Any, index: Any, value: Any) -> Any:
+    """``view[index] = value``; exists in compiled operators only."""
+    raise TypeError("set_item exists in compiled operators only")
+
+
+@infer_global(set_item)
+class _SetElement(AbstractTemplate):
+    """The case of one element; written in place, because it compiles faster than an overload."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        view, index, value = args
+        if not isinstance(view, ViewType):
+            raise refuse(f"an item of {view} cannot be assigned: only arrays of the state can")
+        index = types.unliteral(index)
+        if isinstance(_remaining(view, _index_types(view, index)), ViewType):
+            return None
+        check_kind(value, view.kind, "an array")
+        return signature(types.void, view, index, types.unliteral(value))
+
+
+@lower_builtin(set_item, ViewType, types.Any, types.Any)
+def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    target = _View(context, builder, sig.args[0], args[0])
+    parts = _index_types(sig.args[0], sig.args[1])
+    word, _, _ = target.select(parts, _index_values(builder, sig.args[1], args[1]))
+    target.store(word, convert(context, builder, args[2], sig.args[2], sig.args[0].kind))
+    return context.get_dummy_value()
+
+
+@intrinsic
+def _word_distance(typing_context: Any, left: Any, right: Any) -> Any:
+    """First word of ``left`` minus first word of ``right``."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        words = [
+            _View(context, builder, of, value).offset
+            for of, value in zip(sig.args, args, strict=True)
+        ]
+        return builder.sub(*words)
+
+    return types.int64(left, right), code
+
+
+@overload(set_item)
+def _set_items(view: Any, index: Any, value: Any) -> Any:
+    """The case of a row or a slice: from a number, or from another row or slice."""
+    remaining = _remaining(view, _index_types(view, types.unliteral(index)))
+    if not isinstance(remaining, ViewType):
+        return None
+    if not isinstance(value, ViewType):
+
+        def fill(view: Any, index: Any, value: Any) -> Any:
+            target = view[index]
+            for i in range(len(target)):
+                set_item(target, i, value)
+
+        return fill
+    if value.ndim != 1 or remaining.ndim != 1:
+        raise refuse("an array of more than one axis cannot be assigned at once: write a loop over "
+                     "its rows")
+    check_kind(NUMBA_KINDS[value.kind], view.kind, "an array")
+
+    def copy(view: Any, index: Any, value: Any) -> Any:
+        target = view[index]
+        length = len(target)
+        if len(value) != length:
+            raise OperatorFault
+        # Overlapping windows, as in NumPy, behave as if the source had been copied first. With equal
+        # strides one of the two directions does that.
+        if _word_distance(target, value) > 0:
+            for i in range(length - 1, -1, -1):
+                set_item(target, i, value[i])
+        else:
+            for i in range(length):
+                set_item(target, i, value[i])
+
+    return copy
+
+
+@overload(len)
+def _view_len(view: Any) -> Any:
+    if not isinstance(view, ViewType):
+        return None
+
+    def length(view: Any) -> Any:
+        return view.shape[0]
+
+    return length
+
+
+@infer_getattr
+class _ViewAttribute(AttributeTemplate):
+    key = ViewType
+
+    def resolve_shape(self, view: ViewType) -> types.Type:
+        return types.UniTuple(types.int64, view.ndim)
+
+    def resolve_ndim(self, view: ViewType) -> types.Type:
+        return types.int64
+
+
+@numba.extending.lower_getattr(ViewType, "ndim")
+def _view_ndim(context: Any, builder: Any, view: ViewType, value: Value) -> Value:
+    return I64(view.ndim)
+
+
+@numba.extending.lower_getattr(ViewType, "shape")
+def _view_shape(context: Any, builder: Any, view: ViewType, value: Value) -> Value:
+    shape = cgutils.create_struct_proxy(view)(context, builder, value=value).shape
+    return context.make_tuple(
+        builder,
+        types.UniTuple(types.int64, view.ndim),
+        cgutils.unpack_tuple(builder, shape, view.ndim),
+    )
+
+
+@lower_builtin("getiter", ViewType)
+def _view_getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    made.view = args[0]
+    made.next = cgutils.alloca_once_value(builder, I64(0))
+    return made._getvalue()
+
+
+@lower_builtin("iternext", ViewIterator)
+@iternext_impl(RefType.UNTRACKED)
+def _view_iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
+    iterator = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0])
+    view = _View(context, builder, sig.args[0].view, iterator.view)
+    at = builder.load(iterator.next)
+    more = builder.icmp_signed("<", at, view.shape[0])
+    result.set_valid(more)
+    with builder.if_then(more):
+        builder.store(builder.add(at, I64(1)), iterator.next)
+        result.yield_(view.sub([types.int64], [at]))
+
+
+def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
+    def function(view: Any) -> Any:
+        raise TypeError(f"{name} exists in compiled operators only")
+
+    function.__name__ = function.__qualname__ = f"view_{name}"
+
+    @overload(function)
+    def typed(view: Any) -> Any:
+        if not isinstance(view, ViewType) or view.ndim != 1:
+            raise refuse(f"{name}() of one value takes an array of one axis, or a row: "
+                         f"write {name}(a, b) for two numbers")
+        return implementation(view)
+
+    return function
+
+
+def _minimum(view: ViewType) -> Any:
+    def implementation(view: Any) -> Any:
+        if len(view) == 0:
+            raise OperatorFault
+        least = view[0]
+        for i in range(1, len(view)):
+            element = view[i]
+            if element < least:
+                least = element
+        return least
+
+    return implementation
+
+
+def _maximum(view: ViewType) -> Any:
+    def implementation(view: Any) -> Any:
+        if len(view) == 0:
+            raise OperatorFault
+        most = view[0]
+        for i in range(1, len(view)):
+            element = view[i]
+            if element > most:
+                most = element
+        return most
+
+    return implementation
+
+
+def _sum(view: ViewType) -> Any:
+    zero = 0.0 if view.kind == "float" else 0
+
+    def implementation(view: Any) -> Any:
+        total = zero
+        for i in range(len(view)):
+            total = total + view[i]
+        return total
+
+    return implementation
+
+
+view_min = _over_view("min", _minimum)
+view_max = _over_view("max", _maximum)
+view_sum = _over_view("sum", _sum)
+
+
+def contains(container: Any, element: Any) -> Any:
+    """``element in container``; exists in compiled operators only."""
+    raise TypeError("contains exists in compiled operators only")
+
+
+@overload(contains)
+def _contains(container: Any, element: Any) -> Any:
+    from specstream.compiler.arithmetic import eq
+
+    uniform = isinstance(container, types.UniTuple)
+    if not uniform and not (isinstance(container, ViewType) and container.ndim == 1):
+        raise refuse("`in` takes an array of one axis, a row, or a tuple of numbers of one type: "
+                     "write the comparisons out")
+
+    def implementation(container: Any, element: Any) -> Any:
+        for i in range(len(container)):
+            if eq(container[i], element):
+                return True
+        return False
+
+    return implementation
+
+
+# ---- event ----
+
+
+@infer_getattr
+class _EventAttribute(AttributeTemplate):
+    key = EventType
+
+    def generic_resolve(self, event: EventType, name: str) -> types.Type:
+        if name in ("timestamp", "source", "sequence"):
+            return types.int64
+        kind = event.schema.kind(name)
+        if kind is None:
+            raise refuse(f"the event has no column {name!r}: it has {', '.join(event.schema.names)}"
+                         ", and timestamp, source and sequence")
+        return NUMBA_KINDS[kind]
+
+
+@lower_getattr_generic(EventType)
+def _event_getattr(context: Any, builder: Any, event: EventType, value: Value, name: str) -> Value:
+    return _event_column(Run(context, builder, value), event, name)
+
+
+
+
+
+
+def _event_column(run: Run, event: EventType, name: str) -> Value:
+    builder = run.builder
+    row = run.load_member("event")
+    if name == "sequence":
+        return builder.add(row, run.load_member("first_sequence", invariant=True))
+    if name in RESERVED_COLUMNS:
+        number, kind = RESERVED_COLUMNS.index(name), "int"
+    else:
+        number = len(RESERVED_COLUMNS) + event.schema.names.index(name)
+        kind = event.schema.kinds[event.schema.names.index(name)]
+    columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
+    column = builder.load(builder.gep(columns, [I64(number)], inbounds=True))
+    run.invariant(column)
+    width = ir.IntType(8) if kind == "bool" else F64 if kind == "float" else I64
+    elements = builder.bitcast(column, width.as_pointer())
+    element = builder.load(builder.gep(elements, [row], inbounds=True))
+    run.invariant(element)
+    if kind == "bool":
+        return builder.icmp_unsigned("!=", element, width(0))
+    return element
+
+
+def _random_word(context: Any, builder: Any, event: EventType, pointer: Value, draw: Value) -> Value:
+    run = Run(context, builder, pointer)
+    return run.call(
+        "ss_random_bits",
+        I64,
+        run.load_member("seed", invariant=True),
+        _event_column(run, event, "timestamp"),
+        _event_column(run, event, "source"),
+        _event_column(run, event, "sequence"),
+        draw,
+    )
+
+
+def _check_draw(event: types.Type, draw: types.Type) -> None:
+    if not isinstance(event, EventType):
+        raise refuse(f"random and random_bits are methods of the event, not of {event}")
+    if scalar_kind(draw) != "int64":
+        raise refuse("the number of a draw is an int: write event.random(0)")
+
+
+@intrinsic
+def event_random_bits(typing_context: Any, event: Any, draw: Any) -> Any:
+    """64 random bits, a function of seed, order key and ``draw``."""
+    _check_draw(event, draw)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return _random_word(context, builder, event, args[0], args[1])
+
+    return types.uint64(event, types.int64), code
+
+
+@intrinsic
+def event_random(typing_context: Any, event: Any, draw: Any) -> Any:
+    """A float in [0, 1): the upper 53 of those bits."""
+    _check_draw(event, draw)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        word = _random_word(context, builder, event, args[0], args[1])
+        upper = builder.uitofp(builder.lshr(word, I64(11)), F64)
+        return builder.fmul(upper, F64(2.0**-53))
+
+    return types.float64(event, types.int64), code
+
+
+# ---- emit ----
+
+
+@intrinsic
+def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
+    """Appends one row: the event's row number, then one word per column."""
+    given = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
+    if not isinstance(emit, EmitType):
+        raise refuse(f"{emit} is called like emit, but is not")
+    for name, kind, value in zip(emit.schema.names, emit.schema.kinds, given, strict=True):
+        check_kind(value, kind, f"emitted column {name!r}")
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        run = Run(context, builder, args[0])
+        words = 1 + len(emit.schema)
+        top = run.load_member("emit_top", POINTER)
+        following = builder.gep(top, [I64(8 * words)], inbounds=True)
+        end = run.load_member("emit_end", POINTER)
+        with builder.if_then(builder.icmp_unsigned(">", following, end), likely=False):
+            grown = run.call("ss_emit_grow", ir.IntType(1), run.pointer)
+            run.fault_if(builder.not_(grown))
+        top = run.load_member("emit_top", POINTER)
+        row = builder.bitcast(top, I64.as_pointer())
+        builder.store(run.load_member("event"), row)
+        row_types = list(sig.args[1])
+        row_values = cgutils.unpack_tuple(builder, args[1], len(row_types))
+        for number, (kind, of, value) in enumerate(
+            zip(emit.schema.kinds, row_types, row_values, strict=True)
+        ):
+            element = convert(context, builder, value, of, kind)
+            bits = run.to_bits(kind, element)
+            builder.store(bits, builder.gep(row, [I64(1 + number)], inbounds=True))
+        run.store_member("emit_top", builder.gep(top, [I64(8 * words)], inbounds=True))
+        return context.get_dummy_value()
+
+    return types.void(emit, types.BaseTuple.from_types([types.unliteral(value) for value in given])), code
+

@@ -1,0 +1,267 @@
+"""The words of the state in LLVM instructions: one load and one store per variant.
+
+This is where a variant differs from another, and the only place:
+
+- *transactional*: a load looks into the redo log, else reads the word once, atomically, and logs
+  (word, value); a store goes to the redo log. The first probe of the index decides in nearly all
+  cases and is generated here; C does the rest (``redo_log.c``, which must agree on the hash).
+- *plain*: a load is a load; a store first puts (address, old value) into the undo log.
+- *log_free* and *locked*: loads and stores.
+
+A speculative load must be one load: an optimiser that read the word again after a bounds check
+could see another value. Hence ``load atomic monotonic``; it costs nothing. Stores of the plain
+variant are atomic for the speculators that read at the same moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from specstream._native import ffi, lib
+from specstream.compiler.arithmetic import OperatorFault
+from specstream.compiler.types import Variant
+from specstream.schema import Kind
+
+__all__ = ["Run"]
+
+I64 = ir.IntType(64)
+I32 = ir.IntType(32)
+I8 = ir.IntType(8)
+BIT = ir.IntType(1)
+F64 = ir.DoubleType()
+POINTER = I8.as_pointer()
+
+# The quiet NaN without sign and payload, as Python's math.nan.
+NAN_BITS = 0x7FF8000000000000
+
+Value = Any
+
+_SLOT_BYTES = ffi.sizeof("struct ss_slot")
+_READ_BYTES = ffi.sizeof("struct ss_read")
+_WRITE_BYTES = ffi.sizeof("struct ss_write")
+_UNDO_BYTES = ffi.sizeof("struct ss_undo")
+
+
+class Run:
+    """Writes instructions that use a ``struct ss_run``."""
+
+    def __init__(self, context: Any, builder: Any, pointer: Value) -> None:
+        self.context = context
+        self.builder = builder
+        self.pointer = pointer
+
+    # -- members --
+
+    def member_address(self, name: str, of: ir.Type = I64) -> Value:
+        offset = I64(ffi.offsetof("struct ss_run", name))
+        address = self.builder.gep(self.pointer, [offset], inbounds=True)
+        return self.builder.bitcast(address, of.as_pointer())
+
+    def load_member(self, name: str, of: ir.Type = I64, invariant: bool = False) -> Value:
+        """A member. ``invariant``: it stays the same while an entry runs, so that the optimiser
+        may keep it in a register across stores to the state."""
+        value = self.builder.load(self.member_address(name, of))
+        return self.invariant(value) if invariant else value
+
+    def store_member(self, name: str, value: Value) -> None:
+        self.builder.store(value, self.member_address(name, value.type))
+
+    def invariant(self, load: Value) -> Value:
+        load.set_metadata("invariant.load", self.builder.module.add_metadata([]))
+        return load
+
+    # -- leaving --
+
+    def fault_if(self, condition: Value) -> None:
+        """Leaves the compiled function with the status of a user exception."""
+        with self.builder.if_then(condition, likely=False):
+            self.context.call_conv.return_user_exc(self.builder, OperatorFault, ())
+
+    def fault_if_verdict(self) -> None:
+        verdict = self.load_member("verdict", I32)
+        self.fault_if(self.builder.icmp_unsigned("!=", verdict, I32(lib.SS_COMPLETED)))
+
+    def call(self, symbol: str, result: ir.Type, *arguments: Value) -> Value:
+        """Calls a C function by its symbol."""
+        function_type = ir.FunctionType(result, [argument.type for argument in arguments])
+        function = cgutils.get_or_insert_function(self.builder.module, function_type, symbol)
+        function.attributes.add("nounwind")
+        return self.builder.call(function, arguments)
+
+    def poll(self) -> None:
+        """Leaves the event where the runtime asked for it."""
+        builder = self.builder
+        address = self.member_address("kill", I32)
+        asked = builder.icmp_unsigned("!=", builder.load_atomic(address, "monotonic", 4), I32(0))
+        with builder.if_then(asked, likely=False):
+            self.store_member("verdict", I32(lib.SS_KILLED))
+            self.context.call_conv.return_user_exc(builder, OperatorFault, ())
+
+    # -- words --
+
+    def address(self, base: Value, index: Value, size: int) -> Value:
+        """``base + index * size`` as a pointer to 64-bit integers."""
+        offset = self.builder.mul(index, I64(size))
+        byte = self.builder.gep(base, [offset], inbounds=True)
+        return self.builder.bitcast(byte, I64.as_pointer())
+
+    def second(self, entry: Value) -> Value:
+        """The second member of a two-word entry."""
+        return self.builder.gep(entry, [I64(1)], inbounds=True)
+
+    def word_address(self, space: str, word: Value) -> Value:
+        base = self.load_member(space, POINTER, invariant=True)
+        return self.address(base, word, 8)
+
+    def load(self, space: str, variant: Variant, kind: Kind, word: Value) -> Value:
+        """An element; the caller has checked the bounds."""
+        if space == "state" and variant == "transactional":
+            bits = self._load_transactional(word)
+        else:
+            bits = self.builder.load(self.word_address(space, word))
+        return self.from_bits(kind, bits)
+
+    def store(self, space: str, variant: Variant, kind: Kind, word: Value, value: Value) -> None:
+        """Changes an element; the caller has checked the bounds and the kind."""
+        bits = self.to_bits(kind, value)
+        if space == "state" and variant == "transactional":
+            self._store_transactional(word, bits)
+        elif space == "state" and variant == "plain":
+            self._store_plain(word, bits)
+        else:
+            self.builder.store(bits, self.word_address(space, word))
+
+    def from_bits(self, kind: Kind, bits: Value) -> Value:
+        if kind == "float":
+            return self.builder.bitcast(bits, F64)
+        if kind == "bool":
+            return self.builder.icmp_unsigned("!=", bits, I64(0))
+        return bits
+
+    def to_bits(self, kind: Kind, value: Value) -> Value:
+        if kind == "float":
+            # Which NaN an operation yields is the processor's choice; what is kept is always the same.
+            nan = self.builder.fcmp_unordered("uno", value, value)
+            return self.builder.select(nan, I64(NAN_BITS), self.builder.bitcast(value, I64))
+        if kind == "bool":
+            return self.builder.zext(value, I64)
+        return value
+
+    # -- plain --
+
+    def _store_plain(self, word: Value, bits: Value) -> None:
+        builder = self.builder
+        top = self.load_member("undo_top", POINTER)
+        full = builder.icmp_unsigned("==", top, self.load_member("undo_end", POINTER))
+        with builder.if_then(full, likely=False):
+            grown = self.call("ss_undo_grow", BIT, self.pointer)
+            self.fault_if(builder.not_(grown))
+        top = self.load_member("undo_top", POINTER)
+        address = self.word_address("state", word)
+        entry = builder.bitcast(top, I64.as_pointer())
+        builder.store(builder.ptrtoint(address, I64), entry)
+        builder.store(builder.load(address), self.second(entry))
+        self.store_member("undo_top", builder.gep(top, [I64(_UNDO_BYTES)], inbounds=True))
+        builder.store_atomic(bits, address, "monotonic", 8)
+
+    # -- transactional --
+
+    def _probe(self, word: Value) -> tuple[Value, Value, Value]:
+        """The first slot for a word: its address, whether it is the word's, whether it is empty."""
+        builder = self.builder
+        epoch = self.load_member("epoch_key", invariant=True)
+        folded = builder.xor(word, builder.lshr(word, I64(11)))
+        at = builder.and_(folded, self.load_member("slot_mask", invariant=True))
+        slot = self.address(self.load_member("slots", POINTER, invariant=True), at, _SLOT_BYTES)
+        key = builder.load(slot)
+        found = builder.icmp_unsigned("==", key, builder.or_(epoch, word))
+        age = builder.lshr(builder.xor(key, epoch), I64(32))
+        return slot, found, builder.icmp_unsigned("!=", age, I64(0))
+
+    def _redo_value(self, position: Value) -> Value:
+        redo = self.load_member("redo", POINTER, invariant=True)
+        return self.second(self.address(redo, position, _WRITE_BYTES))
+
+    def _branches(
+        self, cases: list[tuple[Value | None, Callable[[], Value | None]]]
+    ) -> Value | None:
+        """The value of the first case whose condition holds; the last has none."""
+        builder = self.builder
+        after = builder.append_basic_block("after")
+        results = []
+        for condition, body in cases:
+            if condition is None:
+                result = body()
+                results.append((result, builder.block))
+                builder.branch(after)
+                continue
+            yes, no = builder.append_basic_block("yes"), builder.append_basic_block("no")
+            builder.cbranch(condition, yes, no)
+            builder.position_at_end(yes)
+            result = body()
+            results.append((result, builder.block))
+            builder.branch(after)
+            builder.position_at_end(no)
+        builder.position_at_end(after)
+        if results[0][0] is None:
+            return None
+        phi = builder.phi(I64)
+        for result, block in results:
+            phi.add_incoming(result, block)
+        return phi
+
+    def _load_transactional(self, word: Value) -> Value:
+        builder = self.builder
+        slot, found, empty = self._probe(word)
+        top = self.load_member("read_top", POINTER)
+        end = self.load_member("read_end", POINTER, invariant=True)
+        fresh = builder.and_(empty, builder.icmp_unsigned("!=", top, end))
+
+        def from_state() -> Value:
+            address = self.word_address("state", word)
+            value = builder.load_atomic(address, "monotonic", 8)
+            entry = builder.bitcast(top, I64.as_pointer())
+            builder.store(word, entry)
+            builder.store(value, self.second(entry))
+            self.store_member("read_top", builder.gep(top, [I64(_READ_BYTES)], inbounds=True))
+            return value
+
+        def from_redo_log() -> Value:
+            return builder.load(self._redo_value(builder.load(self.second(slot))))
+
+        def from_c() -> Value:
+            value = self.call("ss_load", I64, self.pointer, word)
+            self.fault_if_verdict()
+            return value
+
+        return self._branches([(fresh, from_state), (found, from_redo_log), (None, from_c)])
+
+    def _store_transactional(self, word: Value, bits: Value) -> None:
+        builder = self.builder
+        slot, found, empty = self._probe(word)
+        count = self.load_member("redo_count")
+        limit = self.load_member("redo_limit", invariant=True)
+        fresh = builder.and_(empty, builder.icmp_unsigned("!=", count, limit))
+
+        def append() -> None:
+            epoch = self.load_member("epoch_key", invariant=True)
+            builder.store(builder.or_(epoch, word), slot)
+            builder.store(count, self.second(slot))
+            redo = self.load_member("redo", POINTER, invariant=True)
+            entry = self.address(redo, count, _WRITE_BYTES)
+            builder.store(word, entry)
+            builder.store(bits, self.second(entry))
+            self.store_member("redo_count", builder.add(count, I64(1)))
+
+        def overwrite() -> None:
+            builder.store(bits, self._redo_value(builder.load(self.second(slot))))
+
+        def in_c() -> None:
+            self.call("ss_store", ir.VoidType(), self.pointer, word, bits)
+            self.fault_if_verdict()
+
+        self._branches([(found, overwrite), (fresh, append), (None, in_c)])

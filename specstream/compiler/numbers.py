@@ -1,0 +1,497 @@
+"""The numbers of the oracle: Python integers that behave as machine words.
+
+An operator has four kinds of scalars: int64, uint64, float64 and bool. `float` and `bool` are
+Python's own. Integers are the two classes here; their results wrap modulo 2**64, so that the oracle
+and the compiled operator agree in every bit. Everything that a processor leaves undefined or that
+differs from Python (division by zero, shifts by 64, int of a NaN) is Python's choice, or an error.
+
+Three limits come from Python itself. `a ** b` and `-a` must be called as `power` and `negate`
+(`ORACLE_OPERATORS`). `True + Int64(1)` is computed by `bool`, which never asks
+`Int64`, and yields a plain `int`; compiled operators therefore reject a bool on the left of an
+integer. And a plain `int` that is no result of these classes does not wrap: the compiler turns
+every integer literal and every shim's result into an `Int64`.
+"""
+
+import ast
+import builtins
+import math
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+INT64_MIN = -(2**63)
+INT64_MAX = 2**63 - 1
+UINT64_MAX = 2**64 - 1
+
+_MODULUS = 2**64
+_SIGN = 2**63
+
+Number = bool | int | float
+
+
+def _signed(value: int) -> "Int64":
+    """Wrap an exact integer to int64."""
+    if INT64_MIN <= value <= INT64_MAX:
+        return int.__new__(Int64, value)
+    return int.__new__(Int64, ((value + _SIGN) & UINT64_MAX) - _SIGN)
+
+
+def _unsigned(value: int) -> "Uint64":
+    """Wrap an exact integer to uint64."""
+    return int.__new__(Uint64, value & UINT64_MAX)
+
+
+def _shift_count(count: int) -> None:
+    if not 0 <= count <= 63:
+        raise ValueError(
+            f"a shift count must be from 0 to 63, got {int(count)}; "
+            "test the count before shifting if it can be larger"
+        )
+
+
+class Int64(int):
+    """A signed integer of 64 bits; every integer result wraps modulo 2**64.
+
+    With another `Int64`, a bool or an int the result is an `Int64`, with a `Uint64` a `Uint64`,
+    with a float a float. `/` is Python's correctly rounded division; comparisons are exact.
+
+    >>> Int64(2**63 - 1) + Int64(1)
+    -9223372036854775808
+    >>> Int64(-7) // Int64(2), Int64(-7) % Int64(2)
+    (-4, 1)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: Any = 0) -> "Int64":
+        return _signed(int(value))
+
+    def __neg__(self) -> int:
+        # Exact, not wrapped: CPython negates the integer when it compares it with a float of the
+        # same size, and a wrapped -INT64_MIN would make -2.0**63 == Int64(-2**63) false. Operators
+        # call `negate`.
+        value = int.__neg__(self)
+        return int.__new__(Int64, value) if value <= INT64_MAX else value
+
+    def __pos__(self) -> "Int64":
+        return self
+
+    def __invert__(self) -> "Int64":
+        return int.__new__(Int64, int.__invert__(self))
+
+    def __abs__(self) -> "Int64":
+        return _signed(int.__abs__(self))
+
+
+class Uint64(int):
+    """An unsigned integer of 64 bits; every integer result wraps modulo 2**64.
+
+    >>> Uint64(0) - Uint64(1)
+    18446744073709551615
+    >>> Uint64(2**63) + Int64(1)
+    9223372036854775809
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: Any = 0) -> "Uint64":
+        return _unsigned(int(value))
+
+    def __neg__(self) -> "Uint64":
+        return _unsigned(int.__neg__(self))
+
+    def __pos__(self) -> "Uint64":
+        return self
+
+    def __invert__(self) -> "Uint64":
+        return _unsigned(int.__invert__(self))
+
+    def __abs__(self) -> "Uint64":
+        return self
+
+
+def _signed_method(exact: Callable[[int, int], Any]) -> Callable[[Int64, Any], Any]:
+    # The first branch is the whole cost of an ordinary addition in the oracle: no call but `exact`
+    # and the constructor.
+    new = int.__new__
+
+    def method(self: Int64, other: Any) -> Any:
+        result = exact(self, other)
+        if other.__class__ is Int64:
+            if INT64_MIN <= result <= INT64_MAX:
+                return new(Int64, result)
+            return _signed(result)
+        if result is NotImplemented:
+            return result
+        return _unsigned(result) if isinstance(other, Uint64) else _signed(result)
+
+    return method
+
+
+def _unsigned_method(exact: Callable[[int, int], Any]) -> Callable[[Uint64, Any], Any]:
+    new = int.__new__
+
+    def method(self: Uint64, other: Any) -> Any:
+        result = exact(self, other)
+        if result is NotImplemented:
+            return result
+        return new(Uint64, result & UINT64_MAX)
+
+    return method
+
+
+def _left_shift(value: int, count: int) -> Any:
+    if not isinstance(count, int):
+        return NotImplemented
+    _shift_count(count)
+    return int.__lshift__(value, count)
+
+
+def _right_shift(value: int, count: int) -> Any:
+    if not isinstance(count, int):
+        return NotImplemented
+    _shift_count(count)
+    return int.__rshift__(value, count)
+
+
+def _reflected_left_shift(count: int, value: int) -> Any:
+    return _left_shift(value, count) if isinstance(value, int) else NotImplemented
+
+
+def _reflected_right_shift(count: int, value: int) -> Any:
+    return _right_shift(value, count) if isinstance(value, int) else NotImplemented
+
+
+def _integer_power(base: int, exponent: int) -> "Int64 | Uint64":
+    if exponent < 0:
+        raise ValueError(
+            f"an integer to the negative power {int(exponent)} is not an integer; "
+            "write float(base) ** exponent for a float result"
+        )
+    wrap = _unsigned if isinstance(base, Uint64) or isinstance(exponent, Uint64) else _signed
+    return wrap(pow(int(base), int(exponent), _MODULUS))
+
+
+def power(base: Number, exponent: Number) -> Number:
+    """`base ** exponent` as compiled operators compute it.
+
+    Two integers give an exact integer, wrapped modulo 2**64. With a float the result is that of
+    Python's float power.
+
+    Raises
+    ------
+    ValueError
+        A negative exponent of an integer, or a complex result, such as `(-8.0) ** 0.5`.
+    ZeroDivisionError
+        `0.0` to a negative power.
+    OverflowError
+        A float result beyond the largest float.
+
+    >>> power(Int64(3), Int64(40))
+    -6289078614652622815
+    """
+    if isinstance(base, int) and isinstance(exponent, int):
+        return _integer_power(base, exponent)
+    result: float | complex = float(base) ** float(exponent)
+    if isinstance(result, complex):
+        raise ValueError(
+            f"{float(base)!r} ** {float(exponent)!r} is a complex number; operators have none: "
+            "test the sign of the base first"
+        )
+    return result
+
+
+def negate(value: Number) -> Number:
+    """`-value` as compiled operators compute it; see `Int64.__neg__` for why it is a function.
+
+    >>> negate(Int64(-2**63))
+    -9223372036854775808
+    """
+    return _signed(int.__neg__(value)) if value.__class__ is Int64 else -value
+
+
+def _integer_power_method(self: int, other: Any, modulo: None = None) -> Any:
+    if modulo is not None or not isinstance(other, int):
+        return NotImplemented
+    return _integer_power(self, other)
+
+
+def _reflected_integer_power_method(self: int, other: Any, modulo: None = None) -> Any:
+    if modulo is not None or not isinstance(other, int):
+        return NotImplemented
+    return _integer_power(other, self)
+
+
+# One loop in place of 40 methods that differ in a name. `/` and the comparisons are inherited:
+# their results are no integers, and int's are exact.
+_EXACT: dict[str, Callable[[int, int], Any]] = {
+    f"__{reflected}{name}__": getattr(int, f"__{reflected}{name}__")
+    for name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor")
+    for reflected in ("", "r")
+} | {
+    "__lshift__": _left_shift,
+    "__rshift__": _right_shift,
+    "__rlshift__": _reflected_left_shift,
+    "__rrshift__": _reflected_right_shift,
+}
+for _name, _exact in _EXACT.items():
+    setattr(Int64, _name, _signed_method(_exact))
+    setattr(Uint64, _name, _unsigned_method(_exact))
+for _class in (Int64, Uint64):
+    setattr(_class, "__pow__", _integer_power_method)  # noqa: B010 - a type's slot, set as above
+    setattr(_class, "__rpow__", _reflected_integer_power_method)  # noqa: B010
+
+
+def integer(value: int) -> Int64 | Uint64:
+    """The oracle's constant for an integer literal: `Uint64` from 2**63 on, else `Int64`.
+
+    Raises
+    ------
+    OverflowError
+        The literal fits in neither.
+    """
+    if INT64_MIN <= value <= INT64_MAX:
+        return int.__new__(Int64, value)
+    if 0 <= value <= UINT64_MAX:
+        return int.__new__(Uint64, value)
+    raise OverflowError(
+        f"the integer {value} has more than 64 bits; write a float, such as {value}.0, "
+        "or split it into two words"
+    )
+
+
+def to_oracle(value: Any) -> Any:
+    """The oracle's number for a Python or NumPy scalar; anything else is returned unchanged.
+
+    Signed integers of any width become `Int64`, unsigned NumPy integers `Uint64`, floats `float`.
+
+    >>> type(to_oracle(np.uint8(3))).__name__
+    'Uint64'
+    """
+    kind = value.__class__
+    if kind is float or kind is bool or kind is Int64 or kind is Uint64:
+        return value
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int):
+        return integer(value)
+    if isinstance(value, np.signedinteger):
+        return int.__new__(Int64, int(value))
+    if isinstance(value, np.unsignedinteger):
+        return int.__new__(Uint64, int(value))
+    if isinstance(value, float | np.floating):
+        return float(value)
+    return value
+
+
+def _float_to_integer(value: float, low: int, high: int, name: str) -> int:
+    # int() raises ValueError for a NaN and OverflowError for an infinity.
+    exact = int(value)
+    if not low <= exact <= high:
+        raise OverflowError(f"cannot convert the float {value!r} to {name}: it is out of range")
+    return exact
+
+
+def _to_int64(value: Number = 0) -> Int64:
+    """`int(x)`: the value itself, or an error; never a wrapped one."""
+    if isinstance(value, float):
+        return int.__new__(Int64, _float_to_integer(value, INT64_MIN, INT64_MAX, "int64"))
+    exact = int(value)
+    if exact > INT64_MAX:
+        raise OverflowError(
+            f"cannot convert the uint64 {exact} to int64: it is out of range; "
+            "write np.int64(x) to wrap"
+        )
+    return _signed(exact)
+
+
+def _absolute(value: Number) -> Number:
+    return Int64(value) if value.__class__ is bool else abs(value)
+
+
+def _round(value: Number, *digits: object) -> Number:
+    if digits:
+        raise TypeError("round(x, n) is not supported; write round(x * 100.0) / 100.0, or such")
+    if isinstance(value, Int64 | Uint64):
+        return value
+    return _whole(round(value), "round")
+
+
+def _whole(exact: int, name: str) -> Int64:
+    if not INT64_MIN <= exact <= INT64_MAX:
+        raise OverflowError(f"{name}: the result {float(exact)!r} is out of the range of int64")
+    return int.__new__(Int64, exact)
+
+
+def _extremum(name: str, wins: Callable[[Any, Any], bool]) -> Callable[..., Any]:
+    def extremum(first: Any, *others: Any) -> Any:
+        values: Iterator[Any] = iter((first, *others) if others else first)
+        best = next(values, None)
+        if best is None:
+            raise ValueError(f"{name}() of an empty array; test len(x) > 0 first")
+        unsigned = best.__class__ is Uint64
+        for value in values:
+            unsigned = unsigned or value.__class__ is Uint64
+            # Not "unless it loses": with a NaN nothing wins, and the first stays.
+            if wins(value, best):
+                best = value
+        # max(0, u) of a uint64 u is a uint64, also when the literal wins.
+        return int.__new__(Uint64, best) if unsigned else best
+
+    extremum.__name__ = name
+    return extremum
+
+
+def _length(value: Any) -> Int64:
+    return int.__new__(Int64, len(value))
+
+
+def _sum(values: Iterable[Any], start: Number = Int64(0)) -> Any:  # noqa: B008 - immutable
+    # Python's own sum compensates rounding errors from 3.12 on; native code does not.
+    total: Any = start
+    for value in values:
+        total = total + value
+    return total
+
+
+class _Range:
+    """`range` whose items are `Int64`, or `Uint64` when an argument is one."""
+
+    __slots__ = ("_item", "_range")
+
+    def __init__(self, *arguments: SupportsIndex) -> None:
+        self._range = builtins.range(*arguments)
+        unsigned = any(isinstance(argument, Uint64) for argument in arguments)
+        self._item: Callable[[int], int] = partial(int.__new__, Uint64 if unsigned else Int64)
+
+    def __iter__(self) -> Iterator[int]:
+        return map(self._item, self._range)
+
+    def __len__(self) -> int:
+        return len(self._range)
+
+
+def _enumerate(values: Iterable[Any], start: int = 0) -> Iterator[tuple[Int64, Any]]:
+    count = _signed(start)
+    one = Int64(1)
+    for value in values:
+        yield count, value
+        count = count + one  # type: ignore[assignment]
+
+
+ORACLE_OPERATORS: dict[type[ast.operator | ast.unaryop], Callable[..., Any]] = {
+    ast.Pow: power,
+    ast.USub: negate,
+}
+"""The operators that the oracle must call as functions; the others are the classes' own."""
+
+ORACLE_BUILTINS: dict[str, object] = {
+    "int": _to_int64,
+    "float": float,
+    "bool": bool,
+    "abs": _absolute,
+    "min": _extremum("min", lambda value, best: bool(value < best)),
+    "max": _extremum("max", lambda value, best: bool(value > best)),
+    "round": _round,
+    "sum": _sum,
+    "len": _length,
+    "range": _Range,
+    "enumerate": _enumerate,
+    "zip": zip,
+}
+"""What the oracle finds under the name of a builtin."""
+
+MATH_CONSTANTS: dict[str, float] = {
+    name: getattr(math, name) for name in ("pi", "e", "tau", "inf", "nan")
+}
+NUMPY_CONSTANTS: dict[str, float] = {
+    name: float(getattr(np, name)) for name in ("pi", "e", "inf", "nan", "euler_gamma")
+}
+
+
+def _integral(name: str) -> Callable[[Number], Number]:
+    function = getattr(math, name)
+
+    def integral(value: Number) -> Number:
+        if isinstance(value, Int64 | Uint64):
+            return value
+        return _whole(function(value), f"math.{name}")
+
+    integral.__name__ = name
+    return integral
+
+
+def _copysign(value: Number, sign: Number) -> float:
+    # The sign of a NaN that arithmetic produced is the processor's or the optimiser's choice: it
+    # counts as positive, so that no result depends on it.
+    return math.copysign(value, 0.0 if sign != sign else sign)
+
+
+_PLAIN_MATH: tuple[Callable[..., float], ...] = (
+    *(math.sqrt, math.cbrt, math.pow, math.fmod, math.ldexp, math.fabs),
+    *(math.exp, math.exp2, math.expm1, math.log, math.log2, math.log10, math.log1p),
+    *(math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.atan2),
+    *(math.sinh, math.cosh, math.tanh, math.asinh, math.acosh, math.atanh),
+    *(math.degrees, math.radians, math.erf, math.erfc),
+    *(math.isnan, math.isinf, math.isfinite),
+)
+
+
+class OracleMath:
+    """The part of `math` that operators have; integers come back as `Int64`.
+
+    An attribute that compiled operators lack raises `AttributeError` here as well.
+
+    >>> OracleMath().floor(2.5)
+    2
+    """
+
+    def __init__(self) -> None:
+        names: dict[str, object] = {f.__name__: f for f in _PLAIN_MATH}
+        names |= {name: _integral(name) for name in ("floor", "ceil", "trunc")}
+        names |= {"copysign": _copysign}
+        self.__dict__.update(names | MATH_CONSTANTS)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"math.{name} is not supported in an operator; supported are: "
+            + ", ".join(sorted(self.__dict__))
+        )
+
+
+def _numpy_int64(value: Number = 0) -> Int64:
+    return _to_int64(value) if isinstance(value, float) else _signed(int(value))
+
+
+def _numpy_uint64(value: Number = 0) -> Uint64:
+    if isinstance(value, float):
+        return int.__new__(Uint64, _float_to_integer(value, 0, UINT64_MAX, "uint64"))
+    return _unsigned(int(value))
+
+
+class OracleNumpy:
+    """The part of `numpy` that operators have: four casts and five constants.
+
+    `int64(x)` and `uint64(x)` wrap integers; a NaN is a `ValueError` and a float out of range an
+    `OverflowError`. Anything else raises `AttributeError`.
+
+    >>> OracleNumpy().uint64(Int64(-1))
+    18446744073709551615
+    """
+
+    def __init__(self) -> None:
+        casts: dict[str, object] = {
+            "int64": _numpy_int64,
+            "uint64": _numpy_uint64,
+            "float64": float,
+            "bool_": bool,
+        }
+        self.__dict__.update(casts | NUMPY_CONSTANTS)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"np.{name} is not supported in an operator: NumPy's functions differ from math's in "
+            "the last bit; supported are: " + ", ".join(sorted(self.__dict__))
+        )

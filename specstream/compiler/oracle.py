@@ -1,0 +1,371 @@
+"""The oracle: the user's function under plain Python, one event after the other.
+
+State, event and emit are thin wrappers over the same words, columns and rows that native code uses.
+Everything that is promised about native runs is promised as "equal to this".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from specstream._native import lib
+from specstream.compiler import numbers
+from specstream.compiler.numbers import Int64, Uint64
+from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.schema import Kind, Schema
+from specstream.state import Layout
+
+__all__ = ["BUILTINS", "Oracle", "OverlaidWords"]
+
+NAN = float("nan")
+
+
+class OverlaidWords:
+    """Words that can be read and written without changing those below: what the failing event is
+    rerun on, over committed state, without a copy."""
+
+    def __init__(self, words: Any) -> None:
+        self._words = words
+        self._changed: dict[int, Any] = {}
+
+    def __getitem__(self, at: int) -> Any:
+        return self._changed[at] if at in self._changed else self._words[at]
+
+    def __setitem__(self, at: int, value: Any) -> None:
+        self._changed[at] = value
+
+
+def _store_int(value: Any, what: str) -> int:
+    if isinstance(value, Int64 | bool) or type(value) is int:
+        return int(value)
+    raise TypeError(_mismatch(what, "int", value))
+
+
+def _store_float(value: Any, what: str) -> float:
+    if isinstance(value, float | Int64 | bool) or type(value) is int:
+        return NAN if value != value else float(value)
+    raise TypeError(_mismatch(what, "float", value))
+
+
+def _store_bool(value: Any, what: str) -> int:
+    if isinstance(value, bool):
+        return int(value)
+    raise TypeError(_mismatch(what, "bool", value))
+
+
+def _mismatch(what: str, kind: Kind, value: Any) -> str:
+    return f"{what} is declared {kind} and gets {value!r} ({type(value).__name__})"
+
+
+def _load_int(word: int) -> Int64:
+    return int.__new__(Int64, word)
+
+
+_LOAD: dict[Kind, Callable[[Any], Any]] = {"int": _load_int, "float": float, "bool": bool}
+_STORE: dict[Kind, Callable[[Any, str], Any]] = {
+    "int": _store_int,
+    "float": _store_float,
+    "bool": _store_bool,
+    "str": _store_int,
+}
+
+
+class View:
+    """An array field, or a row or slice of one, as operators see it under Python."""
+
+    __slots__ = ("_journal", "_kind", "_load", "_name", "_offset", "_shape", "_strides", "_words")
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        words: Any,
+        journal: list[tuple[Any, int, Any]],
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+    ) -> None:
+        self._name = name
+        self._kind = kind
+        self._words = words
+        self._journal = journal
+        self._offset = offset
+        self._shape = shape
+        self._strides = strides
+        self._load = _LOAD[kind]
+
+    @property
+    def shape(self) -> tuple[Int64, ...]:
+        return tuple(map(Int64, self._shape))
+
+    @property
+    def ndim(self) -> Int64:
+        return Int64(len(self._shape))
+
+    @property
+    def zero(self) -> Int64 | float:
+        """What a sum over the view starts from."""
+        return 0.0 if self._kind == "float" else Int64(0)
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    def _at(self, axis: int, index: Any) -> int:
+        length = self._shape[axis]
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"state.{self._name} is indexed with {index!r}: write int(x)")
+        at = index + length if index < 0 and not isinstance(index, Uint64) else int(index)
+        if not 0 <= at < length:
+            raise IndexError(
+                f"index {int(index)} is out of bounds for axis {axis} of state.{self._name}, "
+                f"which has length {length}"
+            )
+        return int(at)
+
+    def _select(self, index: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        parts = index if type(index) is tuple else (index,)
+        if len(parts) > len(self._shape):
+            raise IndexError(f"{len(parts)} indices for state.{self._name} with "
+                             f"{len(self._shape)} axes")
+        offset = self._offset
+        shape, strides = [], []
+        for axis, part in enumerate(parts):
+            stride = self._strides[axis]
+            if isinstance(part, slice):
+                start, stop, step = part.indices(self._shape[axis])
+                offset += int(start) * stride
+                shape.append(len(range(start, stop, step)))
+                strides.append(int(step) * stride)
+            else:
+                offset += self._at(axis, part) * stride
+        rest = len(parts)
+        return offset, (*shape, *self._shape[rest:]), (*strides, *self._strides[rest:])
+
+    def _view(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> View:
+        return View(self._name, self._kind, self._words, self._journal, offset, shape, strides)
+
+    def __getitem__(self, index: Any) -> Any:
+        offset, shape, strides = self._select(index)
+        if shape == ():
+            return self._load(self._words[offset])
+        return self._view(offset, shape, strides)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        offset, shape, strides = self._select(index)
+        if shape == ():
+            self._store(offset, value)
+            return
+        target = self._view(offset, shape, strides)
+        if isinstance(value, View):
+            # All elements are read before the first is written: windows may overlap.
+            elements = list(value)
+            if len(elements) != len(target):
+                raise ValueError(
+                    f"{len(elements)} elements are assigned to {len(target)} of state.{self._name}"
+                )
+            for position, element in enumerate(elements):
+                target[Int64(position)] = element
+        else:
+            for position in range(len(target)):
+                target[Int64(position)] = value
+
+    def _store(self, offset: int, value: Any) -> None:
+        stored = _STORE[self._kind](value, f"state.{self._name}")
+        self._journal.append((self._words, offset, self._words[offset]))
+        self._words[offset] = stored
+
+    def __iter__(self) -> Iterator[Any]:
+        for position in range(self._shape[0]):
+            yield self[Int64(position)]
+
+    def __contains__(self, element: Any) -> bool:
+        return any(own == element for own in self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"state.{self._name} is an array: test len(x) or an element")
+
+
+def _sum(values: Any, *start: Any) -> Any:
+    total = start[0] if start else getattr(values, "zero", Int64(0))
+    for value in values:
+        total = total + value
+    return total
+
+
+BUILTINS: dict[str, object] = {**numbers.ORACLE_BUILTINS, "sum": _sum}
+
+
+class OracleState:
+    """The state under Python: scalars as attributes, arrays as :class:`View`."""
+
+    def __init__(
+        self, layout: Layout, words: dict[str, dict[Kind, Any]], journal: list[Any]
+    ) -> None:
+        views = {}
+        scalars = {}
+        for field in layout.fields:
+            of_kind = words[field.space]["float" if field.kind == "float" else "int"]
+            if field.shape == ():
+                scalars[field.name] = (of_kind, field.offset, field.kind)
+                continue
+            strides = [1]
+            for length in reversed(field.shape[1:]):
+                strides.insert(0, strides[0] * length)
+            views[field.name] = View(
+                field.name, field.kind, of_kind, journal, field.offset, field.shape, tuple(strides)
+            )
+        self.__dict__.update(views)
+        self.__dict__["_scalars"] = scalars
+        self.__dict__["_journal"] = journal
+        self.__dict__["_name"] = layout.name
+
+    def __getattr__(self, name: str) -> Any:
+        scalar = self.__dict__["_scalars"].get(name)
+        if scalar is None:
+            raise AttributeError(f"state {self._name!r} has no field {name!r}")
+        words, offset, kind = scalar
+        return _LOAD[kind](words[offset])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        scalar = self.__dict__["_scalars"].get(name)
+        if scalar is None:
+            known = "is an array and cannot be replaced" if name in self.__dict__ else "is no field"
+            raise AttributeError(f"{name!r} of state {self._name!r} {known}")
+        words, offset, kind = scalar
+        stored = _STORE[kind](value, f"state.{name}")
+        self._journal.append((words, offset, words[offset]))
+        words[offset] = stored
+
+
+class OracleEvent:
+    """The running event under Python."""
+
+    def __init__(
+        self, schema: Schema, columns: Sequence[npt.NDArray[Any]], first_sequence: int, seed: int
+    ) -> None:
+        self._seed = seed
+        self._first_sequence = first_sequence
+        self._columns = [memoryview(column) for column in columns]
+        self._readers: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+            name: (self._columns[number], _load_int)
+            for number, name in enumerate(RESERVED_COLUMNS)
+        }
+        for number, (name, kind) in enumerate(schema):
+            reader = _LOAD["int" if kind == "str" else kind]
+            self._readers[name] = (self._columns[len(RESERVED_COLUMNS) + number], reader)
+        self._row = 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "sequence":
+            return Int64(self._first_sequence + self._row)
+        reader = self.__dict__["_readers"].get(name)
+        if reader is None:
+            raise AttributeError(
+                f"the event has no column {name!r}; it has {', '.join(self._readers)}, sequence"
+            )
+        column, load = reader
+        return load(column[self._row])
+
+    def random_bits(self, draw: int) -> Uint64:
+        bits = lib.ss_random_bits(
+            self._seed, int(self.timestamp), int(self.source), int(self.sequence), int(draw)
+        )
+        return int.__new__(Uint64, bits)
+
+    def random(self, draw: int) -> float:
+        return (int(self.random_bits(draw)) >> 11) * 2.0**-53
+
+
+class OracleEmit:
+    """Collects rows: the event's row number, then the values."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.rows: list[tuple[Any, ...]] = []
+        self.row = 0
+
+    def __call__(self, *values: Any, **named: Any) -> None:
+        schema = self._schema
+        if named:
+            given = dict(zip(schema.names, values, strict=False)) | named
+            if len(given) != len(values) + len(named) or set(given) != set(schema.names):
+                raise TypeError(f"expected emit({', '.join(schema.names)})")
+            values = tuple(given[name] for name in schema.names)
+        elif len(values) != len(schema):
+            raise TypeError(f"expected emit({', '.join(schema.names)}), got {len(values)} values")
+        converted = [
+            _STORE[kind](value, f"emitted column {name!r}")
+            for (name, kind), value in zip(schema, values, strict=True)
+        ]
+        self.rows.append((self.row, *converted))
+
+
+class Oracle:
+    """Runs an operator's oracle over one set of columns.
+
+    Args:
+        function: the oracle function of a :class:`~specstream.compiler.source.Program`.
+        layout: the state's layout.
+        words: state words, changed in place (int64, as :meth:`Layout.allocate` makes them).
+        overlay: leave ``words`` as they are and keep changes on the side.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., None],
+        layout: Layout,
+        words: npt.NDArray[np.int64],
+        overlay: bool = False,
+    ) -> None:
+        self._function = function
+        self._journal: list[tuple[Any, int, Any]] = []
+        scratch = np.zeros(layout.words("scratch"), np.int64)
+        self._scratch = scratch
+        state_words: dict[Kind, Any] = {
+            "int": memoryview(words),
+            "float": memoryview(words.view(np.float64)),
+        }
+        if overlay:
+            state_words = {kind: OverlaidWords(view) for kind, view in state_words.items()}
+        scratch_words: dict[Kind, Any] = {
+            "int": memoryview(scratch),
+            "float": memoryview(scratch.view(np.float64)),
+        }
+        self._state = OracleState(
+            layout, {"state": state_words, "scratch": scratch_words}, self._journal
+        )
+
+    def begin(
+        self,
+        event: Schema,
+        emits: Schema,
+        columns: Sequence[npt.NDArray[Any]],
+        first_sequence: int,
+        seed: int,
+    ) -> None:
+        """Sets the columns that :meth:`run` takes its events from."""
+        self._event = OracleEvent(event, columns, first_sequence, seed)
+        self._emit = OracleEmit(emits)
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Emitted rows so far: (row of the event, value, value ...)."""
+        return self._emit.rows
+
+    def run(self, row: int) -> None:
+        """Runs one event; one that raises changes nothing and emits nothing."""
+        self._journal.clear()
+        self._scratch[:] = 0
+        self._event._row = self._emit.row = row
+        emitted = len(self._emit.rows)
+        try:
+            self._function(self._state, self._event, self._emit)
+        except BaseException:
+            for words, offset, value in reversed(self._journal):
+                words[offset] = value
+            del self._emit.rows[emitted:]
+            raise

@@ -1,0 +1,258 @@
+"""One function, several native variants: the entries that workers call.
+
+An entry runs a range of events: the loop is inside, because at 30 ns an event a call per event costs
+a tenth. It calls the user's compiled function and looks at the status that Numba's calling
+convention returns (a ``cfunc`` would print the exception and drop it).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba.core import config, types
+from numba.core import ir as numba_ir
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.errors import NumbaError
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import NopythonTypeInference
+from numba.extending import intrinsic
+
+from specstream._native import lib
+from specstream.compiler import access, cache
+from specstream.compiler.arithmetic import scalar_kind
+from specstream.compiler.memory import I32, I64, POINTER, Run
+from specstream.compiler.source import Program
+from specstream.compiler.symbols import register
+from specstream.compiler.types import EmitType, EventType, RunType, StateType, Variant
+from specstream.errors import CompileError
+from specstream.schema import Schema
+from specstream.state import Layout
+
+__all__ = ["Entry", "OperatorCompiler", "compile_entry"]
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _OneTypePerName(AnalysisPass):  # type: ignore[misc]
+    """Refuses names that hold an int here and a float there.
+
+    Numba would convert silently where two definitions meet; CPython keeps each value's own type.
+    """
+
+    _name = "specstream_one_type_per_name"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        for block in state.func_ir.blocks.values():
+            for statement in block.body:
+                if isinstance(statement, numba_ir.Assign):
+                    target = state.typemap[statement.target.name]
+                    for source in _sources(statement.value):
+                        self.compare(target, state.typemap[source.name], statement)
+                elif isinstance(statement, numba_ir.Return):
+                    given = state.typemap[statement.value.name]
+                    self.compare(state.return_type, given, statement)
+        return False
+
+    @staticmethod
+    def compare(target: types.Type, source: types.Type, statement: Any) -> None:
+        target, source = types.unliteral(target), types.unliteral(source)
+        if target == source:
+            return
+        scalars = scalar_kind(target), scalar_kind(source)
+        if None in scalars and not isinstance(target, types.Optional | types.BaseTuple):
+            return
+        name = getattr(getattr(statement, "target", None), "unversioned_name", "a returned value")
+        what = "a value" if name.startswith("$") else name
+        found = f"{scalars[1] or source} here and {scalars[0] or target} elsewhere"
+        raise numba.core.errors.TypingError(
+            f"specstream: {what} is {found}: make it one type on every path, with int(x) or "
+            "float(x)",
+            loc=statement.loc,
+        )
+
+
+def _sources(value: Any) -> list[Any]:
+    """The variables whose value an assignment may take over as it is."""
+    if isinstance(value, numba_ir.Var):
+        return [value]
+    if isinstance(value, numba_ir.Expr) and value.op == "cast":
+        return [value.value]
+    if isinstance(value, numba_ir.Expr) and value.op == "phi":
+        return [v for v in value.incoming_values if v is not numba_ir.UNDEFINED]
+    return []
+
+
+class OperatorCompiler(CompilerBase):  # type: ignore[misc]
+    """Numba's nopython pipeline with our check of types."""
+
+    def define_pipelines(self) -> list[Any]:
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.add_pass_after(_OneTypePerName, NopythonTypeInference)
+        manager.finalize()
+        return [manager]
+
+
+# ---- the entry ----
+
+
+@intrinsic
+def _begin_event(typing_context: Any, run: Any, state: Any, row: Any) -> Any:
+    """What every event starts with: its row, an empty undo log, a mark in the output, scratch."""
+    scratch_bytes = 8 * state.layout.words("scratch")
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        current = Run(context, builder, args[0])
+        current.store_member("event", args[2])
+        current.store_member("emit_mark", current.load_member("emit_top", POINTER))
+        if run.variant == "plain":
+            current.store_member("undo_top", current.load_member("undo_base", POINTER))
+        if scratch_bytes:
+            scratch = current.load_member("scratch", POINTER, invariant=True)
+            clear = builder.module.declare_intrinsic("llvm.memset", [POINTER, I64])
+            builder.call(clear, [scratch, ir.IntType(8)(0), I64(scratch_bytes), ir.IntType(1)(0)])
+        return context.get_dummy_value()
+
+    return types.void(run, state, types.int64), code
+
+
+@intrinsic
+def _raises(typing_context: Any, process: Any, run: Any, state: Any, event: Any, emit: Any) -> Any:
+    """Runs the user's function; True when it did not return."""
+    arguments = (run, state, event, emit)
+    result = process.get_call_type(typing_context, arguments, {}).return_type
+    if result != types.none:
+        raise access.refuse("the operator returns a value: emit(...) it instead")
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        compiled = process.dispatcher.overloads[arguments]
+        context.add_linking_libs((compiled.library,))
+        function = context.declare_function(builder.module, compiled.fndesc)
+        status, _ = context.call_conv.call_function(
+            builder, function, result, arguments, list(args[1:])
+        )
+        current = Run(context, builder, args[1])
+        with builder.if_then(status.is_error, likely=False):
+            verdict = current.load_member("verdict", I32)
+            unknown = builder.icmp_unsigned("==", verdict, I32(lib.SS_COMPLETED))
+            raised = builder.select(unknown, I32(lib.SS_RAISED), verdict)
+            current.store_member("verdict", raised)
+        return status.is_error
+
+    return types.boolean(process, *arguments), code
+
+
+@intrinsic
+def _asked_to_yield(typing_context: Any, run: Any) -> Any:
+    """Whether the runtime wants the turn back; only an entry that works in place is asked."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if run.variant == "transactional":
+            return ir.IntType(1)(0)
+        address = Run(context, builder, args[0]).member_address("yield", I32)
+        return builder.icmp_unsigned("!=", builder.load_atomic(address, "monotonic", 4), I32(0))
+
+    return types.boolean(run), code
+
+
+def _run_as(target: types.Type) -> Any:
+    """An intrinsic that gives the run's pointer another of its types."""
+
+    @intrinsic
+    def run_as(typing_context: Any, run: Any) -> Any:
+        return target(run), lambda context, builder, sig, args: args[0]
+
+    return run_as
+
+
+def _entry_function(process: Any, state: StateType, event: EventType, emit: EmitType) -> Any:
+    as_state, as_event, as_emit = _run_as(state), _run_as(event), _run_as(emit)
+
+    def entry(run: Any, first: int, last: int) -> int:
+        the_state = as_state(run)
+        the_event = as_event(run)
+        the_emit = as_emit(run)
+        row = first
+        while row < last:
+            _begin_event(run, the_state, row)
+            if _raises(process, run, the_state, the_event, the_emit):
+                return row
+            row += 1
+            if _asked_to_yield(run):
+                return row
+        return row
+
+    return access.compiled(entry)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A compiled entry. ``library`` keeps the machine code alive."""
+
+    address: int
+    library: Any
+
+
+def compile_entry(
+    program: Program, layout: Layout, event: Schema, emits: Schema, variant: Variant
+) -> Entry:
+    """Machine code for one variant, from the disk cache where it is there.
+
+    Raises:
+        CompileError: a type does not fit; names the line and the way out.
+    """
+    register()
+    key = cache.key(program, layout, event, emits, variant)
+    stored = cache.load(key)
+    codegen = cpu_target.target_context.codegen()
+    if stored is not None:
+        library = codegen.unserialize_library(stored.library)
+        return Entry(library.get_pointer_to_function(stored.symbol), library)
+
+    run = RunType(variant)
+    state, the_event, emit = StateType(layout, variant), EventType(event), EmitType(emits)
+    try:
+        process = access.compiled(program.native)
+        entry = _entry_function(process, state, the_event, emit)
+        compiled = entry.get_compile_result(types.int64(run, types.int64, types.int64))
+    except NumbaError as error:
+        raise _translate(error, program) from (error if config.DEVELOPER_MODE else None)
+    library = compiled.library
+    symbol = compiled.fndesc.llvm_func_name
+    address = library.get_pointer_to_function(symbol)
+    cache.store(key, cache.Stored(symbol, library.serialize_using_object_code()))
+    return Entry(address, library)
+
+
+def _translate(error: NumbaError, program: Program) -> CompileError:
+    """Numba's error in the user's terms: what, where, and the way out."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    places = re.findall(r'File "([^"]+)", line (\d+)', text)
+    code = program.oracle.__code__
+    filename, line = code.co_filename, code.co_firstlineno
+    own = [place for place in places if place[0] == filename or filename.endswith(place[0])]
+    if own:
+        line = int(own[0][1])
+    location = getattr(error, "loc", None)
+    if not own and location is not None and location.filename == filename:
+        line = location.line
+    ours = re.findall(r"specstream: (.*)", text)
+    if ours:
+        problem, _, way_out = ours[0].rpartition(": ")
+        if not problem:
+            problem, way_out = ours[0], "see the rules of operators in docs/operators.md"
+        return CompileError(program.operator, filename, line, problem, way_out)
+    first = next((row.strip() for row in text.splitlines() if row.strip()), "it cannot be typed")
+    return CompileError(
+        program.operator,
+        filename,
+        line,
+        f"this cannot be compiled ({first})",
+        "use numbers, fields of the state, and plain functions",
+    )

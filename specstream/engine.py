@@ -1,0 +1,484 @@
+"""The engine: one operator, its state, its threads; batches in, batches out."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream._native import ffi, lib
+from specstream.columns import KEY_COLUMNS, Events, as_table, read_events, rows_to_table
+from specstream.compiler.oracle import Oracle
+from specstream.compiler.types import VARIANTS, Variant
+from specstream.compiler.variants import Entry, compile_entry
+from specstream.errors import (
+    ConfigurationError,
+    DeclarationError,
+    EngineClosedError,
+    Partial,
+    SpecstreamError,
+)
+from specstream.operator import Operator
+from specstream.snapshot import Snapshot
+from specstream.state import StateView
+from specstream.stats import Statistics
+from specstream.strings import StringTable
+
+__all__ = ["Engine", "Mark"]
+
+# Between two looks at the interpreter's signals.
+WAIT_MILLISECONDS = 50
+# From a request to stop until the event in flight is rolled back.
+GRACE_SECONDS = 1.0
+
+# Limits of a speculative run; one that needs more waits and runs as the head, which has none.
+READ_LIMIT = 1 << 14
+REDO_LIMIT = 1 << 12
+EMIT_LIMIT = 1 << 10
+
+Execution = Literal["ordered", "speculate", "log_free", "locked"]
+_EXECUTIONS: dict[str, tuple[int, tuple[Variant, ...]]] = {
+    "ordered": (lib.SS_MODE_ORDERED, ("plain", "transactional")),
+    "speculate": (lib.SS_MODE_SPECULATE, ("plain", "transactional")),
+    "log_free": (lib.SS_MODE_LOG_FREE, ("log_free",)),
+    "locked": (lib.SS_MODE_LOCKED, ("locked",)),
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The engine between two batches, kept in memory. See :meth:`Engine.mark`."""
+
+    words: npt.NDArray[np.int64]
+    next_sequence: int
+    strings: int
+
+
+class Engine:
+    """Runs one operator over batches of events, on several threads, with the sequential answer.
+
+    Args:
+        operator: made by :func:`specstream.operator`.
+        threads: worker threads, at least 1.
+        horizon: how many transactions may start ahead of the next to commit; 0 runs the operator
+            plainly on one thread.
+        chunk: consecutive events in one transaction.
+        protocol: how conflicts are found; "value".
+        seed: of ``event.random`` and ``event.random_bits``.
+        keys: add the columns timestamp, source and sequence to the output.
+        restore: a snapshot to start from.
+        execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place at
+            its first try, "log_free" is one thread without any log, "locked" runs all threads
+            without order under the operator's own locks.
+        locks: number of locks that a "locked" operator uses.
+
+    Raises:
+        ConfigurationError: an option has a value that it cannot have.
+        CompileError: the operator's types do not fit.
+        SnapshotError: ``restore`` is of another layout, or damaged.
+
+    >>> import specstream as ss
+    >>> class Seen(ss.State):
+    ...     count = ss.scalar(int)
+    >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+    ... def running_total(state, event, emit):
+    ...     state.count += event.x
+    ...     emit(state.count)
+    >>> with ss.Engine(running_total, threads=2, horizon=4, chunk=2) as engine:
+    ...     output = engine.process({"x": [1, 2, 3]})
+    ...     engine.state.count
+    6
+    >>> output["total"].to_pylist()
+    [1, 3, 6]
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        *,
+        threads: int = 2,
+        horizon: int = 8,
+        chunk: int = 8,
+        protocol: str = "value",
+        seed: int = 0,
+        keys: bool = False,
+        restore: bytes | None = None,
+        execution: Execution = "ordered",
+        locks: int = 1,
+    ) -> None:
+        self._closed = True  # until there is something to close
+        if not isinstance(operator, Operator):
+            raise DeclarationError(
+                f"Engine got {type(operator).__name__}; expected an operator: decorate the "
+                "function with @ss.operator(...)"
+            )
+        self.operator = operator
+        self.name = operator.name
+        _check_range("threads", threads, 1, 256)
+        _check_range("horizon", horizon, 0, 1 << 16)
+        _check_range("chunk", chunk, 1, 1 << 20)
+        _check_range("seed", seed, 0, 2**64 - 1)
+        _check_range("locks", locks, 1, 1 << 20)
+        if protocol == "eager":
+            raise NotImplementedError("protocol='eager' is not there yet: use protocol='value'")
+        if protocol != "value":
+            raise ConfigurationError(f"protocol={protocol!r}; expected 'value' or 'eager'")
+        if execution not in _EXECUTIONS:
+            raise ConfigurationError(
+                f"execution={execution!r}; expected one of {', '.join(_EXECUTIONS)}"
+            )
+        clash = [name for name in KEY_COLUMNS if name in operator.emits.names]
+        if keys and clash:
+            raise ConfigurationError(
+                f"keys=True adds the column {clash[0]!r}, which operator {self.name!r} emits "
+                "itself: rename that column"
+            )
+        self.threads, self.horizon, self.chunk, self.seed = threads, horizon, chunk, seed
+        self.protocol = protocol
+        self._keys = keys
+        self._mode, variants = _EXECUTIONS[execution]
+        self._lock = threading.RLock()
+        self._closing = False
+        self._strings = StringTable(operator.program.strings)
+        self._next_sequence = 0
+        self._words = operator.layout.allocate()
+        if restore is not None:
+            self.restore(restore, _new=True)
+
+        program, layout = operator.program, operator.layout
+        if horizon == 0 and execution == "ordered":
+            variants = ("plain",)
+        self._entries: dict[Variant, Entry] = {
+            variant: compile_entry(program, layout, operator.event, operator.emits, variant)
+            for variant in variants
+        }
+        config = ffi.new(
+            "struct ss_config *",
+            {
+                "state": ffi.cast("uint64_t *", self._words.ctypes.data),
+                "state_words": layout.words("state"),
+                "scratch_words": layout.words("scratch"),
+                "emit_words": 1 + len(operator.emits),
+                "threads": threads,
+                "locks": locks,
+                "read_limit": READ_LIMIT,
+                "redo_limit": REDO_LIMIT,
+                "emit_limit": EMIT_LIMIT,
+                "seed": seed,
+            },
+        )
+        self._native = lib.ss_engine_new(config)
+        if self._native == ffi.NULL:
+            raise MemoryError(f"engine of {self.name!r}: no memory or no threads to be had")
+        for variant, entry in self._entries.items():
+            lib.ss_engine_set_entry(
+                self._native, VARIANTS[variant], ffi.cast("ss_entry", entry.address)
+            )
+        self._closed = False
+
+    # ---- life ----
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # At interpreter exit module globals may be gone; the process ends the threads then.
+        try:
+            self.close()
+        except Exception:
+            return
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open"
+        return (
+            f"Engine({self.name!r}, threads={self.threads}, horizon={self.horizon}, "
+            f"chunk={self.chunk}, {state})"
+        )
+
+    def close(self) -> None:
+        """Ends the threads. A batch in flight ends at its next event, with EngineClosedError.
+
+        Closing twice does nothing. Views of the state stay valid.
+        """
+        if self._closed:
+            return
+        self._closing = True
+        while not self._lock.acquire(timeout=WAIT_MILLISECONDS / 1000):
+            pass  # the thread in process() sees _closing and ends its batch
+        try:
+            if not self._closed:
+                self._closed = True
+                lib.ss_engine_free(self._native)
+                self._native = ffi.NULL
+        finally:
+            self._lock.release()
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[None]:
+        """One caller at a time, on an engine that is not closed."""
+        self._check_open()
+        with self._lock:
+            self._check_open()
+            yield
+
+    def _check_open(self) -> None:
+        if self._closed or self._closing:
+            raise EngineClosedError(f"engine of {self.name!r} is closed: make a new one; "
+                                    "Engine(operator, restore=snapshot) goes on from a snapshot")
+
+    # ---- batches ----
+
+    def process(
+        self, table: Any, *, order_by: str | None = None, source: str | None = None
+    ) -> pa.Table:
+        """Runs the events of a table, in order, and returns the emitted rows.
+
+        Args:
+            table: pyarrow Table or RecordBatch, pandas DataFrame, or dict of arrays, with at least
+                the columns of the operator's event schema.
+            order_by: order the rows by (this column, ``source``, position).
+            source: column that names each event's source: integers or strings.
+
+        Returns:
+            A table with the columns of ``emits``, and the order key with ``keys=True``.
+
+        Raises:
+            InputError: the table does not fit; nothing was run.
+            EngineClosedError: the engine is closed, or was closed during the call.
+            Exception: what the operator raised. Its event is not applied, the rows after it are
+                not run, and the engine goes on with the next call. ``specstream_partial`` on the
+                exception holds the output and number of the rows before it.
+            KeyboardInterrupt: likewise, with what was applied until then.
+
+        Calls from several threads run one after the other.
+        """
+        with self._open():
+            operator = self.operator
+            what = f"operator {self.name!r}"
+            known = len(self._strings)
+            try:
+                events = read_events(
+                    as_table(table, what),
+                    operator.event,
+                    self._strings,
+                    what,
+                    self._next_sequence,
+                    order_by,
+                    source,
+                    operator.program.reads_timestamp,
+                )
+            except BaseException:
+                self._strings.truncate(known)
+                raise
+            return self._run(events)
+
+    def _run(self, events: Events) -> pa.Table:
+        first = self._next_sequence
+        columns = ffi.new("void *[]", [ffi.cast("void *", c.ctypes.data) for c in events.columns])
+        job = ffi.new(
+            "struct ss_job *",
+            {
+                "columns": columns,
+                "count": events.count,
+                "first_sequence": first,
+                "chunk": self.chunk,
+                "horizon": self.horizon,
+                "mode": self._mode,
+            },
+        )
+        interruption: BaseException | None = None
+        try:
+            if not lib.ss_engine_start(self._native, job):
+                raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller "
+                                  "horizon")
+            while not lib.ss_engine_wait(self._native, WAIT_MILLISECONDS):
+                if self._closing:
+                    raise EngineClosedError(f"engine of {self.name!r} was closed during process()")
+        except BaseException as error:
+            self._end_job()
+            interruption = error
+        outcome = lib.ss_engine_outcome(self._native)
+        output = self._output(outcome, events, first)
+        self._next_sequence = first + outcome.consumed + (1 if outcome.failed else 0)
+        if interruption is not None:
+            interruption.specstream_partial = Partial(  # type: ignore[attr-defined]
+                output, outcome.consumed
+            )
+            raise interruption
+        if outcome.failed:
+            self._raise_for(events, outcome.consumed, first, output)
+        return output
+
+    def _end_job(self) -> None:
+        """Ends the job in flight, whatever its events do; the threads are idle afterwards."""
+        lib.ss_engine_stop(self._native)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while True:
+            try:
+                if lib.ss_engine_wait(self._native, WAIT_MILLISECONDS):
+                    return
+            except KeyboardInterrupt:
+                deadline = time.monotonic()  # a second Ctrl-C: no more grace
+            if time.monotonic() >= deadline:
+                lib.ss_engine_kill(self._native)
+
+    def _output(self, outcome: Any, events: Events, first: int) -> pa.Table:
+        width = 1 + len(self.operator.emits)
+        size = outcome.row_count * width * 8
+        words = np.frombuffer(ffi.buffer(outcome.rows, size), np.int64).reshape(-1, width)
+        return rows_to_table(
+            words, self.operator.emits, self._strings, events if self._keys else None, first
+        )
+
+    def _raise_for(self, events: Events, row: int, first: int, output: pa.Table) -> None:
+        """Raises what the event in ``row`` raises, from the user's own line.
+
+        Native code only says that it raised. The real exception comes from the oracle, over an
+        overlay of the committed state.
+        """
+        operator = self.operator
+        oracle = Oracle(operator.program.oracle, operator.layout, self._words, overlay=True)
+        oracle.begin(operator.event, operator.emits, events.columns, first, self.seed)
+        key = f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})"
+        partial = Partial(output, row)
+        try:
+            oracle.run(row)
+        except Exception as error:
+            values = ", ".join(
+                f"{name}={self._show(kind, column[row])}"
+                for (name, kind), column in zip(operator.event, events.columns[2:], strict=True)
+            )
+            error.add_note(
+                f"raised by operator {self.name!r} at event (timestamp, source, sequence) = {key}, "
+                f"row {row} of the batch in order: {values}"
+            )
+            error.specstream_partial = partial  # type: ignore[attr-defined]
+            raise
+        failure = SpecstreamError(
+            f"operator {self.name!r}: compiled code raised at event {key}, and Python does not; "
+            "the event is not applied. Please report the operator and the event"
+        )
+        failure.specstream_partial = partial  # type: ignore[attr-defined]
+        raise failure
+
+    def _show(self, kind: str, value: Any) -> str:
+        if kind == "str":
+            return repr(self._strings.text(int(value)))
+        return repr(bool(value)) if kind == "bool" else repr(value.item())
+
+    # ---- state ----
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[bool]:
+        """The state stands still inside; True: no batch is in flight."""
+        if self._lock.acquire(blocking=False):
+            try:
+                yield True
+            finally:
+                self._lock.release()
+            return
+        # A batch is in flight in another thread, which keeps the engine open while it waits.
+        self._check_open()
+        lib.ss_engine_take_turn(self._native)
+        try:
+            yield False
+        finally:
+            lib.ss_engine_release_turn(self._native)
+
+    @property
+    def state(self) -> StateView:
+        """Committed state: a live read-only view, or a copy while a batch is in flight.
+
+        It always shows a whole number of events. It can be read after ``close()``.
+        """
+        if self._closed:
+            return StateView(self.operator.layout, self._words)
+        with self._turn() as idle:
+            return StateView(self.operator.layout, self._words if idle else self._words.copy())
+
+    @property
+    def stats(self) -> Statistics:
+        """Figures since the engine was made; those of a batch in flight are added at its end."""
+        with self._open():
+            return Statistics.of(
+                lib.ss_engine_statistics(self._native),
+                lib.ss_engine_memory(self._native),
+                self.threads,
+                self.horizon,
+                self.chunk,
+            )
+
+    def snapshot(self) -> bytes:
+        """Committed state, string table and next sequence number, as bytes.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={})
+        ... def count(state, event, emit):
+        ...     state.count += 1
+        >>> with ss.Engine(count, horizon=0) as engine:
+        ...     _ = engine.process({"x": [1, 2]})
+        ...     image = engine.snapshot()
+        >>> with ss.Engine(count, horizon=0, restore=image) as engine:
+        ...     engine.state.count
+        2
+        """
+        self._check_open()
+        with self._turn() as idle:
+            done = 0 if idle else lib.ss_engine_outcome(self._native).consumed
+            content = Snapshot(
+                self._words.copy(), self._next_sequence + done, self._strings.strings()
+            )
+        return content.to_bytes(self.operator.layout)
+
+    def restore(self, image: bytes, *, _new: bool = False) -> None:
+        """Goes on from a snapshot: state, string table and next sequence number.
+
+        Raises:
+            SnapshotError: it is damaged or of another layout; the engine stays as it was.
+        """
+        what = f"engine of {self.name!r}"
+        with contextlib.nullcontext() if _new else self._open():
+            content = Snapshot.from_bytes(image, self.operator.layout, what)
+            strings = StringTable(self.operator.program.strings)
+            for text in content.strings:
+                strings.add(text)
+            self._words[:] = content.words
+            self._next_sequence = content.next_sequence
+            self._strings = strings
+
+    def mark(self) -> Mark:
+        """The engine as it is now, kept in memory; :meth:`rewind` goes back to it."""
+        with self._open():
+            return Mark(self._words.copy(), self._next_sequence, len(self._strings))
+
+    def rewind(self, mark: Mark) -> None:
+        """Back to a mark: state, string table and next sequence number."""
+        with self._open():
+            self._words[:] = mark.words
+            self._next_sequence = mark.next_sequence
+            self._strings.truncate(mark.strings)
+
+
+def _check_range(option: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ConfigurationError(
+            f"{option}={value!r}; expected an integer from {low} to {high}"
+        )

@@ -1,0 +1,76 @@
+"""Streaming a directory of Parquet files through a callback until all of them are processed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from specstream.errors import ConfigurationError
+from specstream.spark.feed import BatchFeed
+
+__all__ = ["stream_directory"]
+
+
+def stream_directory(
+    session: SparkSession,
+    path: str | os.PathLike[str],
+    feed: BatchFeed,
+    *,
+    checkpoint: str | os.PathLike[str],
+    files_per_trigger: int | None = None,
+    where: Column | str | None = None,
+    on_batch: Callable[[int], object] | None = None,
+) -> None:
+    """Runs every file of a directory through ``feed`` as micro-batches, and returns at the end.
+
+    Spark takes the files in the order in which they were last modified.
+
+    Args:
+        session: the Spark session.
+        path: the directory; its files have one schema, which is read from them.
+        feed: what :func:`specstream.spark.foreach_batch` returned.
+        checkpoint: Spark's checkpoint directory for this query.
+        files_per_trigger: how many files make a micro-batch; all of them by default.
+        where: only rows that satisfy this condition.
+        on_batch: called with the batch id after each batch that was applied, on Spark's thread.
+
+    Raises:
+        ConfigurationError: ``files_per_trigger`` is below 1.
+        Exception: what the operator, the engine or the sink raised, as it was raised.
+    """
+    if files_per_trigger is not None and files_per_trigger < 1:
+        raise ConfigurationError(
+            f"files_per_trigger={files_per_trigger}: a micro-batch has at least one file"
+        )
+    text = os.fspath(path)
+    reader = session.readStream.schema(session.read.parquet(text).schema)
+    if files_per_trigger is not None:
+        reader = reader.option("maxFilesPerTrigger", files_per_trigger)
+    stream: DataFrame = reader.parquet(text)
+    if where is not None:
+        stream = stream.where(where)
+
+    def run(frame: DataFrame, batch_id: int) -> None:
+        feed(frame, batch_id)
+        if on_batch is not None:
+            on_batch(batch_id)
+
+    query = (
+        stream.writeStream.foreachBatch(run)
+        .option("checkpointLocation", os.fspath(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    except StreamingQueryException:
+        # Spark's exception holds the traceback of the real one as text; raise the real one.
+        if feed.error is not None:
+            raise feed.error from None
+        raise
+    finally:
+        if query.isActive:
+            query.stop()

@@ -1,0 +1,280 @@
+"""Micro-batches into an engine, emitted rows out to a sink.
+
+Spark runs the callback of a streaming query on a thread of its own, one batch at a time, and
+acknowledges batch N when the callback returns. When the callback raises, the query stops; the
+next start of the query runs batch N again, with the same rows. So the state must be at the start
+of batch N whenever the callback raises, whatever it raises.
+
+Two more facts decide the shape of this file. A `BaseException` that is not an `Exception`, such
+as `SystemExit`, never reaches Spark: the query would hang in silence. And stopping a query while
+its callback fetches rows makes the fetch raise; if the callback returned normally after that,
+Spark would acknowledge a batch that nobody processed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+
+from specstream.engine import Engine
+from specstream.errors import ConfigurationError, EngineClosedError, InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["BatchFeed", "FeedStats", "Sink", "foreach_batch"]
+
+Sink = Callable[[pa.Table, int], object]
+
+
+@dataclass(frozen=True)
+class FeedStats:
+    """What a feed has done so far; batches that failed are left out.
+
+    Attributes:
+        batches: micro-batches applied.
+        repeated: batches that came again after they were applied, and were answered from the
+            record.
+        events: rows taken in.
+        rows: rows emitted.
+        reading: seconds spent in fetching rows from Spark.
+        running: seconds spent in the engine.
+        writing: seconds spent in the sink.
+    """
+
+    batches: int = 0
+    repeated: int = 0
+    events: int = 0
+    rows: int = 0
+    reading: float = 0.0
+    running: float = 0.0
+    writing: float = 0.0
+
+
+class _Tenancy:
+    """Which query an engine works for, and the last batch that it applied for it."""
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self.query: str | None = None
+        self.batch_id: int | None = None
+        self.output: pa.Table | None = None
+
+
+_tenancies: weakref.WeakKeyDictionary[Engine, _Tenancy] = weakref.WeakKeyDictionary()
+_tenancies_guard = threading.Lock()
+
+
+def _tenancy(engine: Engine) -> _Tenancy:
+    with _tenancies_guard:
+        return _tenancies.setdefault(engine, _Tenancy())
+
+
+class BatchFeed:
+    """The callback for ``foreachBatch``; made by :func:`foreach_batch`.
+
+    Attributes:
+        engine: the engine that the rows go to.
+        error: what the last call raised, as it was raised; None after a call that succeeded.
+            Spark passes on only its text.
+        stats: a frozen record of what was done so far.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        order_by: str | None = None,
+        source: str | None = None,
+        to: Sink,
+    ) -> None:
+        if not isinstance(engine, Engine):
+            raise ConfigurationError(
+                f"engine={engine!r}: foreach_batch expects an ss.Engine, like "
+                "foreach_batch(ss.Engine(operator), ...)"
+            )
+        for option, column in (("order_by", order_by), ("source", source)):
+            if column is not None and not isinstance(column, str):
+                raise ConfigurationError(
+                    f"{option}={column!r}: expected the name of a column or None"
+                )
+        if not callable(to):
+            raise ConfigurationError(
+                f"to={to!r}: expected a sink such as ss.spark.parquet_sink(path), or any function "
+                "(pyarrow.Table, batch_id)"
+            )
+        self.engine = engine
+        self.order_by = order_by
+        self.source = source
+        self.to = to
+        self.error: Exception | None = None
+        self.stats = FeedStats()
+        self._tenancy = _tenancy(engine)
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """Runs one micro-batch; Spark calls this."""
+        self.error = None
+        try:
+            self._run(frame, batch_id)
+        except Py4JError as error:
+            # The Java exception is tied to a call that stop() may have cut short; Spark gets a
+            # fresh one, which fails the batch.
+            self.error = RuntimeError(
+                f"{self._what(batch_id)}: Spark failed or was stopped while its rows were read or "
+                f"written ({_first_line(error)}); the state is that before the batch, which will "
+                "run again when the query is started again"
+            )
+            raise self.error from None
+        except Exception as error:
+            self.error = error
+            raise
+        except BaseException as error:
+            self.error = RuntimeError(
+                f"{self._what(batch_id)}: {type(error).__name__} raised in the callback of a "
+                "streaming query, which must raise ordinary exceptions only; the state is that "
+                "before the batch"
+            )
+            raise self.error from error
+
+    def _what(self, batch_id: int) -> str:
+        return f"operator {self.engine.name!r}, batch {batch_id}"
+
+    def _run(self, frame: DataFrame, batch_id: int) -> None:
+        tenancy = self._tenancy
+        if not tenancy.turn.acquire(blocking=False):
+            raise ConfigurationError(
+                f"{self._what(batch_id)}: the engine is busy with a batch of another query; use "
+                "one engine per query"
+            )
+        try:
+            query = _query_id(frame)
+            self._move_in(query, frame, batch_id)
+            if query is not None and batch_id == tenancy.batch_id and tenancy.output is not None:
+                # Applied already; Spark was stopped before it could note that. Applying it
+                # once more would count its events twice.
+                self.to(tenancy.output, batch_id)
+                self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
+                return
+            self._apply(frame, batch_id)
+        finally:
+            tenancy.turn.release()
+
+    def _move_in(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
+        """Ties the engine to a query, unless a query that still runs has it."""
+        tenancy = self._tenancy
+        if tenancy.query == query:
+            return
+        if tenancy.query is not None and _is_active(tenancy.query, frame):
+            raise ConfigurationError(
+                f"{self._what(batch_id)}: the engine already works for the streaming query "
+                f"{tenancy.query}, which is still running; use one engine per query, because the "
+                "batches of two queries have no order between them"
+            )
+        tenancy.query, tenancy.batch_id, tenancy.output = query, None, None
+
+    def _apply(self, frame: DataFrame, batch_id: int) -> None:
+        tenancy = self._tenancy
+        started = time.perf_counter()
+        table = self._needed(frame, batch_id).toArrow()
+        fetched = time.perf_counter()
+        mark = self.engine.mark()
+        try:
+            output = self.engine.process(table, order_by=self.order_by, source=self.source)
+            emitted = time.perf_counter()
+            self.to(output, batch_id)
+        except BaseException:
+            # A closed engine has no state to restore; what must be seen is the first error.
+            with contextlib.suppress(EngineClosedError):
+                self.engine.rewind(mark)
+            raise
+        tenancy.batch_id, tenancy.output = batch_id, output
+        stats = self.stats
+        self.stats = FeedStats(
+            batches=stats.batches + 1,
+            repeated=stats.repeated,
+            events=stats.events + table.num_rows,
+            rows=stats.rows + output.num_rows,
+            reading=stats.reading + fetched - started,
+            running=stats.running + emitted - fetched,
+            writing=stats.writing + time.perf_counter() - emitted,
+        )
+
+    def _needed(self, frame: DataFrame, batch_id: int) -> DataFrame:
+        """The columns that the operator reads; a missing one is named before rows are fetched."""
+        needed = dict.fromkeys(self.engine.operator.event.names, "the operator reads")
+        if self.order_by is not None:
+            needed.setdefault(self.order_by, "order_by= names")
+        if self.source is not None:
+            needed.setdefault(self.source, "source= names")
+        for column, why in needed.items():
+            if column not in frame.columns:
+                raise InputError(
+                    f"{self._what(batch_id)}: {why} column {column!r}, which the stream has not "
+                    f"(columns: {', '.join(frame.columns)}): select or rename it before writeStream"
+                )
+        # Backticks, or Spark would take a dot in a name for the field of a struct.
+        return frame.select(*("`" + column.replace("`", "``") + "`" for column in needed))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _query_id(frame: DataFrame) -> str | None:
+    """The id of the query that a batch belongs to; None for a call by hand.
+
+    The id stays the same when a query is started again from its checkpoint.
+    """
+    found: str | None = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    return found
+
+
+def _is_active(query: str, frame: DataFrame) -> bool:
+    """Whether a query of that id runs in this Spark application."""
+    # The batch's session is a clone, whose own list of queries is empty; the list that all
+    # sessions share is reached through the JVM.
+    session = frame.sparkSession
+    active = session._jsparkSession.sharedState().activeStreamingQueries()  # type: ignore[operator]
+    uuid = session._jvm.java.util.UUID.fromString(query)  # type: ignore[union-attr]
+    return bool(active.containsKey(uuid))
+
+
+def foreach_batch(
+    engine: Engine,
+    *,
+    order_by: str | None = None,
+    source: str | None = None,
+    to: Sink,
+) -> BatchFeed:
+    """A callback for Spark's ``foreachBatch`` that runs each micro-batch through an engine.
+
+    Inside a micro-batch the events run in the order (``order_by``, ``source``, position in the
+    batch); batches run in the order of their ids. The engine's state lives on from batch to batch.
+    When anything raises, the operator, the engine or the sink, the state is put back to the start
+    of the batch and the query fails; started again with the same engine, Spark runs that batch
+    again and it emits the same rows. Two queries need two engines.
+
+    Args:
+        engine: the engine; it must stay open while the query runs.
+        order_by: column of the event time; without it rows run in the order in which Spark
+            delivers them, which is the order of the file only with one file per trigger.
+        source: column that tells apart the sources of events with equal times.
+        to: a sink such as :func:`specstream.spark.parquet_sink`, or any function
+            ``(pyarrow.Table, batch_id)``. It is called once for each batch, also with no rows, and
+            again for a batch that is run again.
+
+    Returns:
+        The callback.
+
+    Raises:
+        ConfigurationError: an argument is not what it must be.
+    """
+    return BatchFeed(engine, order_by=order_by, source=source, to=to)

@@ -1,0 +1,48 @@
+"""A Spark session on this machine, for the command line, the demo and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from specstream.errors import ConfigurationError
+from specstream.spark.java import find_java
+
+__all__ = ["local_session"]
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    # The name of this machine need not resolve.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def local_session(
+    name: str = "specstream", *, cores: int = 2, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A Spark session in this process's own JVM (``local[cores]``), or the one already running.
+
+    Timestamps are read and written in UTC.
+
+    Args:
+        name: the application's name.
+        cores: threads of Spark's own, at least 1; the engine's threads are apart.
+        settings: Spark settings on top of the defaults, or in their place.
+
+    Raises:
+        ConfigurationError: ``cores`` is below 1, or there is no Java that Spark can use.
+    """
+    if cores < 1:
+        raise ConfigurationError(f"cores={cores}: Spark needs at least one core")
+    find_java()
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    for key, value in {**SETTINGS, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,90 @@
+"""Where the emitted rows of a micro-batch go: one Parquet file per batch.
+
+Spark may run a batch again under the same id, after an error or a restart. So a sink must be
+idempotent: the file's name is the batch id, and the file appears whole or not at all, because it
+is written under a hidden name and renamed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from specstream.errors import ConfigurationError
+
+__all__ = ["ParquetSink", "parquet_sink"]
+
+
+class ParquetSink:
+    """Writes each batch's rows to ``part-<batch id>.parquet``; see :func:`parquet_sink`.
+
+    Attributes:
+        path: the directory.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        text = os.fspath(path)
+        if "://" in text:
+            raise ConfigurationError(
+                f"path={text!r}: the Parquet sink writes to a local or mounted directory; for "
+                "other stores pass to= a function (pyarrow.Table, batch_id)"
+            )
+        self.path = Path(text)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(
+                f"path={text!r} cannot be a directory of Parquet files: {error}"
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"parquet_sink({str(self.path)!r})"
+
+    def file(self, batch_id: int) -> Path:
+        """The file of one batch."""
+        return self.path / f"part-{batch_id:08d}.parquet"
+
+    def __call__(self, table: pa.Table, batch_id: int) -> None:
+        """Writes one batch durably, in place of an earlier file of the same batch."""
+        target = self.file(batch_id)
+        # Readers skip names with a leading dot. The replay overwrites what a crash leaves.
+        hidden = target.with_name(f".{target.name}.writing")
+        with hidden.open("wb") as file:
+            pq.write_table(table, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(hidden, target)
+        # Spark acknowledges the batch after this call: the new name must survive a crash too.
+        directory = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def parquet_sink(path: str | os.PathLike[str]) -> ParquetSink:
+    """A sink that writes one Parquet file per micro-batch into a directory.
+
+    Batch 12 becomes ``part-00000012.parquet``. A batch that is run again replaces its file. A
+    batch that emits nothing becomes a file without rows, so that the directory always has a
+    schema. Read the directory with ``pyarrow.dataset.dataset(path)``, pandas, or Spark.
+
+    Args:
+        path: a local directory, made if it is not there.
+
+    Raises:
+        ConfigurationError: ``path`` is not local, or cannot be made.
+
+    >>> import pyarrow as pa, pyarrow.dataset, tempfile
+    >>> with tempfile.TemporaryDirectory() as path:
+    ...     sink = parquet_sink(path)
+    ...     sink(pa.table({"count": [1, 2]}), 0)
+    ...     sink(pa.table({"count": [3]}), 1)
+    ...     sink(pa.table({"count": [4]}), 1)      # batch 1 again
+    ...     pyarrow.dataset.dataset(path).to_table()["count"].to_pylist()
+    [1, 2, 4]
+    """
+    return ParquetSink(path)

@@ -1,0 +1,91 @@
+"""Figures of an engine. The C side does the counting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+from specstream._native import lib
+
+__all__ = ["ABORT_REASONS", "Statistics"]
+
+ABORT_REASONS = {
+    "conflict": lib.SS_ABORT_CONFLICT,
+    "raised": lib.SS_ABORT_RAISED,
+    "log_full": lib.SS_ABORT_LOG_FULL,
+    "runaway": lib.SS_ABORT_RUNAWAY,
+}
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What an engine has done since it was made.
+
+    Attributes:
+        events: events applied.
+        commits: transactions committed.
+        head_runs: transactions that the head ran in place at their first try.
+        speculative_runs: transactions run speculatively.
+        aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
+            "raised", "log_full" (a limit was passed), "runaway" (killed in an endless loop).
+        reruns: transactions run in place after their speculative run was dropped.
+        parks: times a worker went to sleep inside a batch.
+        seconds: time inside batches.
+        memory: bytes that the engine holds for logs and buffers, the state not counted.
+        threads: number of worker threads.
+        horizon: transactions that may start ahead of the head.
+        chunk: events per transaction.
+    """
+
+    events: int
+    commits: int
+    head_runs: int
+    speculative_runs: int
+    aborts: Mapping[str, int]
+    reruns: int
+    parks: int
+    seconds: float
+    memory: int
+    threads: int
+    horizon: int
+    chunk: int
+
+    @property
+    def time_per_event(self) -> float:
+        """Seconds per applied event; 0.0 before the first."""
+        return self.seconds / self.events if self.events else 0.0
+
+    @property
+    def abort_rate(self) -> float:
+        """Dropped speculative runs per speculative run; 0.0 before the first."""
+        runs = self.speculative_runs
+        return sum(self.aborts.values()) / runs if runs else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as plain data, for JSON."""
+        return {
+            **asdict(self.__class__(**{**self.__dict__, "aborts": dict(self.aborts)})),
+            "time_per_event": self.time_per_event,
+            "abort_rate": self.abort_rate,
+        }
+
+    @classmethod
+    def of(cls, counted: Any, memory: int, threads: int, horizon: int, chunk: int) -> Statistics:
+        """From the C runtime's ``struct ss_statistics``."""
+        aborts = {name: int(counted.aborts[at]) for name, at in ABORT_REASONS.items()}
+        return cls(
+            events=int(counted.events),
+            commits=int(counted.commits),
+            head_runs=int(counted.head_runs),
+            speculative_runs=int(counted.speculative_runs),
+            aborts=MappingProxyType(aborts),
+            reruns=int(counted.reruns),
+            parks=int(counted.parks),
+            seconds=int(counted.nanoseconds) / 1e9,
+            memory=memory,
+            threads=threads,
+            horizon=horizon,
+            chunk=chunk,
+        )

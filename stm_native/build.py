@@ -1,0 +1,53 @@
+"""Builds ``specstream._native`` from the C runtime: cffi, API mode, limited API.
+
+The declarations come from the public headers themselves, so that there is one description of the
+interface and the compiler checks Python's view of it.
+"""
+
+import re
+import sysconfig
+from pathlib import Path
+
+import cffi
+
+ROOT = Path(__file__).resolve().parent
+HEADERS = ["specstream.h", "specstream_arithmetic.h"]
+
+
+def declarations(header: str) -> str:
+    """The header's declarations in the C subset that cffi reads: no preprocessor, no comments."""
+    text = (ROOT / "include" / header).read_text()
+    constants = re.findall(r"^#define (SS_\w+) \d+$", text, re.MULTILINE)
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
+    return "".join(f"#define {name} ...\n" for name in constants) + text
+
+
+ffibuilder = cffi.FFI()
+for name in HEADERS:
+    ffibuilder.cdef(declarations(name))
+
+ffibuilder.set_source(
+    "specstream._native",
+    "".join(f'#include "{name}"\n' for name in HEADERS),
+    # Relative to the project's root, where setuptools runs: it refuses absolute paths.
+    sources=[f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.c"))],
+    include_dirs=[str(ROOT / "include")],
+    depends=[f"stm_native/include/{name}" for name in HEADERS] + ["stm_native/src/internal.h"],
+    extra_compile_args=[
+        "-std=gnu11",
+        "-O2",
+        # A contracted a*b+c rounds once instead of twice and would differ from Python's.
+        "-ffp-contract=off",
+        "-Wall",
+        "-Wextra",
+        "-Wundef",
+        # CPython's own limited-API headers are not ours to mend.
+        *([] if sysconfig.get_config_var("Py_DEBUG") else ["-Wno-missing-field-initializers"]),
+    ],
+    libraries=["m", "pthread"],
+    py_limited_api=True,
+)
+
+if __name__ == "__main__":
+    ffibuilder.compile(verbose=True)

@@ -1,0 +1,200 @@
+/* specstream: ordered speculative execution of one stateful operator.
+ *
+ * This is the whole public interface of the native runtime. It knows neither Python nor Spark: an
+ * operator is three machine-code entries over a range of events, its state is an array of 64-bit
+ * words, its input is an array of column pointers, and its output is an array of rows.
+ *
+ * The words used here (head, horizon, chunk, finished, turn ...) are those of docs/architecture.md.
+ */
+#ifndef SPECSTREAM_H
+#define SPECSTREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
+ * the compiler's disk cache is keyed by it. */
+#define SS_ABI_VERSION 1
+
+/* How an entry ended. */
+enum ss_verdict {
+    SS_COMPLETED = 0, /* every event of the range ran, or the entry was asked to yield between two */
+    SS_RAISED = 1,    /* the operator raised at event `run->event` */
+    SS_LOG_FULL = 2,  /* a speculative run passed the limit of a log or of its emit buffer */
+    SS_KILLED = 3     /* the kill flag was seen in a loop */
+};
+
+/* Why a speculative run was dropped (indices into ss_statistics.aborts). */
+enum ss_abort_reason {
+    SS_ABORT_CONFLICT = 0, /* a value it read had changed when it became the head */
+    SS_ABORT_RAISED = 1,   /* it raised, and what a speculative run raises is not believed */
+    SS_ABORT_LOG_FULL = 2, /* it passed a limit */
+    SS_ABORT_RUNAWAY = 3,  /* it was the head for longer than its budget and was doomed */
+    SS_ABORT_REASONS = 4
+};
+
+struct ss_read {
+    uint64_t word; /* index of the word in the state */
+    uint64_t value;
+};
+
+struct ss_write {
+    uint64_t word;
+    uint64_t value;
+};
+
+struct ss_undo {
+    uint64_t *address;
+    uint64_t value;
+};
+
+/* One entry of the redo log's index. `key` is (epoch << 32 | word): an entry of an earlier epoch is
+ * empty, so that beginning a transaction clears the index by one increment. */
+struct ss_slot {
+    uint64_t key;
+    uint64_t position; /* of the word in the redo log */
+};
+
+/* What compiled code sees of a running transaction. One per worker, so that all of it stays in that
+ * core's cache; the logs it points to belong to the transaction. */
+struct ss_run {
+    uint64_t *state;
+    void *const *columns;
+    uint64_t *scratch;
+    int64_t event; /* row of the event that runs */
+    int64_t first_sequence;
+    uint64_t seed;
+
+    uint64_t *emit_top;
+    uint64_t *emit_end;
+    uint64_t *emit_mark; /* emit_top when the event began */
+
+    struct ss_undo *undo_top;
+    struct ss_undo *undo_end;
+    struct ss_undo *undo_base;
+
+    struct ss_read *read_top;
+    struct ss_read *read_end;
+
+    struct ss_slot *slots;
+    uint64_t slot_mask;
+    uint64_t epoch_key; /* epoch << 32 */
+    struct ss_write *redo;
+    uint64_t redo_count;
+    uint64_t redo_limit;
+
+    uint32_t verdict;
+    uint32_t kill;  /* atomic; polled in loops: leave the event at once */
+    uint32_t yield; /* atomic; polled between events of an in-place run: return to the runtime */
+    uint32_t speculative;
+    struct ss_worker *worker;
+};
+
+/* A compiled range of events, with the calling convention of Numba: runs events [first, last) and
+ * stores into *next the first one that did not complete. `fault` is written and never read. */
+typedef int32_t (*ss_entry)(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                            int64_t last);
+
+/* Which entry runs where. */
+enum ss_variant {
+    SS_PLAIN = 0,         /* direct access with an undo log: the head, and horizon 0 */
+    SS_TRANSACTIONAL = 1, /* access through the protocol: speculation */
+    SS_LOG_FREE = 2,      /* direct access, no undo log: the baseline of every ratio */
+    SS_LOCKED = 3,        /* direct access with the operator's own locks: the rival */
+    SS_VARIANTS = 4
+};
+
+enum ss_mode {
+    SS_MODE_ORDERED = 0,     /* speculation within the horizon; horizon 0 runs plain */
+    SS_MODE_SPECULATE = 1,   /* as above, but the head is never run in place at its first try */
+    SS_MODE_LOG_FREE = 2,    /* one thread, one native loop */
+    SS_MODE_LOCKED = 3       /* all threads, no order: whoever takes a chunk runs it */
+};
+
+struct ss_config {
+    uint64_t *state; /* owned by the caller, outlives the engine */
+    uint64_t state_words;
+    uint64_t scratch_words;
+    uint64_t emit_words; /* words of an emitted row, the event's row included */
+    uint64_t threads;
+    uint64_t locks;       /* how many locks SS_MODE_LOCKED offers */
+    uint64_t read_limit;  /* entries of a read log */
+    uint64_t redo_limit;  /* entries of a redo log */
+    uint64_t emit_limit;  /* rows a speculative run may emit */
+    uint64_t seed;
+};
+
+struct ss_job {
+    void *const *columns;
+    int64_t count; /* events */
+    int64_t first_sequence;
+    int64_t chunk;
+    int64_t horizon;
+    enum ss_mode mode;
+};
+
+struct ss_outcome {
+    int64_t consumed;     /* events applied, a prefix of the job */
+    bool failed;          /* the operator raised at event `consumed`, on committed state */
+    const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
+    uint64_t row_count;
+};
+
+struct ss_statistics {
+    uint64_t events;
+    uint64_t commits; /* transactions */
+    uint64_t head_runs;  /* transactions run in place by the head at their first try */
+    uint64_t reruns;     /* transactions run in place after their speculative run was dropped */
+    uint64_t speculative_runs;
+    uint64_t aborts[SS_ABORT_REASONS];
+    uint64_t parks;      /* times a worker went to sleep inside a job */
+    uint64_t nanoseconds; /* from the start of each job to its end, added up */
+};
+
+struct ss_engine;
+
+/* NULL where memory or threads are not to be had. */
+struct ss_engine *ss_engine_new(const struct ss_config *config);
+void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_entry entry);
+/* Waits for the job in flight, ends the threads and frees everything but the state. */
+void ss_engine_free(struct ss_engine *engine);
+
+/* One job at a time: start (false: out of memory), wait until it says true, read the outcome. */
+bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job);
+bool ss_engine_wait(struct ss_engine *engine, int64_t milliseconds);
+struct ss_outcome ss_engine_outcome(struct ss_engine *engine);
+/* Asks the job to end at the next event boundary of the head. */
+void ss_engine_stop(struct ss_engine *engine);
+/* Asks the job to end now: the event in flight at the head is rolled back. */
+void ss_engine_kill(struct ss_engine *engine);
+
+/* Between the two the state stands still and holds a whole number of events. */
+void ss_engine_take_turn(struct ss_engine *engine);
+void ss_engine_release_turn(struct ss_engine *engine);
+
+struct ss_statistics ss_engine_statistics(struct ss_engine *engine);
+/* Bytes of logs, buffers and indices that the engine holds, the state not counted. */
+uint64_t ss_engine_memory(struct ss_engine *engine);
+/* Transactions committed in the job so far; for progress displays. */
+int64_t ss_engine_progress(struct ss_engine *engine);
+
+/* ---- what compiled code calls, by symbol name ---- */
+
+/* Slow paths of the transactional variant; see src/redo_log.c. */
+uint64_t ss_load(struct ss_run *run, uint64_t word);
+void ss_store(struct ss_run *run, uint64_t word, uint64_t value);
+/* Makes room in the undo log of an in-place run; false: out of memory. */
+bool ss_undo_grow(struct ss_run *run);
+/* Makes room for one emitted row; false: the run passed its limit. */
+bool ss_emit_grow(struct ss_run *run);
+
+/* First output word of Philox4x64-10 at counter (timestamp, source, sequence, draw), key (seed, 0). */
+uint64_t ss_random_bits(uint64_t seed, int64_t timestamp, int64_t source, int64_t sequence,
+                        int64_t draw);
+
+/* Locks of SS_MODE_LOCKED. */
+void ss_lock(struct ss_run *run, uint64_t lock);
+void ss_unlock(struct ss_run *run, uint64_t lock);
+
+#endif

@@ -1,0 +1,87 @@
+/* The two ways to run that speculation is compared with: one thread in one native loop without any
+ * log, and all threads without any order under the operator's own locks. */
+#include "internal.h"
+
+/* Both flags may be up from an ordered job before: its end kills every worker. */
+static bool may_run(struct ss_engine *engine, struct ss_run *run)
+{
+    __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
+    /* Dekker with stop and kill: the flags are down before we look who asked. */
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load_explicit(&engine->stop, memory_order_relaxed) == 0;
+}
+
+void ss_run_log_free(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_run *run = &worker->run;
+    int64_t next = 0;
+    void *fault = NULL;
+
+    __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
+    while (next < engine->job.count && may_run(engine, run)) {
+        int64_t from = next;
+        run->verdict = SS_COMPLETED;
+        run->emit_top = run->emit_mark = engine->rows + engine->row_words;
+        run->emit_end = engine->rows + engine->row_capacity;
+        engine->entries[SS_LOG_FREE](&next, &fault, run, from, engine->job.count);
+        if (run->verdict != SS_COMPLETED)
+            run->emit_top = run->emit_mark;
+        engine->row_words = (uint64_t)(run->emit_top - engine->rows);
+        engine->consumed += next - from;
+        if (run->verdict != SS_COMPLETED) {
+            engine->failed = run->verdict != SS_KILLED;
+            break;
+        }
+    }
+    atomic_store_explicit(&engine->over, 1, memory_order_release);
+}
+
+void ss_run_locked(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_run *run = &worker->run;
+    pthread_mutex_t *output = &engine->locks[engine->config.locks];
+
+    __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
+    while (atomic_load_explicit(&engine->over, memory_order_relaxed) == 0 &&
+           may_run(engine, run)) {
+        int64_t number =
+            atomic_fetch_add_explicit(&engine->next_start, 1, memory_order_relaxed);
+        if (number >= engine->transactions)
+            break;
+        int64_t first = number * engine->job.chunk;
+        int64_t last = first + engine->job.chunk;
+        int64_t next = first;
+        void *fault = NULL;
+        if (last > engine->job.count)
+            last = engine->job.count;
+        run->verdict = SS_COMPLETED;
+        run->emit_top = run->emit_mark = worker->rows;
+        run->emit_end = worker->rows + engine->config.emit_limit * engine->config.emit_words;
+        /* Who wants the turn makes the entry yield: the rest of the chunk is still ours to run. */
+        do
+            engine->entries[SS_LOCKED](&next, &fault, run, next, last);
+        while (run->verdict == SS_COMPLETED && next < last && may_run(engine, run));
+        pthread_mutex_lock(output);
+        if (run->verdict != SS_COMPLETED ||
+            !ss_rows_append(engine, worker->rows, (uint64_t)(run->emit_top - worker->rows))) {
+            engine->failed = engine->failed || run->verdict != SS_KILLED;
+            atomic_store_explicit(&engine->over, 1, memory_order_relaxed);
+        }
+        engine->consumed += next - first;
+        pthread_mutex_unlock(output);
+        worker->statistics.commits++;
+    }
+}
+
+void ss_lock(struct ss_run *run, uint64_t lock)
+{
+    pthread_mutex_lock(&run->worker->engine->locks[lock]);
+}
+
+void ss_unlock(struct ss_run *run, uint64_t lock)
+{
+    pthread_mutex_unlock(&run->worker->engine->locks[lock]);
+}

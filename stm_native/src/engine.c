@@ -1,0 +1,240 @@
+/* An engine's life: memory, threads, jobs in, outcomes out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static const uint64_t first_undo_entries = 256;
+static const uint64_t first_output_words = 1024;
+
+static uint64_t power_of_two(uint64_t at_least)
+{
+    uint64_t size = 1;
+    while (size < at_least)
+        size *= 2;
+    return size;
+}
+
+static void *aligned(uint64_t count, size_t size)
+{
+    uint64_t bytes = (count * size + SS_CACHE_LINE - 1) / SS_CACHE_LINE * SS_CACHE_LINE;
+    void *memory = aligned_alloc(SS_CACHE_LINE, bytes == 0 ? SS_CACHE_LINE : bytes);
+    if (memory != NULL)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+static void condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static bool worker_init(struct ss_engine *engine, uint64_t index)
+{
+    struct ss_worker *worker = &engine->workers[index];
+    struct ss_run *run = &worker->run;
+    const struct ss_config *config = &engine->config;
+    /* Four slots for each entry of the redo log: probes stay short, and one slot is always empty. */
+    uint64_t slots = power_of_two(4 * config->redo_limit);
+
+    worker->engine = engine;
+    worker->index = index;
+    run->worker = worker;
+    run->state = config->state;
+    run->seed = config->seed;
+    run->redo_limit = config->redo_limit;
+    run->slot_mask = slots - 1;
+    run->slots = aligned(slots, sizeof *run->slots);
+    run->scratch = aligned(config->scratch_words, sizeof *run->scratch);
+    run->undo_base = malloc(first_undo_entries * sizeof *run->undo_base);
+    if (run->slots == NULL || run->scratch == NULL || run->undo_base == NULL)
+        return false;
+    run->undo_top = run->undo_base;
+    run->undo_end = run->undo_base + first_undo_entries;
+    return true;
+}
+
+/* Logs grow with the longest horizon asked for; between jobs nobody looks at the ring. */
+static bool ring_resize(struct ss_engine *engine, uint64_t size)
+{
+    const struct ss_config *config = &engine->config;
+    if (size <= engine->ring_size)
+        return true;
+    struct ss_transaction *ring = aligned(size, sizeof *ring);
+    if (ring == NULL)
+        return false;
+    if (engine->ring != NULL)
+        memcpy(ring, engine->ring, engine->ring_size * sizeof *ring);
+    free(engine->ring);
+    engine->ring = ring;
+    for (uint64_t i = engine->ring_size; i < size; i++) {
+        ring[i].reads = malloc(config->read_limit * sizeof *ring[i].reads);
+        ring[i].redo = malloc(config->redo_limit * sizeof *ring[i].redo);
+        ring[i].rows = malloc(config->emit_limit * config->emit_words * sizeof *ring[i].rows);
+        if (ring[i].reads == NULL || ring[i].redo == NULL || ring[i].rows == NULL) {
+            /* Back to the old size: one in between is no power of two, and slots would be shared. */
+            for (uint64_t j = engine->ring_size; j <= i; j++) {
+                free(ring[j].reads);
+                free(ring[j].redo);
+                free(ring[j].rows);
+            }
+            return false;
+        }
+    }
+    engine->ring_size = size;
+    return true;
+}
+
+struct ss_engine *ss_engine_new(const struct ss_config *config)
+{
+    struct ss_engine *engine = aligned(1, sizeof *engine);
+    if (engine == NULL)
+        return NULL;
+    engine->config = *config;
+    engine->spin_nanoseconds = 2000;
+    pthread_mutex_init(&engine->park_mutex, NULL);
+    pthread_mutex_init(&engine->pool_mutex, NULL);
+    condition_init(&engine->park_condition);
+    condition_init(&engine->pool_start);
+    condition_init(&engine->pool_done);
+
+    engine->rows = malloc(first_output_words * sizeof *engine->rows);
+    engine->row_capacity = first_output_words;
+    engine->workers = aligned(config->threads, sizeof *engine->workers);
+    engine->locks = calloc(config->locks + 1, sizeof *engine->locks);
+    bool complete = engine->rows != NULL && engine->workers != NULL && engine->locks != NULL;
+    if (engine->locks != NULL)
+        for (uint64_t i = 0; i <= config->locks; i++)
+            pthread_mutex_init(&engine->locks[i], NULL);
+    for (uint64_t i = 0; complete && i < config->threads; i++)
+        complete = worker_init(engine, i);
+    if (!complete || !ss_pool_start(engine)) {
+        ss_engine_free(engine);
+        return NULL;
+    }
+    return engine;
+}
+
+void ss_engine_free(struct ss_engine *engine)
+{
+    /* Waiting also watches: all workers of the job in flight may be in runaway runs. */
+    while (!ss_engine_wait(engine, 50))
+        continue;
+    ss_pool_stop(engine);
+    for (uint64_t i = 0; engine->workers != NULL && i < engine->config.threads; i++) {
+        struct ss_worker *worker = &engine->workers[i];
+        free(worker->run.slots);
+        free(worker->run.scratch);
+        free(worker->run.undo_base);
+        free(worker->rows);
+    }
+    for (uint64_t i = 0; i < engine->ring_size; i++) {
+        free(engine->ring[i].reads);
+        free(engine->ring[i].redo);
+        free(engine->ring[i].rows);
+    }
+    for (uint64_t i = 0; engine->locks != NULL && i <= engine->config.locks; i++)
+        pthread_mutex_destroy(&engine->locks[i]);
+    pthread_cond_destroy(&engine->pool_done);
+    pthread_cond_destroy(&engine->pool_start);
+    pthread_cond_destroy(&engine->park_condition);
+    pthread_mutex_destroy(&engine->pool_mutex);
+    pthread_mutex_destroy(&engine->park_mutex);
+    free(engine->locks);
+    free(engine->ring);
+    free(engine->workers);
+    free(engine->rows);
+    free(engine);
+}
+
+void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_entry entry)
+{
+    engine->entries[variant] = entry;
+}
+
+bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
+{
+    const struct ss_config *config = &engine->config;
+    engine->job = *job;
+    if (job->mode == SS_MODE_ORDERED && (job->horizon == 0 || job->count <= job->chunk)) {
+        /* Nothing to speculate on: one transaction, and one worker that runs it as the head. */
+        engine->job.horizon = 0;
+        engine->job.chunk = job->count > 0 ? job->count : 1;
+    }
+    engine->transactions = (job->count + engine->job.chunk - 1) / engine->job.chunk;
+    /* A slot may still be looked at by who claimed it one horizon ago: twice the horizon. */
+    if (!ring_resize(engine, power_of_two(2 * ((uint64_t)engine->job.horizon + 1))))
+        return false;
+    if (job->mode == SS_MODE_LOCKED)
+        for (uint64_t i = 0; i < config->threads; i++) {
+            struct ss_worker *worker = &engine->workers[i];
+            if (worker->rows == NULL)
+                worker->rows = malloc(config->emit_limit * config->emit_words * sizeof(uint64_t));
+            if (worker->rows == NULL)
+                return false;
+        }
+    for (uint64_t i = 0; i < engine->ring_size; i++)
+        atomic_store_explicit(&engine->ring[i].status, ss_status_word(-1, SS_FREE),
+                              memory_order_relaxed);
+    engine->row_words = 0;
+    engine->consumed = 0;
+    engine->failed = false;
+    atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->over, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->stop, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->runaway_nanoseconds, 0, memory_order_relaxed);
+    engine->started_at = ss_now();
+
+    pthread_mutex_lock(&engine->pool_mutex);
+    engine->active = config->threads;
+    engine->job_number++;
+    pthread_cond_broadcast(&engine->pool_start);
+    pthread_mutex_unlock(&engine->pool_mutex);
+    return true;
+}
+
+struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
+{
+    return (struct ss_outcome){
+        .consumed = engine->consumed,
+        .failed = engine->failed,
+        .rows = engine->rows,
+        .row_count = engine->row_words / engine->config.emit_words,
+    };
+}
+
+struct ss_statistics ss_engine_statistics(struct ss_engine *engine)
+{
+    struct ss_statistics sum = engine->statistics;
+    for (uint64_t i = 0; i < engine->config.threads; i++) {
+        const struct ss_statistics *own = &engine->workers[i].statistics;
+        sum.commits += own->commits;
+        sum.head_runs += own->head_runs;
+        sum.reruns += own->reruns;
+        sum.speculative_runs += own->speculative_runs;
+        sum.parks += own->parks;
+        for (int reason = 0; reason < SS_ABORT_REASONS; reason++)
+            sum.aborts[reason] += own->aborts[reason];
+    }
+    return sum;
+}
+
+uint64_t ss_engine_memory(struct ss_engine *engine)
+{
+    const struct ss_config *config = &engine->config;
+    uint64_t worker = sizeof(struct ss_worker) + config->scratch_words * sizeof(uint64_t) +
+                      power_of_two(4 * config->redo_limit) * sizeof(struct ss_slot) +
+                      first_undo_entries * sizeof(struct ss_undo);
+    uint64_t transaction = sizeof(struct ss_transaction) +
+                           config->read_limit * sizeof(struct ss_read) +
+                           config->redo_limit * sizeof(struct ss_write) +
+                           config->emit_limit * config->emit_words * sizeof(uint64_t);
+    return sizeof *engine + config->threads * worker + engine->ring_size * transaction +
+           engine->row_capacity * sizeof(uint64_t);
+}

@@ -1,0 +1,80 @@
+/* The threads: they sleep between jobs, never touch Python, and end with the engine. */
+#include <signal.h>
+
+#include "internal.h"
+
+static void *worker_main(void *argument)
+{
+    struct ss_worker *worker = argument;
+    struct ss_engine *engine = worker->engine;
+    uint64_t seen = 0;
+
+    pthread_mutex_lock(&engine->pool_mutex);
+    for (;;) {
+        while (engine->job_number == seen && !engine->shutdown)
+            pthread_cond_wait(&engine->pool_start, &engine->pool_mutex);
+        if (engine->shutdown)
+            break;
+        seen = engine->job_number;
+        pthread_mutex_unlock(&engine->pool_mutex);
+
+        worker->run.columns = engine->job.columns;
+        worker->run.first_sequence = engine->job.first_sequence;
+        switch (engine->job.mode) {
+        case SS_MODE_ORDERED:
+        case SS_MODE_SPECULATE:
+            /* Without a horizon there is only ever the head, and one worker is enough for it. */
+            if (worker->index == 0 || engine->job.horizon > 0)
+                ss_run_ordered(worker);
+            break;
+        case SS_MODE_LOG_FREE:
+            if (worker->index == 0)
+                ss_run_log_free(worker);
+            break;
+        case SS_MODE_LOCKED:
+            ss_run_locked(worker);
+            break;
+        }
+
+        pthread_mutex_lock(&engine->pool_mutex);
+        if (--engine->active == 0) {
+            engine->statistics.nanoseconds += (uint64_t)(ss_now() - engine->started_at);
+            engine->statistics.events += (uint64_t)engine->consumed;
+            pthread_cond_broadcast(&engine->pool_done);
+        }
+    }
+    pthread_mutex_unlock(&engine->pool_mutex);
+    return NULL;
+}
+
+bool ss_pool_start(struct ss_engine *engine)
+{
+    /* Signals (Ctrl-C) belong to the interpreter's threads: workers start with all blocked but
+     * those that a fault raises in the faulting thread itself. */
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGSEGV);
+    sigdelset(&blocked, SIGBUS);
+    sigdelset(&blocked, SIGFPE);
+    sigdelset(&blocked, SIGILL);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    bool started = true;
+    for (uint64_t i = 0; i < engine->config.threads && started; i++) {
+        started = pthread_create(&engine->workers[i].thread, NULL, worker_main,
+                                 &engine->workers[i]) == 0;
+        if (started)
+            engine->threads_started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+void ss_pool_stop(struct ss_engine *engine)
+{
+    pthread_mutex_lock(&engine->pool_mutex);
+    engine->shutdown = true;
+    pthread_cond_broadcast(&engine->pool_start);
+    pthread_mutex_unlock(&engine->pool_mutex);
+    for (uint64_t i = 0; i < engine->threads_started; i++)
+        pthread_join(engine->workers[i].thread, NULL);
+}

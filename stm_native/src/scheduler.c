@@ -1,0 +1,468 @@
+/* The ordered scheduler.
+ *
+ * A job is a row of transactions 0, 1, 2 ..., each a chunk of consecutive events. Three counters
+ * tell everything:
+ *
+ *     committed | next_commit = the head | ... claimed ... | next_start | ... not yet claimed ...
+ *
+ * A worker, again and again, does the first of these that it can:
+ *
+ *   1. Take the *turn* and advance the head. The turn is a lock that is only ever tried, never
+ *      waited for, and that exactly one thread holds; who holds it is the only one who changes the
+ *      state. It commits every finished transaction at the front of the wait queue, and where the
+ *      head is not claimed by anybody, claims it and runs it in place.
+ *   2. Claim the next transaction, at most `horizon` beyond the head, and run it speculatively. At
+ *      its end it is FINISHED and waits; the worker goes on with something else.
+ *   3. Spin for about one event, then sleep (parking.c).
+ *
+ * The wait queue is the ring of transactions itself: with one ordered source, the number of a
+ * transaction is its place, and "next in the queue" is the slot of `next_commit`.
+ *
+ * A slot goes FREE -> RUNNING -> FINISHED -> FREE, or FREE -> IN_PLACE -> FREE when the head claims
+ * it. A transaction that finished with anything but SS_COMPLETED, or whose values no longer hold
+ * when it becomes the head, is dropped and run in place at once by whoever holds the turn: there
+ * it cannot fail again, so every transaction runs at most twice.
+ *
+ * Nobody may sleep while the head could advance. A finisher stores FINISHED, fences, and tries the
+ * turn; a holder gives the turn back, fences, and looks at the head once more. Of the two fences
+ * one is first, so either the finisher gets the turn or the holder sees it FINISHED.
+ *
+ * Runaway runs. A speculative run may have read values that never existed together and loop for
+ * ever. Compiled code polls `kill` in its loops. Whoever has nothing to do, and the thread that
+ * waits for the job, kills a run that has been the head for longer than its budget; it then counts
+ * as finished, and is run in place. The flag may reach the worker's next run instead; that costs a
+ * rerun, and never a result.
+ */
+#include "internal.h"
+
+static inline struct ss_transaction *slot_of(const struct ss_engine *engine, int64_t number)
+{
+    return &engine->ring[(uint64_t)number & (engine->ring_size - 1)];
+}
+
+static inline void set_status(struct ss_transaction *transaction, int64_t number,
+                              enum ss_status status)
+{
+    /* Release: who sees FINISHED also sees the logs; who sees FREE may write them. */
+    atomic_store_explicit(&transaction->status, ss_status_word(number, status),
+                          memory_order_release);
+}
+
+static inline bool has_status(struct ss_transaction *transaction, int64_t number,
+                              enum ss_status status)
+{
+    return atomic_load_explicit(&transaction->status, memory_order_acquire) ==
+           ss_status_word(number, status);
+}
+
+/* ---- the turn ---- */
+
+static bool try_turn(struct ss_engine *engine)
+{
+    if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0)
+        return false;
+    uint32_t free = 0;
+    /* Acquire: the state as the last holder left it. */
+    return atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static void release_turn(struct ss_engine *engine)
+{
+    atomic_store_explicit(&engine->turn, 0, memory_order_release);
+    /* Dekker with run_speculatively: the turn is free before we look at the head again. */
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* A reader outside the pool wants the state to stand still between two events of a long in-place
+ * run. The transaction stays ours (IN_PLACE), so nobody else can advance the head meanwhile. */
+static void lend_turn(struct ss_engine *engine)
+{
+    release_turn(engine);
+    ss_wake(engine);
+    uint32_t free;
+    do {
+        while (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0) {
+            struct timespec nap = {0, 20000};
+            nanosleep(&nap, NULL);
+        }
+        free = 0;
+    } while (!atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
+                                                      memory_order_relaxed));
+}
+
+void ss_engine_take_turn(struct ss_engine *engine)
+{
+    atomic_fetch_add_explicit(&engine->readers, 1, memory_order_seq_cst);
+    uint32_t free = 0;
+    while (!atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
+                                                    memory_order_relaxed)) {
+        /* Dekker with run_in_place: we are announced before the flags are up. */
+        atomic_thread_fence(memory_order_seq_cst);
+        for (uint64_t i = 0; i < engine->config.threads; i++)
+            __atomic_store_n(&engine->workers[i].run.yield, 1, __ATOMIC_RELAXED);
+        struct timespec nap = {0, 5000};
+        nanosleep(&nap, NULL);
+        free = 0;
+    }
+}
+
+void ss_engine_release_turn(struct ss_engine *engine)
+{
+    atomic_store_explicit(&engine->turn, 0, memory_order_release);
+    atomic_fetch_sub_explicit(&engine->readers, 1, memory_order_seq_cst);
+    ss_wake(engine);
+}
+
+/* ---- the head ---- */
+
+static void end_job(struct ss_engine *engine)
+{
+    atomic_store_explicit(&engine->over, 1, memory_order_release);
+    /* Dekker with run_speculatively: the job is over before the flags are up. */
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint64_t i = 0; i < engine->config.threads; i++)
+        __atomic_store_n(&engine->workers[i].run.kill, 1, __ATOMIC_RELAXED);
+}
+
+/* Up to the instant `at`. Without the time lost to runaway runs: as the budget is a multiple of the
+ * mean, they would otherwise make each other's budgets grow without bound. */
+static int64_t mean_transaction(const struct ss_engine *engine, int64_t at, int64_t committed)
+{
+    int64_t lost = atomic_load_explicit(&engine->runaway_nanoseconds, memory_order_relaxed);
+    return committed == 0 ? 0 : (at - engine->started_at - lost) / committed;
+}
+
+/* Runs what is left of a chunk on the committed state; false: the job ends here. */
+static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *transaction)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_run *run = &worker->run;
+    int64_t next = transaction->first;
+    void *fault = NULL;
+
+    __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
+    while (next < transaction->last) {
+        int64_t from = next;
+        __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
+        /* Dekker with take_turn and stop: the flags are down before we look who asked. */
+        atomic_thread_fence(memory_order_seq_cst);
+        if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
+            return false;
+        if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0)
+            lend_turn(engine);
+
+        run->verdict = SS_COMPLETED;
+        run->emit_top = run->emit_mark = engine->rows + engine->row_words;
+        run->emit_end = engine->rows + engine->row_capacity;
+        engine->entries[SS_PLAIN](&next, &fault, run, from, transaction->last);
+        if (run->verdict != SS_COMPLETED) {
+            ss_undo_roll_back(run);
+            run->emit_top = run->emit_mark;
+        }
+        engine->row_words = (uint64_t)(run->emit_top - engine->rows);
+        engine->consumed += next - from;
+        if (run->verdict == SS_COMPLETED)
+            continue;
+        if (run->verdict == SS_KILLED) {
+            if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
+                return false;
+            continue; /* meant for a speculative run of this worker that is long over */
+        }
+        engine->failed = true;
+        return false;
+    }
+    return true;
+}
+
+static enum ss_abort_reason reason_of(uint32_t verdict)
+{
+    switch (verdict) {
+    case SS_RAISED:
+        return SS_ABORT_RAISED;
+    case SS_LOG_FULL:
+        return SS_ABORT_LOG_FULL;
+    case SS_KILLED:
+        return SS_ABORT_RUNAWAY;
+    default:
+        return SS_ABORT_CONFLICT;
+    }
+}
+
+/* Commits a finished transaction, or reruns it; false: the job ends here. */
+static bool commit(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
+{
+    struct ss_engine *engine = worker->engine;
+    if (transaction->verdict == SS_COMPLETED && ss_value_validate(engine, transaction) &&
+        ss_rows_append(engine, transaction->rows, transaction->row_words)) {
+        ss_value_publish(engine, transaction);
+        engine->consumed += transaction->last - transaction->first;
+        return true;
+    }
+    int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
+    if (transaction->verdict == SS_KILLED && since != 0)
+        atomic_fetch_add_explicit(&engine->runaway_nanoseconds, ss_now() - since,
+                                  memory_order_relaxed);
+    worker->statistics.aborts[reason_of(transaction->verdict)]++;
+    worker->statistics.reruns++;
+    /* No longer FINISHED: while the rerun lends the turn to a reader, who else gets hold of it must
+     * not commit the dropped run, or run the chunk a second time. */
+    set_status(transaction, number, SS_IN_PLACE);
+    return run_in_place(worker, transaction);
+}
+
+static void set_range(const struct ss_engine *engine, struct ss_transaction *transaction,
+                      int64_t number)
+{
+    transaction->first = number * engine->job.chunk;
+    transaction->last = transaction->first + engine->job.chunk;
+    if (transaction->last > engine->job.count)
+        transaction->last = engine->job.count;
+}
+
+/* True when the slot of the head is FREE and nobody has claimed it. */
+static bool head_is_unclaimed(struct ss_engine *engine, int64_t head)
+{
+    return engine->job.mode == SS_MODE_ORDERED &&
+           atomic_load_explicit(&engine->next_start, memory_order_relaxed) == head;
+}
+
+static bool head_can_advance(struct ss_engine *engine)
+{
+    int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
+    return head == engine->transactions ||
+           atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ||
+           has_status(slot_of(engine, head), head, SS_FINISHED) || head_is_unclaimed(engine, head);
+}
+
+/* With the turn held: everything that can be committed or run as the head. */
+static void advance(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    while (atomic_load_explicit(&engine->over, memory_order_relaxed) == 0) {
+        /* Only holders of the turn change next_commit, so we read our own or our predecessor's. */
+        int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
+        if (head == engine->transactions ||
+            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
+            end_job(engine);
+            return;
+        }
+        if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0)
+            return;
+
+        struct ss_transaction *transaction = slot_of(engine, head);
+        bool going;
+        if (has_status(transaction, head, SS_FINISHED)) {
+            going = commit(worker, transaction, head);
+        } else {
+            int64_t unclaimed = head;
+            if (!head_is_unclaimed(engine, head) ||
+                !atomic_compare_exchange_strong_explicit(&engine->next_start, &unclaimed, head + 1,
+                                                         memory_order_relaxed,
+                                                         memory_order_relaxed))
+                return;
+            set_status(transaction, head, SS_IN_PLACE);
+            set_range(engine, transaction, head);
+            worker->statistics.head_runs++;
+            going = run_in_place(worker, transaction);
+        }
+        set_status(transaction, head, SS_FREE);
+        if (!going) {
+            end_job(engine);
+            return;
+        }
+        worker->statistics.commits++;
+        atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
+        /* Release: who sees the new head sees the state it starts from, and the slot FREE. */
+        atomic_store_explicit(&engine->next_commit, head + 1, memory_order_release);
+        if (((head + 1) & 63) == 0) {
+            int64_t spin = mean_transaction(engine, ss_now(), head + 1);
+            spin = spin < 200 ? 200 : spin > 20000 ? 20000 : spin;
+            __atomic_store_n(&engine->spin_nanoseconds, spin, __ATOMIC_RELAXED);
+        }
+        ss_wake(engine);
+    }
+}
+
+/* ---- speculation ---- */
+
+static bool can_claim(struct ss_engine *engine, int64_t *number)
+{
+    int64_t next = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
+    /* Acquire: a slot freed by the commit that moved the head is seen as free. */
+    int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
+    *number = next;
+    return next < engine->transactions && next <= head + engine->job.horizon;
+}
+
+static bool claim(struct ss_engine *engine, int64_t *number)
+{
+    while (can_claim(engine, number)) {
+        int64_t next = *number;
+        if (atomic_compare_exchange_weak_explicit(&engine->next_start, &next, next + 1,
+                                                  memory_order_relaxed, memory_order_relaxed))
+            /* The ring is longer than the horizon: the slot's last tenant has committed. */
+            return true;
+    }
+    return false;
+}
+
+static void run_speculatively(struct ss_worker *worker, int64_t number)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_run *run = &worker->run;
+    struct ss_transaction *transaction = slot_of(engine, number);
+    int64_t next;
+    void *fault = NULL;
+
+    set_range(engine, transaction, number);
+    atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
+    __atomic_store_n(&run->speculative, 1, __ATOMIC_RELAXED);
+    run->verdict = SS_COMPLETED;
+    run->emit_top = run->emit_mark = transaction->rows;
+    run->emit_end = transaction->rows + engine->config.emit_limit * engine->config.emit_words;
+    ss_value_begin(worker, transaction);
+    __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
+    set_status(transaction, number, SS_RUNNING);
+    /* Dekker with end_job and stop: the flag is down before we look whether there is still a job. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&engine->over, memory_order_relaxed) != 0 ||
+        atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
+        run->verdict = SS_KILLED;
+    else
+        engine->entries[SS_TRANSACTIONAL](&next, &fault, run, transaction->first,
+                                          transaction->last);
+    ss_value_finish(worker, transaction);
+    transaction->row_words = (uint64_t)(run->emit_top - transaction->rows);
+    transaction->verdict = run->verdict;
+    worker->statistics.speculative_runs++;
+    set_status(transaction, number, SS_FINISHED);
+    /* Dekker with release_turn: FINISHED is visible before we try the turn. */
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* Kills the run that keeps the head from advancing, once it has done so for longer than its
+ * budget. Called by whoever has nothing better to do. */
+static void watch(struct ss_engine *engine)
+{
+    int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
+    if (head >= engine->transactions)
+        return;
+    struct ss_transaction *transaction = slot_of(engine, head);
+    if (!has_status(transaction, head, SS_RUNNING))
+        return;
+    int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
+    int64_t now = ss_now();
+    if (since == 0) {
+        atomic_compare_exchange_strong_explicit(&engine->head_since, &since, now,
+                                                memory_order_relaxed, memory_order_relaxed);
+        return;
+    }
+    /* The mean when the head was first seen overstaying: one that went on counting would let the
+     * budget of an early transaction grow faster than the time that passes. */
+    int64_t budget = 2000000 + 16 * mean_transaction(engine, since, head);
+    if (now - since > budget)
+        __atomic_store_n(
+            &atomic_load_explicit(&transaction->owner, memory_order_relaxed)->run.kill, 1,
+            __ATOMIC_RELAXED);
+}
+
+static bool has_work(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    int64_t number;
+    if (atomic_load_explicit(&engine->over, memory_order_acquire) != 0 ||
+        can_claim(engine, &number))
+        return true;
+    return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0 &&
+           head_can_advance(engine);
+}
+
+static void await_work(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    int64_t until =
+        ss_now() + __atomic_load_n(&engine->spin_nanoseconds, __ATOMIC_RELAXED);
+    do {
+        for (int i = 0; i < 32; i++) {
+            if (has_work(worker))
+                return;
+            ss_relax();
+        }
+    } while (ss_now() < until);
+    watch(engine);
+    ss_park(worker, has_work, 1000000);
+}
+
+void ss_run_ordered(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    int64_t number;
+    while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
+        if (head_can_advance(engine) && try_turn(engine)) {
+            advance(worker);
+            release_turn(engine);
+            ss_wake(engine);
+        } else if (claim(engine, &number)) {
+            run_speculatively(worker, number);
+        } else {
+            await_work(worker);
+        }
+    }
+}
+
+/* ---- the job, seen from outside ---- */
+
+void ss_engine_stop(struct ss_engine *engine)
+{
+    atomic_store_explicit(&engine->stop, 1, memory_order_relaxed);
+    /* Dekker with run_in_place and run_speculatively: the wish is there before the flags are up, and
+     * before we look who speculates. */
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint64_t i = 0; i < engine->config.threads; i++) {
+        struct ss_run *run = &engine->workers[i].run;
+        __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
+        /* Without speculation the event in flight may complete; what is speculative is dropped. */
+        if (__atomic_load_n(&run->speculative, __ATOMIC_RELAXED) != 0)
+            __atomic_store_n(&run->kill, 1, __ATOMIC_RELAXED);
+    }
+    ss_wake(engine);
+}
+
+void ss_engine_kill(struct ss_engine *engine)
+{
+    atomic_store_explicit(&engine->stop, 1, memory_order_relaxed);
+    /* As in stop. */
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint64_t i = 0; i < engine->config.threads; i++) {
+        struct ss_run *run = &engine->workers[i].run;
+        __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&run->kill, 1, __ATOMIC_RELAXED);
+    }
+    ss_wake(engine);
+}
+
+bool ss_engine_wait(struct ss_engine *engine, int64_t milliseconds)
+{
+    struct timespec until;
+    int64_t at = ss_now() + milliseconds * 1000000;
+    until.tv_sec = (time_t)(at / 1000000000);
+    until.tv_nsec = (long)(at % 1000000000);
+    pthread_mutex_lock(&engine->pool_mutex);
+    int rc = 0;
+    while (engine->active != 0 && rc == 0)
+        rc = pthread_cond_timedwait(&engine->pool_done, &engine->pool_mutex, &until);
+    bool done = engine->active == 0;
+    pthread_mutex_unlock(&engine->pool_mutex);
+    /* All workers may be in runaway runs at once; then nobody else is left to notice. */
+    if (!done && atomic_load_explicit(&engine->over, memory_order_relaxed) == 0)
+        watch(engine);
+    return done;
+}
+
+int64_t ss_engine_progress(struct ss_engine *engine)
+{
+    return atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
+}

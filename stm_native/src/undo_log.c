@@ -1,0 +1,32 @@
+/* The undo log of an in-place run.
+ *
+ * The head writes the state directly. So that an event that raises is not applied, each store first
+ * saves (address, old value); the log is emptied at every event, hence short and always in cache.
+ * A head may write any number of words: its log grows, it has no limit. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+bool ss_undo_grow(struct ss_run *run)
+{
+    size_t used = (size_t)(run->undo_top - run->undo_base);
+    size_t capacity = (size_t)(run->undo_end - run->undo_base) * 2;
+    struct ss_undo *grown = realloc(run->undo_base, capacity * sizeof *grown);
+    if (grown == NULL) {
+        run->verdict = SS_LOG_FULL;
+        return false;
+    }
+    run->undo_base = grown;
+    run->undo_top = grown + used;
+    run->undo_end = grown + capacity;
+    return true;
+}
+
+void ss_undo_roll_back(struct ss_run *run)
+{
+    /* Newest first: a word written twice has its oldest value at the bottom. */
+    while (run->undo_top != run->undo_base) {
+        run->undo_top--;
+        ss_word_write(run->undo_top->address, run->undo_top->value);
+    }
+}

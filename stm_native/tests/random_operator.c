@@ -1,0 +1,504 @@
+#include "random_operator.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sightings sightings;
+
+/* One event under way. `run` is NULL in the model, `model` everywhere else. */
+struct execution {
+    enum ss_variant variant;
+    struct ss_run *run;
+    struct model *model;
+    const struct shape *shape;
+    uint64_t *scratch;
+    int64_t sequence;
+    struct dice dice;
+    uint64_t mixed; /* of everything read: a wrong value anywhere shows in later stores and rows */
+};
+
+static void see(_Atomic uint64_t *count)
+{
+    atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
+}
+
+static void out_of_memory(void)
+{
+    static const char message[] = "stress: out of memory\n";
+    fputs(message, stderr);
+    abort();
+}
+
+/* Everything below returns false when the event has to be left at once. */
+
+static bool raise_error(struct execution *execution)
+{
+    if (execution->model != NULL)
+        execution->model->raised = true;
+    else
+        execution->run->verdict = SS_RAISED;
+    return false;
+}
+
+/* What compiled code does at the back-edge of a loop. */
+static bool poll_kill(struct execution *execution)
+{
+    if (execution->model != NULL)
+        return true;
+    if (__atomic_load_n(&execution->run->kill, __ATOMIC_RELAXED) == 0)
+        return true;
+    execution->run->verdict = SS_KILLED;
+    return false;
+}
+
+static bool load(struct execution *execution, uint64_t word, uint64_t *value)
+{
+    if (execution->model != NULL) {
+        *value = execution->model->state[word];
+    } else if (execution->variant == SS_PLAIN || execution->variant == SS_TRANSACTIONAL) {
+        *value = ss_load(execution->run, word);
+        if (execution->run->verdict != SS_COMPLETED)
+            return false;
+    } else {
+        *value = execution->run->state[word];
+    }
+    execution->mixed = mix(execution->mixed ^ *value) + word;
+    return true;
+}
+
+static bool store(struct execution *execution, uint64_t word, uint64_t value)
+{
+    struct model *model = execution->model;
+    if (model != NULL) {
+        if (model->journal_count == model->journal_capacity) {
+            model->journal_capacity = 2 * model->journal_capacity + 64;
+            model->journal =
+                realloc(model->journal, model->journal_capacity * sizeof *model->journal);
+            if (model->journal == NULL)
+                out_of_memory();
+        }
+        model->journal[model->journal_count].word = word;
+        model->journal[model->journal_count++].value = model->state[word];
+        model->state[word] = value;
+        return true;
+    }
+    if (execution->variant == SS_PLAIN || execution->variant == SS_TRANSACTIONAL) {
+        const struct ss_undo *before = execution->run->undo_end;
+        ss_store(execution->run, word, value);
+        if (execution->run->undo_end != before)
+            see(&sightings.undo_grown);
+        return execution->run->verdict == SS_COMPLETED;
+    }
+    execution->run->state[word] = value;
+    return true;
+}
+
+static bool emit(struct execution *execution, uint64_t value)
+{
+    uint64_t words = execution->shape->emit_words;
+    uint64_t *row;
+    if (execution->model != NULL) {
+        struct model *model = execution->model;
+        if (model->row_words + words > model->row_capacity) {
+            model->row_capacity = 2 * model->row_capacity + words;
+            model->rows = realloc(model->rows, model->row_capacity * sizeof *model->rows);
+            if (model->rows == NULL)
+                out_of_memory();
+        }
+        row = model->rows + model->row_words;
+        model->row_words += words;
+    } else {
+        struct ss_run *run = execution->run;
+        if ((uint64_t)(run->emit_end - run->emit_top) < words) {
+            if (!ss_emit_grow(run))
+                return false;
+            see(&sightings.output_grown);
+        }
+        row = run->emit_top;
+        run->emit_top += words;
+    }
+    row[0] = (uint64_t)execution->sequence;
+    for (uint64_t i = 1; i < words; i++)
+        row[i] = mix(value + i);
+    return true;
+}
+
+/* Takes time, and sometimes the processor away: that is when others move on. */
+static bool dawdle(struct execution *execution)
+{
+    uint64_t turns = below(&execution->dice, execution->shape->work + 1);
+    bool rest = chance(&execution->dice, 64);
+    uint64_t value = execution->mixed;
+    for (uint64_t i = 0; i < turns; i++) {
+        value = mix(value);
+        if (!poll_kill(execution))
+            return false;
+    }
+    execution->mixed ^= value;
+    if (rest && execution->model == NULL)
+        sched_yield();
+    return true;
+}
+
+static uint64_t free_word(struct execution *execution)
+{
+    const struct shape *shape = execution->shape;
+    uint64_t range = shape->free_words >> below(&execution->dice, shape->skew + 1);
+    return below(&execution->dice, range > 0 ? range : 1);
+}
+
+static uint64_t account_word(struct execution *execution)
+{
+    const struct shape *shape = execution->shape;
+    return shape->free_words + below(&execution->dice, shape->accounts);
+}
+
+static uint64_t pair_word(struct execution *execution)
+{
+    const struct shape *shape = execution->shape;
+    return shape->free_words + shape->accounts + 2 * below(&execution->dice, shape->pairs);
+}
+
+static bool read_pair(struct execution *execution, uint64_t word, uint64_t *left, uint64_t *right)
+{
+    if (!load(execution, word, left) || !dawdle(execution) || !load(execution, word + 1, right))
+        return false;
+    if (execution->model != NULL && *left != *right) {
+        execution->model->astray = true;
+        return raise_error(execution);
+    }
+    return true;
+}
+
+static bool chase(struct execution *execution)
+{
+    uint64_t word = free_word(execution);
+    uint64_t value = 0;
+    uint64_t hops = 1;
+    /* The length comes from the data as well, but only the first word's: it must end. */
+    for (uint64_t i = 0; i < hops; i++) {
+        if (!poll_kill(execution) || !load(execution, word, &value))
+            return false;
+        if (i == 0)
+            hops += value % 16;
+        word = value % execution->shape->free_words;
+    }
+    return store(execution, word, execution->mixed);
+}
+
+static bool transfer(struct execution *execution)
+{
+    uint64_t from = account_word(execution);
+    uint64_t to = account_word(execution);
+    uint64_t balance;
+    if (!load(execution, from, &balance))
+        return false;
+    uint64_t amount = execution->mixed % 1000;
+    if (!store(execution, from, balance - amount) || !dawdle(execution) ||
+        !load(execution, to, &balance))
+        return false;
+    return store(execution, to, balance + amount);
+}
+
+static bool advance_pair(struct execution *execution)
+{
+    uint64_t word = pair_word(execution);
+    uint64_t left, right;
+    if (!read_pair(execution, word, &left, &right))
+        return false;
+    uint64_t next = left + 1 + execution->mixed % 8;
+    return store(execution, word, next) && dawdle(execution) && store(execution, word + 1, next);
+}
+
+static bool agree(struct execution *execution, bool reread)
+{
+    uint64_t word = pair_word(execution);
+    uint64_t left, right;
+    if (!read_pair(execution, word, &left, &right))
+        return false;
+    while (left != right) {
+        if (!poll_kill(execution))
+            return false;
+        /* From one word only: rereading both would find the committed pair equal, and end. */
+        if (reread && !load(execution, 0, &right))
+            return false;
+    }
+    return true;
+}
+
+static bool doubt(struct execution *execution)
+{
+    const struct shape *shape = execution->shape;
+    uint64_t left, right, value;
+    if (!read_pair(execution, pair_word(execution), &left, &right))
+        return false;
+    uint64_t word = free_word(execution) + (left - right) * UINT64_C(0x10001);
+    if (word >= shape->words)
+        return raise_error(execution);
+    return load(execution, word, &value);
+}
+
+static bool use_scratch(struct execution *execution)
+{
+    uint64_t words = execution->shape->scratch_words;
+    uint64_t value;
+    memset(execution->scratch, 0, words * sizeof *execution->scratch);
+    for (uint64_t i = 0; i < words; i++) {
+        if (!poll_kill(execution) || !load(execution, free_word(execution), &value))
+            return false;
+        execution->scratch[value % words] += value;
+    }
+    for (uint64_t i = 0; i < words; i++)
+        execution->mixed = mix(execution->mixed ^ execution->scratch[i]);
+    return true;
+}
+
+static bool take_step(struct execution *execution, enum step step)
+{
+    struct dice *dice = &execution->dice;
+    uint64_t word, value;
+    switch (step) {
+    case STEP_READ:
+        return load(execution, free_word(execution), &value);
+    case STEP_WRITE:
+        /* Few different values: a store of what is there already is no conflict. */
+        word = free_word(execution);
+        return store(execution, word, chance(dice, 2) ? below(dice, 2) : execution->mixed);
+    case STEP_MODIFY:
+        word = free_word(execution);
+        return load(execution, word, &value) && store(execution, word, value + 1 + roll(dice) % 9);
+    case STEP_CHASE:
+        return chase(execution);
+    case STEP_TRANSFER:
+        return execution->shape->accounts == 0 || transfer(execution);
+    case STEP_ADVANCE:
+        return execution->shape->pairs == 0 || advance_pair(execution);
+    case STEP_AGREE:
+        return execution->shape->pairs == 0 || agree(execution, false);
+    case STEP_REREAD:
+        return execution->shape->pairs == 0 || agree(execution, true);
+    case STEP_DOUBT:
+        return execution->shape->pairs == 0 || doubt(execution);
+    case STEP_EMIT:
+        return emit(execution, execution->mixed);
+    case STEP_FLOOD:
+        for (uint64_t rows = below(dice, 400); rows > 0; rows--)
+            if (!poll_kill(execution) || !emit(execution, execution->mixed + rows))
+                return false;
+        return true;
+    case STEP_FILL:
+        word = free_word(execution);
+        for (uint64_t stores = below(dice, 900); stores > 0; stores--)
+            if (!poll_kill(execution) ||
+                !store(execution, (word + stores) % execution->shape->free_words,
+                       execution->mixed + stores))
+                return false;
+        return true;
+    case STEP_SCRATCH:
+        return use_scratch(execution);
+    default:
+        return dawdle(execution);
+    }
+}
+
+static bool process(struct execution *execution, enum temper temper)
+{
+    const struct shape *shape = execution->shape;
+    uint64_t steps = below(&execution->dice, shape->most_steps + 1);
+    uint64_t misfortune = below(&execution->dice, steps + 1);
+    uint64_t sum = 0;
+    for (int step = 0; step < STEPS; step++)
+        sum += shape->weights[step];
+    for (uint64_t i = 0; i < steps; i++) {
+        if (temper == TEMPER_RAISES_MIDWAY && i == misfortune)
+            return raise_error(execution);
+        uint64_t at = below(&execution->dice, sum);
+        int step = 0;
+        while (at >= shape->weights[step])
+            at -= shape->weights[step++];
+        if (!poll_kill(execution) || !take_step(execution, (enum step)step))
+            return false;
+    }
+    if (temper == TEMPER_RAISES || temper == TEMPER_RAISES_MIDWAY ||
+        (temper == TEMPER_MAY_RAISE && execution->mixed % 2 == 0))
+        return raise_error(execution);
+    /* Something of what was read always leaves the event, or a wrong read could stay unseen. */
+    return emit(execution, execution->mixed);
+}
+
+static struct execution begin(void *const *columns, int64_t event, int64_t sequence)
+{
+    const uint64_t *seeds = columns[COLUMN_SEED];
+    return (struct execution){.shape = columns[COLUMN_SHAPE],
+                              .sequence = sequence,
+                              .dice = {seeds[event]},
+                              .mixed = seeds[event]};
+}
+
+static enum temper temper_of(void *const *columns, int64_t event)
+{
+    return (enum temper)((const uint8_t *)columns[COLUMN_TEMPER])[event];
+}
+
+/* The loop inside an entry, as the compiler writes it. */
+static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64_t last,
+                         enum ss_variant variant)
+{
+    for (int64_t i = first; i < last; i++) {
+        /* Only in place: a speculative run that returned early would commit half a chunk. */
+        if (variant != SS_TRANSACTIONAL && i != first &&
+            __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
+            see(&sightings.yields);
+            *next = i;
+            return 0;
+        }
+        run->event = i;
+        run->emit_mark = run->emit_top;
+        run->undo_top = run->undo_base;
+        struct execution execution = begin(run->columns, i, run->first_sequence + i);
+        execution.variant = variant;
+        execution.run = run;
+        execution.scratch = run->scratch;
+        if (variant == SS_LOCKED)
+            ss_lock(run, 0);
+        bool completed = process(&execution, temper_of(run->columns, i));
+        if (variant == SS_LOCKED)
+            ss_unlock(run, 0);
+        if (!completed) {
+            if (variant == SS_PLAIN && run->verdict == SS_KILLED)
+                see(&sightings.plain_kills);
+            *next = i;
+            return 1;
+        }
+    }
+    *next = last;
+    return 0;
+}
+
+static int32_t run_plain(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                         int64_t last)
+{
+    *fault = NULL;
+    return run_range(next, run, first, last, SS_PLAIN);
+}
+
+static int32_t run_transactional(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                                 int64_t last)
+{
+    *fault = NULL;
+    return run_range(next, run, first, last, SS_TRANSACTIONAL);
+}
+
+static int32_t run_log_free(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                            int64_t last)
+{
+    *fault = NULL;
+    return run_range(next, run, first, last, SS_LOG_FREE);
+}
+
+static int32_t run_locked(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                          int64_t last)
+{
+    *fault = NULL;
+    return run_range(next, run, first, last, SS_LOCKED);
+}
+
+const ss_entry random_operator[SS_VARIANTS] = {
+    [SS_PLAIN] = run_plain,
+    [SS_TRANSACTIONAL] = run_transactional,
+    [SS_LOG_FREE] = run_log_free,
+    [SS_LOCKED] = run_locked,
+};
+
+void shape_regions(struct shape *shape, uint64_t words, struct dice *dice)
+{
+    shape->words = words;
+    shape->pairs = words < 4 ? 0 : 1 + below(dice, words / 4 < 8 ? words / 4 : 8);
+    shape->accounts = words < 8 ? 0 : 2 + below(dice, words / 4 < 64 ? words / 4 - 1 : 63);
+    shape->free_words = words - shape->accounts - 2 * shape->pairs;
+    shape->scratch_words = 1 + below(dice, 16);
+    shape->emit_words = 1 + below(dice, 4);
+}
+
+void shape_steps(struct shape *shape, struct dice *dice)
+{
+    static const uint32_t usual[STEPS] = {
+        [STEP_READ] = 200,    [STEP_WRITE] = 80,  [STEP_MODIFY] = 120, [STEP_CHASE] = 60,
+        [STEP_TRANSFER] = 60, [STEP_ADVANCE] = 40, [STEP_AGREE] = 4,   [STEP_REREAD] = 8,
+        [STEP_DOUBT] = 12,    [STEP_EMIT] = 60,   [STEP_FLOOD] = 1,    [STEP_FILL] = 2,
+        [STEP_SCRATCH] = 10,  [STEP_WORK] = 60,
+    };
+    memcpy(shape->weights, usual, sizeof usual);
+    /* Operators differ: each leaves some steps out and is fond of one. */
+    for (int step = 1; step < STEPS; step++)
+        if (chance(dice, 3))
+            shape->weights[step] = 0;
+    shape->weights[below(dice, STEP_ADVANCE + 1)] += 200;
+    shape->most_steps = spread(dice, 40);
+    shape->skew = chance(dice, 2) ? 0 : below(dice, 16);
+    shape->work = spread(dice, 300);
+}
+
+void shape_fill(struct shape *shape, uint64_t *state, struct dice *dice)
+{
+    for (uint64_t i = 0; i < shape->words; i++)
+        state[i] = roll(dice);
+    shape->total = 0;
+    for (uint64_t i = 0; i < shape->accounts; i++)
+        shape->total += state[shape->free_words + i];
+    for (uint64_t i = shape->words - 2 * shape->pairs; i < shape->words; i += 2)
+        state[i + 1] = state[i];
+}
+
+const char *shape_violation(const struct shape *shape, const uint64_t *state)
+{
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < shape->accounts; i++)
+        total += state[shape->free_words + i];
+    if (total != shape->total)
+        return "the accounts do not add up: an event is half applied";
+    for (uint64_t i = shape->words - 2 * shape->pairs; i < shape->words; i += 2)
+        if (state[i] != state[i + 1])
+            return "the words of a pair differ: an event is half applied";
+    return NULL;
+}
+
+bool model_open(struct model *model, const struct shape *shape, const uint64_t *state)
+{
+    *model = (struct model){0};
+    model->state = malloc(shape->words * sizeof *state);
+    model->scratch = malloc(shape->scratch_words * sizeof *model->scratch);
+    if (model->state == NULL || model->scratch == NULL)
+        return false;
+    memcpy(model->state, state, shape->words * sizeof *state);
+    return true;
+}
+
+void model_close(struct model *model)
+{
+    free(model->state);
+    free(model->scratch);
+    free(model->rows);
+    free(model->journal);
+}
+
+bool model_event(struct model *model, void *const *columns, int64_t event, int64_t sequence)
+{
+    struct execution execution = begin(columns, event, sequence);
+    uint64_t rows_before = model->row_words;
+    execution.model = model;
+    execution.scratch = model->scratch;
+    model->journal_count = 0;
+    model->raised = false;
+    if (process(&execution, temper_of(columns, event)))
+        return true;
+    while (model->journal_count > 0) {
+        model->journal_count--;
+        model->state[model->journal[model->journal_count].word] =
+            model->journal[model->journal_count].value;
+    }
+    model->row_words = rows_before;
+    return false;
+}

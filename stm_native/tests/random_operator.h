@@ -1,0 +1,107 @@
+/* A family of random operators, and the sequential run that says what they ought to do.
+ *
+ * An event is a seed: from it the operator draws a row of steps, and every step may depend on what
+ * the earlier ones read. One body serves all variants; only how it loads, stores and emits differs.
+ *
+ * The state has three regions:
+ *
+ *     free words | accounts | pairs
+ *
+ * Anything may happen to the free words. Steps move amounts between accounts, so their sum is
+ * constant; the two words of a pair are always equal. Both hold between events only, and a
+ * speculative run can see them broken: that is what makes it raise, index wildly, or loop for ever,
+ * which no run on committed state does. */
+#ifndef SPECSTREAM_TESTS_RANDOM_OPERATOR_H
+#define SPECSTREAM_TESTS_RANDOM_OPERATOR_H
+
+#include <stdatomic.h>
+
+#include "dice.h"
+#include "specstream.h"
+
+enum step {
+    STEP_READ,
+    STEP_WRITE,
+    STEP_MODIFY,
+    STEP_CHASE,    /* follows words as indices */
+    STEP_TRANSFER, /* from account to account */
+    STEP_ADVANCE,  /* changes both words of a pair */
+    STEP_AGREE,    /* loops while the words of a pair differ: a runaway run */
+    STEP_REREAD,   /* the same, reading anew each time: fills the read log */
+    STEP_DOUBT,    /* indexes by the difference of a pair, raises out of bounds */
+    STEP_EMIT,
+    STEP_FLOOD,   /* emits many rows */
+    STEP_FILL,    /* stores many words */
+    STEP_SCRATCH,
+    STEP_WORK,
+    STEPS
+};
+
+/* Whether an event raises. */
+enum temper {
+    TEMPER_CALM,
+    TEMPER_RAISES,        /* after its steps, all effects to be undone */
+    TEMPER_RAISES_MIDWAY, /* somewhere between its steps */
+    TEMPER_MAY_RAISE      /* if what it read says so */
+};
+
+struct shape {
+    uint64_t words;
+    uint64_t free_words;
+    uint64_t accounts;
+    uint64_t pairs;
+    uint64_t total; /* of the accounts */
+    uint64_t scratch_words;
+    uint64_t emit_words;
+
+    uint64_t most_steps;
+    uint64_t skew; /* 0: every free word as likely as the other */
+    uint64_t work; /* turns of a loop that only takes time */
+    uint32_t weights[STEPS];
+};
+
+/* The columns of a batch. */
+enum column { COLUMN_SEED, COLUMN_TEMPER, COLUMN_SHAPE, COLUMNS };
+
+/* What the entries saw; so that a test which never went where it should does not pass. */
+struct sightings {
+    _Atomic uint64_t yields;      /* in-place runs that returned between two events */
+    _Atomic uint64_t plain_kills; /* events in flight at the head that were rolled back */
+    _Atomic uint64_t undo_grown;
+    _Atomic uint64_t output_grown;
+};
+extern struct sightings sightings;
+
+/* Divides `words` into regions and draws the steps. */
+void shape_regions(struct shape *shape, uint64_t words, struct dice *dice);
+void shape_steps(struct shape *shape, struct dice *dice);
+/* A first state that meets the invariants; sets shape->total. */
+void shape_fill(struct shape *shape, uint64_t *state, struct dice *dice);
+/* NULL, or what is broken. */
+const char *shape_violation(const struct shape *shape, const uint64_t *state);
+
+extern const ss_entry random_operator[SS_VARIANTS];
+
+/* The sequential run: direct access to a state of its own, and nothing of the runtime. */
+struct model {
+    uint64_t *state;
+    uint64_t *scratch;
+    uint64_t *rows;
+    uint64_t row_words;
+    uint64_t row_capacity;
+    struct {
+        uint64_t word;
+        uint64_t value;
+    } *journal;
+    uint64_t journal_count;
+    uint64_t journal_capacity;
+    bool raised;
+    bool astray; /* met something that cannot be on committed state: the test itself is wrong */
+};
+
+bool model_open(struct model *model, const struct shape *shape, const uint64_t *state);
+void model_close(struct model *model);
+/* False: it raised, and nothing of it is applied. */
+bool model_event(struct model *model, void *const *columns, int64_t event, int64_t sequence);
+
+#endif

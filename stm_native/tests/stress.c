@@ -1,0 +1,536 @@
+/* Random operators on random engines, against the sequential run.
+ *
+ * The test is a row of *worlds*. A world is one engine with its limits and threads, a state, and a
+ * few batches of events; a batch is run by one job or, where a job ends early because an event
+ * raised or because somebody stopped it, by several, each with its own mode, horizon and chunk.
+ * After every job the whole state and all rows must be those of the sequential run of the events
+ * that the job says it has consumed.
+ *
+ * Everything about a world follows from the seed and the world's number, except the interleaving:
+ *
+ *     stress --seed N                  worlds 0, 1, 2 ... of seed N
+ *     stress --seed N --world W        world W again and again
+ *     --seconds S    how long (60)     --threads T   at most so many workers (8)
+ *     --patience S   without progress for so long, it hangs (60)
+ *
+ * A run that was long enough fails if something that it is there to test never happened. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "companions.h"
+#include "internal.h"
+#include "long_sleep.h"
+#include "random_operator.h"
+#include "watchdog.h"
+
+static struct {
+    uint64_t seed;
+    int64_t world; /* the only one, or -1 */
+    int64_t seconds;
+    uint64_t threads;
+    int64_t patience;
+} options = {.world = -1, .seconds = 60, .threads = 8, .patience = 60};
+
+/* Shorter runs are for a quick look, and need not have seen everything. */
+static const int64_t long_enough_seconds = 20;
+static const int64_t most_events = 20000;
+
+static struct {
+    uint64_t worlds;
+    uint64_t jobs;
+    uint64_t events;
+    uint64_t rows;
+    uint64_t failed_jobs;
+    uint64_t stopped_jobs;
+    uint64_t killed_jobs;
+    uint64_t turns_taken;
+    uint64_t horizonless_jobs;
+    uint64_t speculate_jobs;
+    uint64_t log_free_jobs;
+    uint64_t locked_jobs;
+    uint64_t empty_jobs;
+    uint64_t large_jobs;
+    uint64_t abandoned_jobs;
+    struct ss_statistics engines;
+} totals;
+
+static int64_t started_at;
+static int64_t reported_at;
+
+struct world {
+    uint64_t number;
+    uint64_t seed;
+    struct ss_config config;
+    struct shape regions; /* its steps differ from batch to batch */
+    struct ss_engine *engine;
+    struct model model;
+    struct companions companions;
+    bool sleepy;
+    uint64_t consumed; /* events of all jobs */
+};
+
+struct batch {
+    uint64_t number;
+    int64_t count;
+    int64_t first_sequence;
+    uint64_t *seeds;
+    uint8_t *tempers;
+    struct shape shape;
+};
+
+static double elapsed(void)
+{
+    return (double)(ss_now() - started_at) / 1e9;
+}
+
+static bool time_is_up(void)
+{
+    return elapsed() >= (double)options.seconds;
+}
+
+static void *allocate(uint64_t count, size_t size)
+{
+    void *memory = calloc(count > 0 ? count : 1, size);
+    if (memory == NULL)
+        fail("out of memory");
+    return memory;
+}
+
+static void describe(const struct world *world, const struct batch *batch, uint64_t part,
+                     int64_t offset, const struct ss_job *job, enum request request)
+{
+    static const char *const modes[] = {"ordered", "speculate", "log-free", "locked"};
+    static const char *const requests[] = {"", ", to be stopped", ", to be killed"};
+    const struct shape *shape = &batch->shape;
+    const struct ss_config *config = &world->config;
+    char weights[256] = "";
+    for (int step = 0, at = 0; step < STEPS; step++)
+        at += snprintf(weights + at, sizeof weights - (size_t)at, " %u", shape->weights[step]);
+    watchdog_note(
+        world->engine,
+        "  replay: stress --seed %" PRIu64 " --world %" PRIu64 " --threads %" PRIu64 "\n"
+        "  batch %" PRIu64 ", part %" PRIu64 ": %s, %" PRId64 " events from %" PRId64 " of %" PRId64
+        ", chunk %" PRId64 ", horizon %" PRId64 "%s\n"
+        "  threads %" PRIu64 ", read limit %" PRIu64 ", redo limit %" PRIu64 ", emit limit %" PRIu64
+        "%s%s\n"
+        "  words %" PRIu64 " (free %" PRIu64 ", accounts %" PRIu64 ", pairs %" PRIu64
+        "), row words %" PRIu64 ", scratch %" PRIu64 "\n"
+        "  most steps %" PRIu64 ", skew %" PRIu64 ", work %" PRIu64 ", weights%s",
+        options.seed, world->number, options.threads, batch->number, part, modes[job->mode],
+        job->count, offset, batch->count, job->chunk, job->horizon, requests[request],
+        config->threads, config->read_limit, config->redo_limit, config->emit_limit,
+        world->sleepy ? ", long sleeps" : "", world->companions.reading ? ", with a reader" : "",
+        shape->words, shape->free_words, shape->accounts, shape->pairs, shape->emit_words,
+        shape->scratch_words, shape->most_steps, shape->skew, shape->work, weights);
+}
+
+static void report_progress(void)
+{
+    if (ss_now() - reported_at < 5000000000)
+        return;
+    reported_at = ss_now();
+    printf("%6.1f s: %" PRIu64 " worlds, %" PRIu64 " jobs, %" PRIu64 " events\n", elapsed(),
+           totals.worlds, totals.jobs, totals.events);
+    fflush(stdout);
+}
+
+static void compare_words(const char *what, const uint64_t *expected, const uint64_t *found,
+                          uint64_t count)
+{
+    uint64_t first = 0, wrong = 0;
+    for (uint64_t i = count; i-- > 0;)
+        if (expected[i] != found[i]) {
+            first = i;
+            wrong++;
+        }
+    if (wrong > 0)
+        fail("%s: %" PRIu64 " of %" PRIu64 " words differ from the sequential run, the first at %"
+             PRIu64 ": expected %#" PRIx64 ", found %#" PRIx64,
+             what, wrong, count, first, expected[first], found[first]);
+}
+
+/* The sequential run of what the job says it has done; true: it agrees. */
+static void compare(struct world *world, const struct ss_job *job, const struct ss_outcome *outcome,
+                    enum request request)
+{
+    struct model *model = &world->model;
+    if (outcome->consumed < 0 || outcome->consumed > job->count)
+        fail("%" PRId64 " of %" PRId64 " events consumed", outcome->consumed, job->count);
+    model->row_words = 0;
+    for (int64_t i = 0; i < outcome->consumed; i++)
+        if (!model_event(model, job->columns, i, job->first_sequence + i))
+            fail("event %" PRId64 " of the job was applied, but raises in the sequential run%s", i,
+                 model->astray ? " by a fault of the test itself" : "");
+    if (outcome->failed) {
+        if (outcome->consumed == job->count)
+            fail("the job failed, but no event is left that could have raised");
+        if (model_event(model, job->columns, outcome->consumed,
+                        job->first_sequence + outcome->consumed))
+            fail("event %" PRId64 " of the job raised, but not in the sequential run",
+                 outcome->consumed);
+        if (model->astray)
+            fail("the sequential run met a mixture: a fault of the test itself");
+    } else if (outcome->consumed < job->count && request == REQUEST_NONE) {
+        fail("the job ended after %" PRId64 " of %" PRId64 " events, and nobody asked for that",
+             outcome->consumed, job->count);
+    }
+    /* Held for the length of the comparison; between jobs this costs nothing. */
+    compare_words("state", model->state, world->config.state, world->regions.words);
+    if (outcome->row_count * world->config.emit_words != model->row_words)
+        fail("%" PRIu64 " rows, but %" PRIu64 " in the sequential run", outcome->row_count,
+             model->row_words / world->config.emit_words);
+    compare_words("rows", model->rows, outcome->rows, model->row_words);
+}
+
+/* Without order there is no one answer; what must hold is what every order keeps. */
+static void check_locked(struct world *world, const struct ss_job *job,
+                         const struct ss_outcome *outcome)
+{
+    const char *violation = shape_violation(&world->regions, world->config.state);
+    if (violation != NULL)
+        fail("after a job under locks, %s", violation);
+    if (outcome->consumed > job->count || (!outcome->failed && outcome->consumed != job->count))
+        fail("%" PRId64 " of %" PRId64 " events consumed under locks", outcome->consumed,
+             job->count);
+    memcpy(world->model.state, world->config.state, world->regions.words * sizeof(uint64_t));
+}
+
+static void draw_job(struct world *world, const struct batch *batch, int64_t offset,
+                     struct dice *dice, struct ss_job *job)
+{
+    bool calm = true;
+    for (int64_t i = offset; i < batch->count; i++)
+        calm = calm && batch->tempers[i] == TEMPER_CALM;
+    job->count = batch->count - offset;
+    job->first_sequence = batch->first_sequence + offset;
+    job->chunk = chance(dice, 3) ? 1 : 1 + (int64_t)spread(dice, 63);
+    job->horizon = chance(dice, 6) ? 0 : (int64_t)spread(dice, 64);
+    job->mode = chance(dice, 4) ? SS_MODE_SPECULATE : SS_MODE_ORDERED;
+    /* Neither can take an event back, so nothing may raise; and they run long before others do. */
+    if (calm && job->count <= 500 && chance(dice, 12))
+        job->mode = world->config.emit_limit >= 64 && chance(dice, 2) ? SS_MODE_LOCKED
+                                                                      : SS_MODE_LOG_FREE;
+}
+
+static void await_job(struct world *world, struct dice *dice)
+{
+    int64_t progress = 0;
+    while (!ss_engine_wait(world->engine, (int64_t)spread(dice, 50))) {
+        int64_t now = ss_engine_progress(world->engine);
+        if (now < progress)
+            fail("progress went back from %" PRId64 " to %" PRId64, progress, now);
+        progress = now;
+    }
+}
+
+/* Runs the batch from `offset` on; returns where the next job has to begin. */
+static int64_t run_job(struct world *world, const struct batch *batch, uint64_t part,
+                       int64_t offset)
+{
+    struct dice dice = dice_for(mix(world->seed + batch->number), 1000 + part);
+    void *columns[COLUMNS] = {
+        [COLUMN_SEED] = batch->seeds + offset,
+        [COLUMN_TEMPER] = batch->tempers + offset,
+        [COLUMN_SHAPE] = (void *)&batch->shape,
+    };
+    struct ss_job job = {.columns = columns};
+    draw_job(world, batch, offset, &dice, &job);
+    bool unordered = job.mode == SS_MODE_LOG_FREE || job.mode == SS_MODE_LOCKED;
+    enum request request = REQUEST_NONE;
+    uint64_t delay = spread(&dice, spread(&dice, 20000000));
+    if (!unordered && chance(&dice, 4))
+        request = chance(&dice, 2) ? REQUEST_STOP : REQUEST_KILL;
+    describe(world, batch, part, offset, &job, request);
+
+    /* These modes know no turn; taking it ourselves keeps the reader out. */
+    if (unordered)
+        ss_engine_take_turn(world->engine);
+    if (!ss_engine_start(world->engine, &job))
+        fail("the engine did not start the job");
+    if (request != REQUEST_NONE)
+        companions_request(&world->companions, request, delay);
+    await_job(world, &dice);
+    companions_settle(&world->companions);
+    if (unordered)
+        ss_engine_release_turn(world->engine);
+
+    struct ss_outcome outcome = ss_engine_outcome(world->engine);
+    if (job.mode == SS_MODE_LOCKED)
+        check_locked(world, &job, &outcome);
+    else
+        compare(world, &job, &outcome, request);
+    if (long_sleep_missed() != 0)
+        fail("a worker slept on while there was something to do: a wake-up was lost");
+
+    world->consumed += (uint64_t)outcome.consumed;
+    bool cut = outcome.consumed < job.count && !outcome.failed;
+    totals.jobs++;
+    totals.events += (uint64_t)outcome.consumed;
+    totals.rows += outcome.row_count;
+    totals.failed_jobs += outcome.failed && job.mode != SS_MODE_LOCKED;
+    totals.stopped_jobs += cut && request == REQUEST_STOP;
+    totals.killed_jobs += cut && request == REQUEST_KILL;
+    totals.horizonless_jobs += job.mode == SS_MODE_ORDERED && job.horizon == 0;
+    totals.speculate_jobs += job.mode == SS_MODE_SPECULATE;
+    totals.log_free_jobs += job.mode == SS_MODE_LOG_FREE;
+    totals.locked_jobs += job.mode == SS_MODE_LOCKED;
+    totals.empty_jobs += job.count == 0;
+    totals.large_jobs += outcome.consumed >= 2000;
+    report_progress();
+    if (job.mode == SS_MODE_LOCKED)
+        return batch->count;
+    return offset + outcome.consumed + (outcome.failed ? 1 : 0);
+}
+
+static void draw_batch(struct world *world, struct batch *batch, struct dice *dice)
+{
+    static const uint64_t raising[] = {0, 0, 0, 0, 5000, 500, 100, 10};
+    uint64_t one_in = raising[below(dice, sizeof raising / sizeof *raising)];
+    batch->shape = world->regions;
+    shape_steps(&batch->shape, dice);
+    /* Small jobs end and begin often, large ones reach the steady state. */
+    uint64_t most = chance(dice, 8) ? (uint64_t)most_events : one_in == 10 ? 100 : 1000;
+    batch->count = (int64_t)spread(dice, most);
+    batch->seeds = allocate((uint64_t)batch->count, sizeof *batch->seeds);
+    batch->tempers = allocate((uint64_t)batch->count, sizeof *batch->tempers);
+    for (int64_t i = 0; i < batch->count; i++) {
+        batch->seeds[i] = roll(dice);
+        if (one_in > 0 && chance(dice, one_in))
+            batch->tempers[i] =
+                (uint8_t)(TEMPER_RAISES + (int)below(dice, TEMPER_MAY_RAISE - TEMPER_RAISES + 1));
+    }
+}
+
+static void run_batch(struct world *world, uint64_t number, int64_t *sequence)
+{
+    struct dice dice = dice_for(world->seed, 100 + number);
+    struct batch batch = {.number = number, .first_sequence = *sequence};
+    draw_batch(world, &batch, &dice);
+    int64_t offset = 0;
+    uint64_t part = 0;
+    do
+        offset = run_job(world, &batch, part++, offset);
+    while (offset < batch.count && !time_is_up());
+    *sequence += batch.count;
+    free(batch.seeds);
+    free(batch.tempers);
+}
+
+/* The figures must tell one story, whatever happened. */
+static void check_statistics(const struct world *world, const struct ss_statistics *statistics)
+{
+    uint64_t aborts = 0;
+    for (int reason = 0; reason < SS_ABORT_REASONS; reason++)
+        aborts += statistics->aborts[reason];
+    if (statistics->events != world->consumed)
+        fail("the engine counts %" PRIu64 " events, its outcomes %" PRIu64, statistics->events,
+             world->consumed);
+    if (aborts != statistics->reruns)
+        fail("%" PRIu64 " aborts, but %" PRIu64 " reruns", aborts, statistics->reruns);
+    if (aborts > statistics->speculative_runs)
+        fail("%" PRIu64 " aborts of %" PRIu64 " speculative runs", aborts,
+             statistics->speculative_runs);
+}
+
+static void add_statistics(const struct ss_statistics *statistics)
+{
+    struct ss_statistics *sum = &totals.engines;
+    sum->commits += statistics->commits;
+    sum->head_runs += statistics->head_runs;
+    sum->reruns += statistics->reruns;
+    sum->speculative_runs += statistics->speculative_runs;
+    sum->parks += statistics->parks;
+    for (int reason = 0; reason < SS_ABORT_REASONS; reason++)
+        sum->aborts[reason] += statistics->aborts[reason];
+}
+
+/* An engine may be freed with a job in flight: it must still end at an event boundary. */
+static void abandon_job(struct world *world, struct dice *dice)
+{
+    struct batch batch = {.number = 99};
+    draw_batch(world, &batch, dice);
+    void *columns[COLUMNS] = {
+        [COLUMN_SEED] = batch.seeds,
+        [COLUMN_TEMPER] = batch.tempers,
+        [COLUMN_SHAPE] = (void *)&batch.shape,
+    };
+    struct ss_job job = {.columns = columns,
+                         .count = batch.count,
+                         .chunk = 1 + (int64_t)below(dice, 8),
+                         .horizon = (int64_t)below(dice, 32)};
+    describe(world, &batch, 0, 0, &job, REQUEST_NONE);
+    if (!ss_engine_start(world->engine, &job))
+        fail("the engine did not start the job");
+    if (chance(dice, 2))
+        ss_engine_kill(world->engine);
+    ss_engine_free(world->engine);
+    const char *violation = shape_violation(&world->regions, world->config.state);
+    if (violation != NULL)
+        fail("after freeing an engine at work, %s", violation);
+    free(batch.seeds);
+    free(batch.tempers);
+    totals.abandoned_jobs++;
+}
+
+static void run_world(uint64_t number)
+{
+    struct world world = {.number = number, .seed = dice_for(options.seed, number).state};
+    struct dice dice = dice_for(world.seed, 0);
+    struct ss_config *config = &world.config;
+    static const uint64_t limits[] = {8, 64, 512, 2048};
+
+    shape_regions(&world.regions, 1 + spread(&dice, 65535), &dice);
+    config->threads = 1 + below(&dice, options.threads);
+    config->state_words = world.regions.words;
+    config->scratch_words = world.regions.scratch_words;
+    config->emit_words = world.regions.emit_words;
+    config->locks = 1;
+    config->read_limit = 1 + below(&dice, limits[below(&dice, 4)]);
+    config->redo_limit = 1 + below(&dice, limits[below(&dice, 4)]);
+    config->emit_limit = 1 + below(&dice, limits[below(&dice, 4)]);
+    config->seed = world.seed;
+    config->state = allocate(config->state_words, sizeof *config->state);
+    shape_fill(&world.regions, config->state, &dice);
+    if (!model_open(&world.model, &world.regions, config->state))
+        fail("out of memory");
+    world.engine = ss_engine_new(config);
+    if (world.engine == NULL)
+        fail("no engine");
+    for (int variant = 0; variant < SS_VARIANTS; variant++)
+        ss_engine_set_entry(world.engine, (enum ss_variant)variant, random_operator[variant]);
+    world.sleepy = chance(&dice, 2);
+    long_sleep_in(world.sleepy ? world.engine : NULL);
+    world.companions.engine = world.engine;
+    world.companions.shape = &world.regions;
+    world.companions.state = config->state;
+    world.companions.seed = world.seed;
+    world.companions.reading = chance(&dice, 2);
+    companions_start(&world.companions);
+
+    int64_t sequence = (int64_t)below(&dice, 1000);
+    uint64_t batches = 1 + below(&dice, 8);
+    for (uint64_t i = 0; i < batches && !time_is_up(); i++)
+        run_batch(&world, i, &sequence);
+
+    companions_end(&world.companions);
+    struct ss_statistics statistics = ss_engine_statistics(world.engine);
+    check_statistics(&world, &statistics);
+    add_statistics(&statistics);
+    totals.turns_taken += world.companions.turns_taken;
+    totals.worlds++;
+    if (chance(&dice, 8))
+        abandon_job(&world, &dice);
+    else
+        ss_engine_free(world.engine);
+    long_sleep_in(NULL);
+    watchdog_note(NULL, "  between two worlds");
+    model_close(&world.model);
+    free(config->state);
+}
+
+/* False: something never happened. */
+static bool summarize(void)
+{
+    const struct ss_statistics *engines = &totals.engines;
+    struct {
+        const char *name;
+        uint64_t count;
+    } figures[] = {
+        {"worlds", totals.worlds},
+        {"jobs", totals.jobs},
+        {"jobs without events", totals.empty_jobs},
+        {"jobs of 2000 events and more", totals.large_jobs},
+        {"jobs without horizon", totals.horizonless_jobs},
+        {"jobs that always speculate", totals.speculate_jobs},
+        {"jobs without log", totals.log_free_jobs},
+        {"jobs under locks", totals.locked_jobs},
+        {"jobs ended by an event that raises", totals.failed_jobs},
+        {"jobs cut short by stop", totals.stopped_jobs},
+        {"jobs cut short by kill", totals.killed_jobs},
+        {"jobs abandoned with their engine", totals.abandoned_jobs},
+        {"events", totals.events},
+        {"rows", totals.rows},
+        {"commits", engines->commits},
+        {"head runs", engines->head_runs},
+        {"speculative runs", engines->speculative_runs},
+        {"reruns", engines->reruns},
+        {"aborts: conflict", engines->aborts[SS_ABORT_CONFLICT]},
+        {"aborts: raised", engines->aborts[SS_ABORT_RAISED]},
+        {"aborts: log full", engines->aborts[SS_ABORT_LOG_FULL]},
+        {"aborts: runaway", engines->aborts[SS_ABORT_RUNAWAY]},
+        {"parks", engines->parks},
+        {"turns taken from outside", totals.turns_taken},
+        {"yields in place", atomic_load(&sightings.yields)},
+        {"kills in place", atomic_load(&sightings.plain_kills)},
+        {"undo logs grown", atomic_load(&sightings.undo_grown)},
+        {"outputs grown", atomic_load(&sightings.output_grown)},
+    };
+    bool complete = true;
+    printf("seed %" PRIu64 ", %.1f s\n", options.seed, elapsed());
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        printf("%12" PRIu64 "  %s\n", figures[i].count, figures[i].name);
+        complete = complete && figures[i].count > 0;
+    }
+    return complete;
+}
+
+static uint64_t number_of(const char *name, const char *text)
+{
+    char *end = NULL;
+    uint64_t number = text == NULL ? 0 : strtoull(text, &end, 0);
+    if (text == NULL || end == text || *end != '\0') {
+        fprintf(stderr, "stress: %s wants a number\n", name);
+        exit(2);
+    }
+    return number;
+}
+
+static void parse(int count, char **arguments)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    options.seed = mix((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec) >> 32;
+    for (int i = 1; i < count; i += 2) {
+        const char *name = arguments[i];
+        uint64_t number = number_of(name, arguments[i + 1]);
+        if (strcmp(name, "--seed") == 0)
+            options.seed = number;
+        else if (strcmp(name, "--world") == 0)
+            options.world = (int64_t)number;
+        else if (strcmp(name, "--seconds") == 0)
+            options.seconds = (int64_t)number;
+        else if (strcmp(name, "--threads") == 0 && number > 0)
+            options.threads = number;
+        else if (strcmp(name, "--patience") == 0)
+            options.patience = (int64_t)number;
+        else {
+            fprintf(stderr, "stress: what is %s %" PRIu64 "?\n", name, number);
+            exit(2);
+        }
+    }
+}
+
+int main(int count, char **arguments)
+{
+    parse(count, arguments);
+    printf("stress --seed %" PRIu64 " --seconds %" PRId64 " --threads %" PRIu64 "\n", options.seed,
+           options.seconds, options.threads);
+    fflush(stdout);
+    started_at = reported_at = ss_now();
+    watchdog_start(options.patience);
+    for (uint64_t number = 0; !time_is_up(); number++)
+        run_world(options.world >= 0 ? (uint64_t)options.world : number);
+    watchdog_stop();
+    bool complete = summarize();
+    /* One thread alone never meets a mixture, and one world is one set of limits. */
+    bool whole_test = options.seconds >= long_enough_seconds && options.threads > 1 &&
+                      options.world < 0;
+    if (whole_test && !complete) {
+        fputs("FAILED: something that this test is there for never happened\n", stderr);
+        return 1;
+    }
+    puts("passed");
+    return 0;
+}
