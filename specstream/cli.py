@@ -144,11 +144,15 @@ def _load_module(name: str) -> Any:
 def _load_file(path: Path) -> Any:
     if not path.is_file():
         raise click.ClickException(f"no file {str(path)!r}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # A name of its own, so that a file called json.py takes nobody's place.
+    name = f"_operators_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise click.ClickException(f"{str(path)!r} cannot be loaded as Python")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
+    # Modules beside the file can be imported from it, as with `python FILE`.
+    sys.path.insert(0, str(path.resolve().parent))
     spec.loader.exec_module(module)
     return module
 
@@ -347,11 +351,13 @@ def run(
             progress_bar(console) as progress,
             nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
         ):
-            task = progress.add_task(operator.name, total=rows, detail="starting Spark")
+            task = progress.add_task(f"{operator.name}", total=rows, detail="starting Spark")
             feed = ss.spark.foreach_batch(
                 engine, order_by=order_by, source=source, to=ss.spark.parquet_sink(output)
             )
-            session = ss.spark.local_session(f"specstream run {target}")
+            session = ss.spark.local_session(
+                f"specstream run {target}", settings={"spark.log.level": "OFF"}
+            )
             started = time.perf_counter()
 
             def show(batch_id: int) -> None:
@@ -418,7 +424,7 @@ def run(
     type=DIRECTORY,
     default=Path("demo-output"),
     show_default=True,
-    help="Directory for everything that the demo writes; what an earlier demo left there is replaced.",
+    help="Directory for what the demo writes; files of an earlier demo are replaced.",
 )
 @engine_options
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")

@@ -37,7 +37,15 @@ def as_table(data: Any, what: str) -> pa.Table:
             raise InputError(f"{what}: the dict is no table ({error}): give one array per column, "
                              "all of one length") from None
     if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
-        return pa.Table.from_pandas(data, preserve_index=False)
+        # A NaN in a column of plain floats is a number here, not a missing value.
+        columns = {
+            str(name): pa.array(
+                column.to_numpy() if isinstance(column.dtype, np.dtype) else column,
+                from_pandas=not (isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"),
+            )
+            for name, column in data.items()
+        }
+        return pa.table(columns)
     raise InputError(
         f"{what}: got {type(data).__name__}; expected a pyarrow Table or RecordBatch, a pandas "
         "DataFrame, or a dict of arrays"

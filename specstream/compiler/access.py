@@ -47,6 +47,8 @@ __all__ = [
     "emit_row",
     "event_random",
     "event_random_bits",
+    "lock_acquire",
+    "lock_release",
     "poll_for",
     "poll_while",
     "set_field",
@@ -142,6 +144,28 @@ poll_while = _poll(
 )
 
 
+def _lock(name: str, symbol: str, why: str) -> Any:
+    def rule(typing_context: Any, run: types.Type, lock: types.Type) -> Any:
+        assert isinstance(run, RunType)
+        if scalar_kind(lock) != "int64":
+            raise refuse(f"the number of a lock has type {lock}: write int(x)")
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            if run.variant == "locked":
+                Run(context, builder, args[0]).call(symbol, ir.VoidType(), *args)
+            return context.get_dummy_value()
+
+        return types.void(run, types.int64), code
+
+    rule.__name__ = name
+    rule.__doc__ = why
+    return intrinsic(rule)
+
+
+lock_acquire = _lock("lock_acquire", "ss_lock", "``specstream.locks.acquire``.")
+lock_release = _lock("lock_release", "ss_unlock", "``specstream.locks.release``.")
+
+
 # ---- state ----
 
 
@@ -190,6 +214,8 @@ def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
     """``state.name = value``."""
     if not isinstance(state, StateType):
         raise refuse(f"an attribute of {state} cannot be assigned: only fields of the state can")
+    if not isinstance(name, types.StringLiteral):
+        return None  # Numba's second try, without literals
     field = _field(state, name.literal_value)
     if field.shape != ():
         raise refuse(f"field {field.name!r} is an array and cannot be replaced: assign elements, "

@@ -33,6 +33,7 @@ import numpy as np
 from specstream.compiler import access, arithmetic, numbers, oracle
 from specstream.compiler.flow import check_definite_assignment
 from specstream.errors import CompileError, DeclarationError
+from specstream.locks import acquire, release
 from specstream.schema import Schema
 from specstream.strings import string_code
 
@@ -249,6 +250,7 @@ _VIEW_FUNCTIONS: dict[str, Any] = {
     "max": access.view_max,
     "sum": access.view_sum,
 }
+_LOCK_FUNCTIONS: dict[Any, Any] = {acquire: access.lock_acquire, release: access.lock_release}
 _NATIVE_ITERATION: dict[str, Any] = {
     "range": range,
     "len": len,
@@ -315,8 +317,10 @@ class _Check:
             self.name(node)
         if node in self.raising:
             return
-        refused = _REFUSED.get(type(node))
-        if refused is not None:
+        parts = [node, *node.ops] if isinstance(node, ast.Compare) else [node]
+        refused = next((_REFUSED[type(part)] for part in parts if type(part) in _REFUSED), None)
+        # An operator of a comparison has no line of its own; it is met as part of the comparison.
+        if refused is not None and not isinstance(node, ast.cmpop):
             self.refuse(node, f"{refused[0]} cannot be compiled", refused[1])
         if isinstance(node, ast.Constant):
             self.constant(node)
@@ -513,7 +517,7 @@ class _Oracle(_Rewriter):
 
     def freeze(self, name: str, value: Any) -> Any:
         if isinstance(value, types.FunctionType):
-            return self.analysis.function(value)[1]
+            return value if value in _LOCK_FUNCTIONS else self.analysis.function(value)[1]
         if value is math:
             return _ORACLE_MATH
         if value is np:
@@ -670,16 +674,17 @@ class _Native(_Rewriter):
         operands = [node.left, *node.comparators]
         if len(node.ops) == 1:
             return self.comparison(node.ops[0], operands[0], operands[1], node)
-        parts: list[ast.expr] = []
-        left = operands[0]
-        for number, (op, operand) in enumerate(zip(node.ops, operands[1:], strict=True)):
-            right: ast.expr = operand
-            if number < len(node.ops) - 1:
-                name = f"__ss_middle_{number}"
-                right = ast.NamedExpr(ast.Name(name, ast.Store()), operand)
-            parts.append(self.comparison(op, left, right, node))
-            if number < len(node.ops) - 1:
-                left = ast.Name(name, ast.Load())
+        # a < b < c is a < b and b < c. Evaluating b twice is the same as once, unless it calls a
+        # function, which may write to the state.
+        for middle in operands[1:-1]:
+            for part in ast.walk(middle):
+                if isinstance(part, ast.Name) and part.id.startswith("__ss_function_"):
+                    self.check.refuse(node, "a chained comparison calls a function in its middle",
+                                      "assign the function's value to a name first")
+        parts: list[ast.expr] = [
+            self.comparison(op, left, copy.deepcopy(right), node)
+            for op, left, right in zip(node.ops, operands, operands[1:], strict=False)
+        ]
         return ast.copy_location(ast.BoolOp(ast.And(), parts), node)
 
     def comparison(
@@ -820,6 +825,13 @@ class _Native(_Rewriter):
             return self.emit(node, callee)
         value = self.check.resolved[callee.id]
         if isinstance(value, types.FunctionType):
+            if value in _LOCK_FUNCTIONS:
+                self.positional(node, callee.id)
+                if len(node.args) != 1:
+                    self.check.refuse(node, f"{callee.id} takes one number",
+                                      f"write {callee.id}(0)")
+                lock = self.visit(node.args[0])
+                return self.core(_LOCK_FUNCTIONS[value], self.run(), lock, at=node)
             return self.helper(node, callee, value)
         return self.builtin(node, callee.id, value)
 

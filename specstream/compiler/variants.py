@@ -7,6 +7,7 @@ convention returns (a ``cfunc`` would print the exception and drop it).
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -54,14 +55,14 @@ class _OneTypePerName(AnalysisPass):  # type: ignore[misc]
                 if isinstance(statement, numba_ir.Assign):
                     target = state.typemap[statement.target.name]
                     for source in _sources(statement.value):
-                        self.compare(target, state.typemap[source.name], statement)
+                        self.compare(target, state.typemap[source.name], statement, source.loc)
                 elif isinstance(statement, numba_ir.Return):
                     given = state.typemap[statement.value.name]
-                    self.compare(state.return_type, given, statement)
+                    self.compare(state.return_type, given, statement, statement.loc)
         return False
 
     @staticmethod
-    def compare(target: types.Type, source: types.Type, statement: Any) -> None:
+    def compare(target: types.Type, source: types.Type, statement: Any, loc: Any) -> None:
         target, source = types.unliteral(target), types.unliteral(source)
         if target == source:
             return
@@ -73,8 +74,7 @@ class _OneTypePerName(AnalysisPass):  # type: ignore[misc]
         found = f"{scalars[1] or source} here and {scalars[0] or target} elsewhere"
         raise numba.core.errors.TypingError(
             f"specstream: {what} is {found}: make it one type on every path, with int(x) or "
-            "float(x)",
-            loc=statement.loc,
+            f"float(x)\n at {loc.filename} ({loc.line})"
         )
 
 
@@ -233,15 +233,18 @@ def compile_entry(
 def _translate(error: NumbaError, program: Program) -> CompileError:
     """Numba's error in the user's terms: what, where, and the way out."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    places = re.findall(r'File "([^"]+)", line (\d+)', text)
-    code = program.oracle.__code__
-    filename, line = code.co_filename, code.co_firstlineno
-    own = [place for place in places if place[0] == filename or filename.endswith(place[0])]
-    if own:
-        line = int(own[0][1])
+    # Numba names the place of each of the nested failures, the innermost first.
+    package = os.path.dirname(os.path.dirname(__file__))
+    places = [
+        (filename, int(line))
+        for filename, line in re.findall(r" at (\S+\.py|<[^>]+>) \((\d+)\)", text)
+        if os.path.dirname(os.path.dirname(filename)) != package
+    ]
     location = getattr(error, "loc", None)
-    if not own and location is not None and location.filename == filename:
-        line = location.line
+    if location is not None and os.path.dirname(os.path.dirname(location.filename)) != package:
+        places.append((location.filename, location.line))
+    code = program.oracle.__code__
+    filename, line = places[0] if places else (code.co_filename, code.co_firstlineno)
     ours = re.findall(r"specstream: (.*)", text)
     if ours:
         problem, _, way_out = ours[0].rpartition(": ")

@@ -76,7 +76,7 @@ static bool ring_resize(struct ss_engine *engine, uint64_t size)
         ring[i].redo = malloc(config->redo_limit * sizeof *ring[i].redo);
         ring[i].rows = malloc(config->emit_limit * config->emit_words * sizeof *ring[i].rows);
         if (ring[i].reads == NULL || ring[i].redo == NULL || ring[i].rows == NULL) {
-            /* Back to the old size: one in between is no power of two, and slots would be shared. */
+            /* Back to the old size: any other is no power of two, and slots would be shared. */
             for (uint64_t j = engine->ring_size; j <= i; j++) {
                 free(ring[j].reads);
                 free(ring[j].redo);

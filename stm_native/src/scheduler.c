@@ -418,7 +418,7 @@ void ss_run_ordered(struct ss_worker *worker)
 void ss_engine_stop(struct ss_engine *engine)
 {
     atomic_store_explicit(&engine->stop, 1, memory_order_relaxed);
-    /* Dekker with run_in_place and run_speculatively: the wish is there before the flags are up, and
+    /* Dekker with run_in_place and run_speculatively: the wish is there before the flags are up and
      * before we look who speculates. */
     atomic_thread_fence(memory_order_seq_cst);
     for (uint64_t i = 0; i < engine->config.threads; i++) {

@@ -176,7 +176,7 @@ static void compare(struct world *world, const struct ss_job *job, const struct 
         fail("the job ended after %" PRId64 " of %" PRId64 " events, and nobody asked for that",
              outcome->consumed, job->count);
     }
-    /* Held for the length of the comparison; between jobs this costs nothing. */
+    /* Without the turn: between two jobs the state stands still. */
     compare_words("state", model->state, world->config.state, world->regions.words);
     if (outcome->row_count * world->config.emit_words != model->row_words)
         fail("%" PRIu64 " rows, but %" PRIu64 " in the sequential run", outcome->row_count,

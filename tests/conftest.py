@@ -1,0 +1,103 @@
+"""Every execution path through one fixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import specstream as ss
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a path made of a table: rows, state words, and what the events raised."""
+
+    output: pa.Table
+    state: dict[str, Any]
+    raised: tuple[tuple[int, str, str], ...]
+
+
+Path = Callable[..., Result]
+
+# None: the oracle. Otherwise options of an engine.
+PATHS: dict[str, dict[str, Any] | None] = {
+    "oracle": None,
+    "plain": {"threads": 1, "horizon": 0},
+    "plain, four threads": {"threads": 4, "horizon": 0},
+    "one thread": {"threads": 1, "horizon": 8, "chunk": 4},
+    "two threads": {"threads": 2, "horizon": 8, "chunk": 8},
+    "event by event": {"threads": 2, "horizon": 1, "chunk": 1},
+    "far ahead": {"threads": 4, "horizon": 32, "chunk": 64},
+    "forced": {"threads": 1, "horizon": 4, "chunk": 1, "execution": "speculate"},
+    "forced, three threads": {"threads": 3, "horizon": 16, "chunk": 3, "execution": "speculate"},
+}
+
+
+def run_oracle(operator: ss.Operator, table: pa.Table, **options: Any) -> Result:
+    """The sequential run; events that raise are skipped and listed."""
+    run = operator.run_sequential(table, on_error="skip", **options)
+    raised = tuple((row, type(e).__name__, str(e)) for row, e in run.raised)
+    return Result(run.output, run.state.to_dict(), raised)
+
+
+def run_engine(
+    operator: ss.Operator, table: pa.Table, *, seed: int = 0, keys: bool = False, **options: Any
+) -> Result:
+    """An engine; after an event that raises it goes on with the next one."""
+    parts = []
+    raised = []
+    offset = 0
+    with ss.Engine(operator, seed=seed, keys=keys, **options) as engine:
+        while True:
+            try:
+                parts.append(engine.process(table.slice(offset)))
+                break
+            except Exception as error:
+                partial = error.specstream_partial  # type: ignore[attr-defined]
+                parts.append(partial.output)
+                offset += partial.consumed
+                raised.append((offset, type(error).__name__, str(error)))
+                offset += 1
+        state = engine.state.to_dict()
+        stats = engine.stats
+        assert stats.events == table.num_rows - len(raised)
+    return Result(pa.concat_tables(parts), state, tuple(raised))
+
+
+def assert_identical(found: Result, expected: Result) -> None:
+    """Equal in every bit: NaN equals NaN only with the same bits, 0.0 differs from -0.0."""
+    assert found.raised == expected.raised
+    assert found.output.schema == expected.output.schema
+    assert found.output.num_rows == expected.output.num_rows
+    for name in expected.output.column_names:
+        np.testing.assert_array_equal(
+            bits(found.output[name]), bits(expected.output[name]), err_msg=f"column {name}"
+        )
+    assert found.state.keys() == expected.state.keys()
+    for name, words in expected.state.items():
+        np.testing.assert_array_equal(
+            np.asarray(found.state[name]).reshape(-1).view(np.uint8),
+            np.asarray(words).reshape(-1).view(np.uint8),
+            err_msg=f"field {name}",
+        )
+
+
+def bits(column: pa.ChunkedArray) -> Any:
+    """A column as something that compares bit for bit."""
+    if pa.types.is_floating(column.type):
+        return column.to_numpy().view(np.int64)
+    return np.array(column.to_pylist(), dtype=object)
+
+
+@pytest.fixture(params=PATHS.values(), ids=PATHS.keys())
+def path(request: pytest.FixtureRequest) -> Path:
+    """One way to run an operator over a table; the oracle is one of them."""
+    options = request.param
+    if options is None:
+        return run_oracle
+    return lambda operator, table, **more: run_engine(operator, table, **{**options, **more})

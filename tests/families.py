@@ -1,0 +1,153 @@
+"""Operators written by hand, one for each way in which events can depend on each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+
+import specstream as ss
+
+SIZE = 64
+
+
+class Words(ss.State):
+    a = ss.array(int, SIZE)
+    f = ss.array(float, SIZE, fill=0.5)
+    flags = ss.array(bool, SIZE)
+    grid = ss.array(int, (4, 8), fill=3)
+    n = ss.scalar(int)
+    total = ss.scalar(float)
+    local = ss.scratch(int, 8)
+
+
+EVENT = {"key": int, "value": float, "on": bool, "name": str}
+
+
+def mix(x: int) -> int:
+    """A few rounds of a wrapping integer hash."""
+    x = (x ^ (x >> 33)) * -49064778989728563
+    return x ^ (x >> 29)
+
+
+def bounded(x: int, size: int) -> int:
+    return mix(x) % size
+
+
+@ss.operator(state=Words, event=EVENT, emits={"before": int, "after": int})
+def one_word(state, event, emit):
+    """Every event reads and writes the same word: nothing can run in parallel."""
+    before = state.n
+    state.n = before * 31 + event.key
+    emit(before, state.n)
+
+
+@ss.operator(state=Words, event=EVENT, emits={"at": int, "value": float})
+def scattered(state, event, emit):
+    """Words chosen by the event: conflicts are rare, and depend on the skew of the keys."""
+    at = bounded(event.key, SIZE)
+    state.a[at] += 1
+    state.f[at] = state.f[at] * 0.75 + event.value
+    if event.on:
+        state.flags[at] = not state.flags[at]
+    if state.a[at] % 3 == 0:
+        emit(value=state.f[at], at=at)
+
+
+@ss.operator(state=Words, event=EVENT, emits={"hops": int, "end": int})
+def chase(state, event, emit):
+    """Indices read from the state: a run on stale data goes somewhere else."""
+    at = bounded(event.key, SIZE)
+    hops = 0
+    while hops < 12 and state.a[at] != 0:
+        at = state.a[at]
+        hops += 1
+    state.a[at] = bounded(event.key + hops, SIZE)
+    emit(hops, at)
+
+
+@ss.operator(state=Words, event=EVENT, emits={"x": int})
+def raises_often(state, event, emit):
+    """Events that raise after they have written and emitted; these leave no trace."""
+    state.n += 1
+    state.a[event.key % SIZE] = state.n
+    emit(state.n)
+    if event.key % 11 == 0:
+        raise ValueError(f"key {event.key} at {state.n}")
+    emit(100 // (event.key % 7))
+    state.total += math.sqrt(event.value)
+    state.grid[event.key % 5, 0] += 1
+
+
+@ss.operator(state=Words, event=EVENT, emits={"least": int, "most": int, "sum": float})
+def views(state, event, emit):
+    """Rows, slices, iteration, scratch, min, max, sum and membership."""
+    row = state.grid[event.key % 4]
+    for position in range(len(row)):
+        state.local[position] = row[position] + event.key
+        row[position] += position
+    upper = state.grid[1:, 2:5]
+    upper[0] = upper[1]
+    state.a[2:10] = state.a[0:8]
+    state.a[0] = event.key % 1000
+    state.f[::9] = event.value
+    total = 0.0
+    for value in state.f:
+        total += value
+    if event.key % 1000 in state.a:
+        total += 1.0
+    state.total = total
+    emit(min(state.local), max(row), sum(state.f[3:20]))
+
+
+@ss.operator(state=Words, event=EVENT, emits={"name": str, "times": int, "draw": float})
+def names(state, event, emit):
+    """Strings as codes, random numbers, the order key."""
+    at = bounded(event.name, SIZE)
+    state.a[at] += 1
+    if event.name == "rare":
+        state.n = event.name
+    draw = event.random(0) + float(event.random_bits(1) % 5)
+    emit(event.name, state.a[at], draw)
+    if state.n != 0:
+        emit(state.n, event.sequence, float(event.timestamp))
+
+
+@ss.operator(state=Words, event=EVENT, emits={})
+def silent(state, event, emit):
+    """Emits nothing."""
+    state.n += 1
+
+
+def shift_down(values, upto, item):
+    """Helpers get arrays and change them."""
+    for position in range(upto, 0, -1):
+        values[position] = values[position - 1]
+    values[0] = item
+
+
+@ss.operator(state=Words, event=EVENT, emits={"item": int})
+def recent(state, event, emit):
+    """A list that every event shifts: long read and redo logs."""
+    if event.on:
+        shift_down(state.a, SIZE - 1, event.key)
+    emit(state.a[SIZE // 2])
+
+
+FAMILY = [one_word, scattered, chase, raises_often, views, names, silent, recent]
+
+
+def events(count: int, seed: int = 0, skew: float = 1.3) -> pa.Table:
+    """Events with a skewed key; deterministic."""
+    rng = np.random.default_rng(seed)
+    keys = np.minimum(rng.zipf(skew, count), 10**12).astype(np.int64)
+    return pa.table(
+        {
+            "key": keys,
+            "value": rng.random(count) * 100,
+            "on": rng.random(count) < 0.3,
+            "name": pa.array([f"n{key % 40}" if key % 97 else "rare" for key in keys.tolist()],
+                             pa.string()),
+        }
+    )

@@ -1,0 +1,258 @@
+"""Random operators: well-typed programs over the whole language that operators may use.
+
+The text is written to a file and imported, as a user's module would be.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+HEADER = '''
+import math
+
+import numpy as np
+
+import specstream as ss
+
+BIG = 9223372036854775807
+MASK = 0x0F0F0F0F0F0F0F0F
+PRIMES = (2, 3, 5, 7, 11, 13)
+TINY = 5e-324
+NAN = float("nan")
+INF = float("inf")
+
+
+class State(ss.State):
+    a = ss.array(int, 16, fill=1)
+    f = ss.array(float, 8, fill=-0.0)
+    b = ss.array(bool, 8)
+    m = ss.array(int, (3, 5))
+    n = ss.scalar(int)
+    x = ss.scalar(float, fill=1.0)
+    t = ss.scratch(int, 6)
+    u = ss.scratch(float, 4)
+
+
+def collatz(value, limit):
+    steps = 0
+    while value > 1 and steps < limit:
+        if value % 2 == 0:
+            value = value // 2
+        else:
+            value = 3 * value + 1
+        steps += 1
+    return steps
+
+
+def blend(left, right):
+    return left * 0.25 + right
+
+
+def bump(values, at, by):
+    values[at % len(values)] += by
+    return values[(at + 1) % len(values)]
+
+
+def both(value):
+    return value // 3, value % 3
+
+'''
+
+INT_EDGES = ["0", "1", "-1", "2", "7", "63", "64", "255", "BIG", "MASK", "-9223372036854775808"]
+FLOAT_EDGES = ["0.0", "-0.0", "1.5", "-2.25", "1e300", "TINY", "NAN", "INF", "-INF", "0.1"]
+
+
+class Writer:
+    """Writes one operator, choice by choice, from a source of randomness."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.lines: list[str] = []
+        self.ints = ["i0", "i1"]
+        self.floats = ["f0", "f1"]
+        self.loops = 0
+
+    def pick(self, *options: Any) -> Any:
+        return self.rng.choice(options)
+
+    def int_(self, depth: int = 2) -> str:
+        if depth == 0:
+            return self.pick(
+                *INT_EDGES[: self.rng.randint(3, len(INT_EDGES))], *self.ints, *self.ints,
+                "event.key", "event.key", "event.code", "state.n", "event.sequence",
+                f"state.a[{self.at(16, 0)}]", "len(state.f)", f"PRIMES[{self.rng.randint(0, 5)}]",
+            )
+        a, b = self.int_(depth - 1), self.int_(self.rng.randint(0, depth - 1))
+        return self.pick(
+            f"({a} {self.pick('+', '-', '*', '&', '|', '^')} {b})",
+            f"({a} {self.pick('+', '-', '*')} {b})",
+            f"({a} {self.pick('//', '%')} ({b} | 1))",
+            f"({a} {self.pick('//', '%')} {b})",
+            f"({a} {self.pick('<<', '>>')} ({b} & 31))",
+            f"(-{a})", f"(~{a})", f"abs({a})",
+            f"({a} ** ({b} & 7))",
+            f"{self.pick('min', 'max')}({a}, {b})",
+            f"({a} if {self.bool_(depth - 1)} else {b})",
+            f"collatz({a}, 20)",
+            f"state.a[{self.at(16, depth - 1)}]",
+            f"state.m[{self.at(3, 0)}, {self.at(5, 0)}]",
+            f"state.t[{self.at(6, 0)}]",
+            f"int({self.float_(0)} % 1000.0)",
+            f"{self.pick('min', 'max', 'sum')}(state.{self.pick('a', 't', 'm[1]', 'a[2:9:3]')})",
+            f"int({self.bool_(depth - 1)})",
+            f"np.int64(event.random_bits({self.rng.randint(0, 3)}) % 1000)",
+            f"bump(state.a, {a}, {b})",
+            f"round({self.float_(0)} % 50.0)",
+        )
+
+    def at(self, length: int, depth: int) -> str:
+        """An index; rarely one that may be out of bounds."""
+        if self.rng.random() < 0.04:
+            return self.int_(0)
+        choice = self.rng.random()
+        if depth == 0 or choice < 0.5:
+            return self.pick(
+                str(self.rng.randrange(length)), str(-self.rng.randint(1, length)),
+                f"event.key % {length}", f"i0 % {length}", f"state.n % {length}",
+            )
+        return f"{self.int_(depth - 1)} % {length}"
+
+    def float_(self, depth: int = 2) -> str:
+        if depth == 0:
+            return self.pick(
+                *FLOAT_EDGES[: self.rng.randint(2, len(FLOAT_EDGES))], *self.floats, *self.floats,
+                "event.value", "event.value", "state.x", f"state.f[{self.at(8, 0)}]",
+            )
+        a, b = self.float_(depth - 1), self.float_(self.rng.randint(0, depth - 1))
+        return self.pick(
+            f"({a} {self.pick('+', '-', '*')} {b})",
+            f"({a} {self.pick('+', '-', '*', '/')} {b})",
+            f"({a} {self.pick('%', '//')} {b})",
+            f"({a} / ({b} * {b} + 1.0))",
+            f"(abs({a}) ** {self.pick('0.5', '2', '-1.5', '3.0', b)})",
+            f"math.{self.pick('sin', 'cos', 'atan', 'tanh', 'floor', 'isnan')}({a}) * 1.0"
+            if self.rng.random() < 0.3 else f"math.{self.pick('sin', 'atan', 'tanh', 'fabs')}({a})",
+            f"math.{self.pick('sqrt', 'exp', 'log', 'log1p')}({a})",
+            f"(-{a})", f"float({self.int_(depth - 1)})",
+            f"({self.int_(depth - 1)} / ({self.int_(0)} | 1))",
+            f"({a} + {self.int_(0)})",
+            f"({a} if {self.bool_(depth - 1)} else {b})",
+            f"{self.pick('min', 'max')}({a}, {b})",
+            f"blend({a}, {b})", f"math.copysign({a}, {b})",
+            f"event.random({self.rng.randint(0, 3)})",
+            f"state.u[{self.at(4, 0)}]",
+            f"{self.pick('min', 'max', 'sum')}(state.{self.pick('f', 'u', 'f[::-1]', 'f[1:4]')})",
+        )
+
+    def bool_(self, depth: int = 1) -> str:
+        if depth <= 0:
+            return self.pick("event.on", f"state.b[{self.at(8, 0)}]", "(event.key > 5)",
+                             "(event.value < 0.5)", "(state.n % 2 == 0)",
+                             "(event.code == 'two')")
+        return self.pick(
+            f"({self.int_(depth - 1)} {self.pick('<', '<=', '==', '!=', '>', '>=')} "
+            f"{self.int_(depth - 1)})",
+            f"({self.float_(depth - 1)} {self.pick('<', '<=', '==', '!=', '>')} "
+            f"{self.float_(depth - 1)})",
+            f"({self.float_(depth - 1)} {self.pick('<', '==', '>=')} {self.int_(depth - 1)})",
+            f"(not {self.bool_(depth - 1)})",
+            f"({self.bool_(depth - 1)} {self.pick('and', 'or')} {self.bool_(depth - 1)})",
+            f"({self.int_(0)} < {self.int_(0)} <= {self.int_(0)})",
+            f"({self.int_(0)} {self.pick('in', 'not in')} {self.pick('state.a', 'PRIMES')})",
+            f"math.isfinite({self.float_(0)})",
+            f"({self.bool_(0)} {self.pick('&', '|', '^', '==')} {self.bool_(0)})",
+        )
+
+    def block(self, indent: int, size: int, nesting: int) -> None:
+        for _ in range(size):
+            self.statement(indent, nesting)
+
+    def put(self, indent: int, text: str) -> None:
+        self.lines.append("    " * indent + text)
+
+    def statement(self, indent: int, nesting: int) -> None:
+        simple = [
+            lambda: f"{self.pick(*self.ints)} = {self.int_()}",
+            lambda: f"{self.pick(*self.floats)} = {self.float_()}",
+            lambda: f"{self.pick('i0', 'i1')} {self.pick('+', '-', '*', '^', '//', '%')}= "
+                    f"{self.int_(1)}",
+            lambda: f"state.a[{self.at(16, 1)}] {self.pick('', '+', '-', '^')}= {self.int_()}",
+            lambda: f"state.a[{self.at(16, 1)}] += {self.int_(1)}",
+            lambda: f"state.f[{self.at(8, 1)}] {self.pick('', '+', '*')}= {self.float_()}",
+            lambda: f"state.b[{self.at(8, 0)}] = {self.bool_()}",
+            lambda: f"state.m[{self.at(3, 0)}, {self.at(5, 0)}] += {self.int_(1)}",
+            lambda: f"state.m[{self.at(3, 0)}][{self.at(5, 0)}] = {self.int_(1)}",
+            lambda: f"state.n {self.pick('', '+', '-')}= {self.int_()}",
+            lambda: f"state.x {self.pick('', '+', '*')}= {self.float_()}",
+            lambda: f"state.t[{self.at(6, 0)}] += {self.int_(1)}",
+            lambda: f"state.u[{self.at(4, 0)}] = {self.float_(1)}",
+            lambda: f"i0, i1 = both({self.int_(1)})",
+            lambda: f"i0, state.n = {self.int_(0)}, {self.int_(1)}",
+            lambda: f"state.a[{self.pick('1:5', '4:8', '-6:-2')}] = "
+                    f"state.a[{self.pick('0:4', '2:6', '8:12')}]",
+            lambda: f"state.m[{self.at(3, 0)}] = {self.pick('state.a[3:8]', self.int_(0))}",
+            lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)})",
+            lambda: f"emit(z={self.bool_(0)}, y={self.float_(1)}, x={self.int_(1)})",
+        ]
+        kind = self.rng.random()
+        if kind < 0.72 or nesting == 0:
+            self.put(indent, self.rng.choice(simple)())
+        elif kind < 0.82:
+            self.put(indent, f"if {self.bool_(2)}:")
+            self.block(indent + 1, self.rng.randint(1, 2), nesting - 1)
+            if self.rng.random() < 0.5:
+                self.put(indent, "else:")
+                self.block(indent + 1, 1, nesting - 1)
+        elif kind < 0.92:
+            self.loops += 1
+            name = f"j{self.loops}"
+            bounds = self.pick("6", "1, 5", "7, 0, -2", f"{self.int_(0)} % 5", "len(state.t)")
+            self.put(indent, f"for {name} in range({bounds}):")
+            self.ints.append(name)
+            self.block(indent + 1, self.rng.randint(1, 2), nesting - 1)
+            if self.rng.random() < 0.3:
+                self.put(indent + 1, f"if {self.bool_(1)}:")
+                self.put(indent + 2, self.pick("break", "continue"))
+            self.ints.remove(name)
+        elif kind < 0.95:
+            self.loops += 1
+            name = f"v{self.loops}"
+            self.put(indent, f"for {name} in state.{self.pick('a', 't', 'm[2]', 'a[::5]')}:")
+            self.put(indent + 1, f"i1 = i1 ^ ({name} + {self.int_(0)})")
+        else:
+            self.put(indent, f"if {self.bool_(1)}:")
+            self.put(indent + 1, self.pick(
+                "raise ValueError(f'state {state.n} event {event.key}')",
+                "raise KeyError(event.key)", "assert event.key < 3, 'too large'", "return",
+            ))
+
+    def operator(self) -> str:
+        self.put(0, '@ss.operator(state=State, event={"key": int, "value": float, "on": bool, '
+                    '"code": str},')
+        self.put(0, '             emits={"x": int, "y": float, "z": bool})')
+        self.put(0, "def generated(state, event, emit):")
+        self.put(1, "i0 = event.key")
+        self.put(1, "i1 = 1")
+        self.put(1, "f0 = event.value")
+        self.put(1, "f1 = 0.5")
+        self.block(1, self.rng.randint(3, 9), 2)
+        self.put(1, "emit(i0, f0, event.on)")
+        return HEADER + "\n".join(self.lines) + "\n"
+
+
+def load(text: str, folder: Path, number: int) -> Any:
+    """The operator that the text defines."""
+    name = f"generated_{number}"
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module.generated

@@ -1,0 +1,220 @@
+"""The command line: what it runs is the sequential answer, what it refuses it explains."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+import specstream as ss
+from specstream.cli import load_operator, main
+
+OPERATORS = """
+import specstream as ss
+
+
+class Sums(ss.State):
+    total = ss.scalar(int)
+
+
+def scaled(factor=1):
+    @ss.operator(state=Sums, event={"x": int}, emits={"total": int})
+    def running_total(state, event, emit):
+        if event.x < 0:
+            raise ValueError("negative amount")
+        state.total = (state.total + event.x) * factor
+        emit(total=state.total)
+
+    return running_total
+
+
+plain = scaled()
+number = 7
+
+
+def not_one():
+    return number
+"""
+
+
+@pytest.fixture
+def operators(tmp_path: Path) -> Path:
+    path = tmp_path / "sums.py"
+    path.write_text(OPERATORS)
+    return path
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Path:
+    """Four files, the rows of each against the order of time."""
+    directory = tmp_path / "stream"
+    directory.mkdir()
+    for number in range(4):
+        times = np.arange(number * 100, number * 100 + 100)[::-1]
+        path = directory / f"{number}.parquet"
+        pq.write_table(pa.table({"time": times, "gate": times % 2, "x": times * 3}), path)
+        os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
+    return directory
+
+
+def invoke(*arguments: object, env: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], env=env)
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The installed command in a process of its own, as Spark cannot be had twice in one."""
+    return subprocess.run(
+        [sys.executable, "-m", "specstream.cli", *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_run_gives_the_sequential_answer_and_a_summary(
+    operators: Path, stream: Path, tmp_path: Path
+) -> None:
+    output, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+    options: tuple[object, ...] = (
+        "run", f"{operators}:scaled", "--arg", "factor=3", "--input", stream,
+        "--order-by", "time", "--source", "gate", "--threads", 2, "--horizon", 4, "--chunk", 16,
+        "--max-files-per-trigger", 2, "--json",
+    )  # fmt: skip
+    done = command(*options, "--output", output, "--checkpoint", checkpoint)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["rows_in"] == summary["rows_out"] == 400
+    assert summary["batches"] == 2
+    assert summary["commits"] >= 400 / 16
+    assert set(summary) >= {"events_per_second", "aborts", "seconds", "horizon", "protocol"}
+
+    times = np.arange(400)
+    operator = load_operator(f"{operators}:scaled", {"factor": 3})
+    expected = operator.run_sequential({"x": times * 3}).output
+    assert pyarrow.dataset.dataset(output, format="parquet").to_table().equals(expected)
+
+    # A second run would mix its rows with these, or go on without the state.
+    again = invoke(*options, "--output", output)
+    assert again.exit_code == 1
+    assert "Parquet files in it already" in again.stderr
+    resumed = invoke(*options, "--output", tmp_path / "out2", "--checkpoint", checkpoint)
+    assert resumed.exit_code == 1
+    assert "belongs to an earlier run" in resumed.stderr
+
+
+def test_run_shows_the_traceback_of_the_operators_own_error(
+    operators: Path, tmp_path: Path
+) -> None:
+    directory = tmp_path / "bad"
+    directory.mkdir()
+    pq.write_table(pa.table({"time": [1, 2], "x": [5, -5]}), directory / "0.parquet")
+    done = command(
+        "run", f"{operators}:plain", "--input", directory, "--order-by", "time",
+        "--output", tmp_path / "out",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "Error: ValueError: negative amount" in done.stderr
+    assert 'raise ValueError("negative amount")' in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "status", "message"),
+    [
+        ("no.such.module:thing", (), 1, "no module named 'no.such.module'"),
+        ("missing.py:thing", (), 1, "no file 'missing.py'"),
+        ("{file}:thing", (), 1, "has no 'thing'; operators in it: plain"),
+        ("{file}:number", (), 1, "is a int; expected an operator"),
+        ("{file}:not_one", (), 1, "returned a int"),
+        ("{file}:scaled", ("--arg", "speed=2"), 1, "cannot be called with --arg"),
+        ("{file}:plain", ("--arg", "factor=2"), 2, "takes no --arg"),
+        ("{file}:scaled", ("--arg", "factor=two"), 2, "no Python literal"),
+        ("{file}:scaled", ("--arg", "2"), 2, "expected NAME=VALUE"),
+        ("{file}", (), 2, "names no operator"),
+        ("{file}:plain", ("--order-by", "when"), 1, "--order-by names column 'when'"),
+        ("{file}:plain", ("--source", "where"), 1, "--source names column 'where'"),
+        ("specstream.operators:top_k", (), 1, "operator 'top_k' reads column 'item'"),
+        ("{file}:plain", ("--threads", "0"), 1, "threads"),
+        ("{file}:plain", ("--protocol", "wild"), 1, "protocol='wild'"),
+        ("{file}:plain", ("--max-files-per-trigger", "0"), 2, "max-files-per-trigger"),
+    ],
+)
+def test_run_explains_what_it_refuses(
+    operators: Path, stream: Path, tmp_path: Path, target: str, arguments: tuple[str, ...],
+    status: int, message: str,
+) -> None:  # fmt: skip
+    result = invoke(
+        "run", target.format(file=operators), "--input", stream, "--order-by", "time",
+        "--output", tmp_path / "out", *arguments,
+    )  # fmt: skip
+    assert result.exit_code == status, result.output
+    assert message in " ".join(result.stderr.split())
+
+
+def test_run_refuses_an_empty_input_and_files_that_are_no_parquet(
+    operators: Path, tmp_path: Path
+) -> None:
+    directory = tmp_path / "empty"
+    directory.mkdir()
+    options = ("run", f"{operators}:plain", "--input", directory, "--order-by", "time",
+               "--output", tmp_path / "out")  # fmt: skip
+    result = invoke(*options)
+    assert result.exit_code == 1
+    assert "no Parquet files" in result.stderr
+    (directory / "0.parquet").write_text("time,x")
+    result = invoke(*options)
+    assert result.exit_code == 1
+    assert "not readable as Parquet" in result.stderr
+
+
+def test_run_without_java_says_what_to_install(
+    operators: Path, stream: Path, tmp_path: Path
+) -> None:
+    result = invoke(
+        "run", f"{operators}:plain", "--input", stream, "--order-by", "time",
+        "--output", tmp_path / "out", env={"JAVA_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert result.exit_code == 1
+    assert "openjdk-17-jre-headless" in result.stderr
+
+
+def test_run_without_pyspark_names_the_extra(
+    operators: Path, stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent: Any = None
+    monkeypatch.setitem(sys.modules, "pyspark", absent)
+    result = invoke(
+        "run", f"{operators}:plain", "--input", stream, "--order-by", "time",
+        "--output", tmp_path / "out",
+    )  # fmt: skip
+    assert result.exit_code == 1
+    assert 'pip install "specstream[spark]"' in result.stderr
+
+
+def test_version_and_usage() -> None:
+    assert ss.__version__ in invoke("--version").stdout
+    assert invoke("run").exit_code == 2
+    assert invoke("unknown").exit_code == 2
+
+
+def test_the_demo_is_identical_to_the_sequential_run(tmp_path: Path) -> None:
+    done = command("demo", "--quick", "--json", "--output", tmp_path / "demo")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.rstrip().endswith("identical to the sequential run: yes")
+    result = json.loads(done.stdout)
+    assert result["identical"]
+    for figures in result["operators"].values():
+        assert figures["batches"] >= 12
+        assert figures["events"] > 70_000
+    assert [leader["count"] for leader in result["top_k"]] == sorted(
+        (leader["count"] for leader in result["top_k"]), reverse=True
+    )
+    assert Path(result["plot"]).read_bytes().startswith(b"\x89PNG")

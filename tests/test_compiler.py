@@ -1,0 +1,408 @@
+"""What may stand in an operator, what is refused, and with which words."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import specstream as ss
+
+
+class S(ss.State):
+    n = ss.scalar(int)
+    x = ss.scalar(float)
+    q = ss.scalar(bool)
+    a = ss.array(int, 8)
+    m = ss.array(float, (2, 3))
+
+
+LIST = [1, 2]
+TABLE = np.arange(3)
+
+
+def recursive(n):
+    return recursive(n - 1) if n > 0 else 0
+
+
+def with_default(n, k=1):
+    return n + k
+
+
+def comprehension(state, event, emit):
+    state.n = sum([1, 2])
+
+
+def uses_random(state, event, emit):
+    state.n = random.randint(0, 5)
+
+
+def uses_time(state, event, emit):
+    state.x = time.time()
+
+
+def prints(state, event, emit):
+    print(event.i)
+
+
+def catches(state, event, emit):
+    try:
+        state.n = 1
+    except ValueError:
+        state.n = 2
+
+
+def undefined(state, event, emit):
+    if event.i > 0:
+        y = 1
+    state.n = y
+
+
+def undefined_after_loop(state, event, emit):
+    for k in range(event.i):
+        state.n += k
+    state.n = k
+
+
+def two_types(state, event, emit):
+    y = 0
+    if event.i > 0:
+        y = 0.5
+    state.x = y
+
+
+def two_types_in_a_loop(state, event, emit):
+    total = 0
+    for k in range(5):
+        total += event.f
+    state.x = total
+
+
+def two_types_returned(state, event, emit):
+    state.x = either(event.i)
+
+
+def either(n):
+    if n > 0:
+        return 1
+    return 0.5
+
+
+def global_list(state, event, emit):
+    state.n = LIST[0]
+
+
+def global_array(state, event, emit):
+    state.n = TABLE[0]
+
+
+def calls_itself(state, event, emit):
+    state.n = recursive(event.i)
+
+
+def numpy_function(state, event, emit):
+    state.x = np.exp(event.f)
+
+
+def missing_math(state, event, emit):
+    state.x = math.hypot(event.f, event.f)
+
+
+def float_into_int(state, event, emit):
+    state.n = event.f
+
+
+def float_element_into_int(state, event, emit):
+    state.a[0] = event.f * 2.0
+
+
+def int_into_bool(state, event, emit):
+    state.q = event.i
+
+
+def emits_float_as_int(state, event, emit):
+    emit(event.f, event.f)
+
+
+def emits_too_little(state, event, emit):
+    emit(event.i)
+
+
+def emits_unknown(state, event, emit):
+    emit(i=1, g=2.0)
+
+
+def unknown_field(state, event, emit):
+    state.n = state.total
+
+
+def unknown_column(state, event, emit):
+    state.n = event.price
+
+
+def replaces_array(state, event, emit):
+    state.a = 5
+
+
+def bool_index(state, event, emit):
+    state.n = state.a[event.i > 3]
+
+
+def too_many_indices(state, event, emit):
+    state.n = state.a[1, 2]
+
+
+def mixes_unsigned(state, event, emit):
+    state.n = np.int64(event.random_bits(0) + event.i)
+
+
+def inverts_bool(state, event, emit):
+    state.n = int(~event.b)
+
+
+def rounds(state, event, emit):
+    state.x = round(event.f, 2)
+
+
+def default_argument(state, event, emit):
+    state.n = with_default(event.i)
+
+
+def returns(state, event, emit):
+    return event.i
+
+
+def huge(state, event, emit):
+    state.n = 2**3 + 18446744073709551616
+
+
+def is_none(state, event, emit):
+    if event.i is None:
+        state.n = 1
+
+
+def list_literal(state, event, emit):
+    y = [event.i]
+    state.n = y[0]
+
+
+def nested(state, event, emit):
+    def inner(x):
+        return x
+
+    state.n = inner(event.i)
+
+
+def undeclared(state, event, emit):
+    state.n = nowhere + 1  # noqa: F821
+
+
+def format_outside_raise(state, event, emit):
+    state.n = f"{event.i}"
+
+
+REFUSED: list[tuple[Callable[..., None], int, str]] = [
+    (comprehension, 1, "a list, which allocates.*scratch"),
+    (uses_random, 1, "module 'random'.*event.random"),
+    (uses_time, 1, "module 'time'.*event.timestamp"),
+    (prints, 1, r"print\(\).*run_sequential"),
+    (catches, 1, "try/except"),
+    (undefined, 3, "'y' may be undefined.*assign 'y'"),
+    (undefined_after_loop, 3, "'k' may be undefined"),
+    (two_types, 1, "int64.*float64|float64.*int64"),
+    (two_types_in_a_loop, 1, "one type on every path"),
+    (two_types_returned, 0, "one type on every path"),
+    (global_list, 1, "'LIST' is a global list, which can change.*tuple"),
+    (global_array, 1, "'TABLE' is a global ndarray"),
+    (calls_itself, 0, "'recursive' calls itself.*loop"),
+    (numpy_function, 1, r"np\.exp.*last bit.*math\.exp"),
+    (missing_math, 1, r"math\.hypot is not supported.*sqrt"),
+    (float_into_int, 1, r"field 'n' is declared int and gets float64.*int\(x\)"),
+    (float_element_into_int, 1, r"declared int and gets float64.*int\(x\)"),
+    (int_into_bool, 1, "field 'q' is declared bool and gets int64.*x != 0"),
+    (emits_float_as_int, 1, "column 'i' is declared int and gets float64"),
+    (emits_too_little, 1, r"emit lacks 'f'.*expected emit\(i, f\)"),
+    (emits_unknown, 1, r"emit has no column 'g'.*expected emit\(i, f\)"),
+    (unknown_field, 1, "state 'S' has no field 'total'.*n, x, q, a, m"),
+    (unknown_column, 1, "no column 'price'.*it has i, f, b"),
+    (replaces_array, 1, r"field 'a' is an array.*state\.a\[i\]"),
+    (bool_index, 1, "an index has type bool"),
+    (too_many_indices, 1, "2 indices for an array of 1 axes"),
+    (mixes_unsigned, 1, r"uint64.*np\.uint64\(x\)|np\.int64\(x\)"),
+    (inverts_bool, 1, "~.*not x"),
+    (rounds, 1, "round"),
+    (default_argument, 0, "defaults"),
+    (returns, 0, "returns a value.*emit"),
+    (huge, 1, "does not fit 64 bits"),
+    (is_none, 1, "`is`.*=="),
+    (list_literal, 1, "a list, which allocates.*scratch"),
+    (nested, 1, "a function inside a function"),
+    (undeclared, 1, "name 'nowhere' is not defined"),
+    (format_outside_raise, 1, "a formatted string"),
+]
+
+
+@pytest.mark.parametrize(("function", "line", "message"), REFUSED, ids=lambda x: getattr(
+    x, "__name__", ""))
+def test_what_cannot_be_compiled_is_refused_with_its_line_and_a_way_out(
+    function: Callable[..., None], line: int, message: str
+) -> None:
+    with pytest.raises(ss.CompileError, match=f"(?s){message}") as caught:
+        ss.Engine(
+            ss.operator(state=S, event={"i": int, "f": float, "b": bool},
+                        emits={"i": int, "f": float})(function),
+            threads=2,
+        )
+    error = caught.value
+    assert error.operator == function.__name__
+    assert error.filename == __file__
+    if line:
+        assert error.line == function.__code__.co_firstlineno + line
+
+
+def test_a_function_without_source_is_refused() -> None:
+    namespace: dict[str, Callable[..., None]] = {}
+    exec("def nowhere_written(state, event, emit):\n    state.n += 1", namespace)
+    with pytest.raises(ss.CompileError, match="source of 'nowhere_written' cannot be read"):
+        ss.operator(state=S, event={})(namespace["nowhere_written"])
+    with pytest.raises(ss.CompileError, match="lambda.*def statement"):
+        ss.operator(state=S, event={})(lambda state, event, emit: None)
+
+
+@pytest.mark.parametrize("function", [print, 5, S])
+def test_what_is_no_plain_function_is_refused(function: object) -> None:
+    with pytest.raises(ss.DeclarationError, match="plain function"):
+        ss.operator(state=S, event={})(function)  # type: ignore[arg-type]
+
+
+def test_the_number_of_parameters_is_checked() -> None:
+    with pytest.raises(ss.DeclarationError, match=r"exactly three parameters"):
+        ss.operator(state=S, event={})(with_default)
+
+
+def make_adder(k: int) -> ss.Operator:
+    def adder(state, event, emit):
+        state.n += k
+        emit(state.n)
+
+    return ss.operator(state=S, event={"i": int}, emits={"n": int})(adder)
+
+
+def test_closures_are_frozen_and_told_apart() -> None:
+    for k in (1, 10):
+        operator = make_adder(k)
+        with ss.Engine(operator, horizon=0) as engine:
+            assert engine.process({"i": [0, 0]})["n"].to_pylist() == [k, 2 * k]
+    assert operator.function.__name__ == "adder"
+
+
+def test_globals_are_frozen_at_decoration(tmp_path: Path) -> None:
+    module = tmp_path / "frozen.py"
+    module.write_text(textwrap.dedent("""
+        import specstream as ss
+        K = 1
+        class S(ss.State):
+            n = ss.scalar(int)
+        def helper():
+            return K
+        @ss.operator(state=S, event={"i": int}, emits={"n": int})
+        def add(state, event, emit):
+            state.n += helper() + K
+            emit(state.n)
+        K = 100
+    """))
+    sys.path.insert(0, str(tmp_path))
+    try:
+        import frozen  # type: ignore[import-not-found]
+    finally:
+        sys.path.remove(str(tmp_path))
+    assert frozen.add.run_sequential({"i": [0]}).output["n"].to_pylist() == [2]
+    with ss.Engine(frozen.add, horizon=0) as engine:
+        assert engine.process({"i": [0]})["n"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"a": 5}, "attribute 'a', which is no field"),
+        ({}, "declares no state field"),
+        ({"t": ss.scratch(int, 3)}, "declares no state field"),
+        ({"a": ss.array(str, 3)}, "field 'a' has type str; expected one of int, float, bool"),
+        ({"a": ss.array(int, 0)}, "shape"),
+        ({"a": ss.array(int, 3, fill=0.5)}, "fill 0.5; expected a value of type int"),
+        ({"a": ss.array(int, 3, fill=2**63)}, "outside of int64"),
+    ],
+)
+def test_a_bad_state_is_refused(declared: dict[str, object], message: str) -> None:
+    with pytest.raises(ss.DeclarationError, match=message):
+        type("Bad", (ss.State,), declared).layout()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"state": int, "event": {}}, "state= is"),
+        ({"state": S, "event": {"a b": int}}, "'a b'.*identifier"),
+        ({"state": S, "event": {"timestamp": int}}, "'timestamp', which every event has"),
+        ({"state": S, "event": {"i": list}}, "event column 'i' has type list"),
+        ({"state": S, "event": ["i"]}, "event= is list; expected a dict"),
+    ],
+)
+def test_a_bad_schema_is_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ss.DeclarationError, match=message):
+        ss.operator(**options)(prints)  # type: ignore[arg-type]
+
+
+CACHED = """
+    import sys, time
+    import specstream as ss
+    from specstream.compiler import cache
+    class S(ss.State):
+        n = ss.scalar(int)
+    @ss.operator(state=S, event={{"i": int}}, emits={{"n": int}})
+    def op(state, event, emit):
+        state.n += {step}
+        if state.n == 1000:
+            raise ValueError
+        emit(state.n)
+    with ss.Engine(op, threads=2) as engine:
+        print(engine.process({{"i": [0, 0]}})["n"].to_pylist())
+        if {step} == 500:
+            try:
+                engine.process({{"i": [0, 0]}})
+            except ValueError:
+                print("raised")
+"""
+
+
+def test_compiled_code_is_kept_on_disk_and_an_edit_is_noticed(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    script = tmp_path / "script.py"
+
+    def run(step: int) -> str:
+        script.write_text(textwrap.dedent(CACHED).format(step=step))
+        environment = {**os.environ, "SPECSTREAM_CACHE_DIR": str(folder)}
+        return subprocess.run(
+            [sys.executable, str(script)], env=environment, check=True, text=True,
+            capture_output=True,
+        ).stdout
+
+    assert run(1) == "[1, 2]\n"
+    entries = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert len(entries) == 2
+    assert run(1) == "[1, 2]\n"
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == entries
+    assert run(3) == "[3, 6]\n"
+    assert len(list(folder.iterdir())) == 4
+    for path in folder.iterdir():
+        path.write_bytes(path.read_bytes()[:-7] + b"garbage")
+    assert run(3) == "[3, 6]\n"

@@ -1,0 +1,63 @@
+"""Promise 1: the same answer, on every path."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from conftest import PATHS, Path, assert_identical, run_engine, run_oracle
+from families import FAMILY, events, scattered
+
+import specstream as ss
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, object]:
+    """What the oracle says, computed once."""
+    return {}
+
+
+@pytest.mark.parametrize("operator", FAMILY, ids=lambda operator: operator.name)
+def test_every_path_gives_the_answer_of_the_sequential_run(
+    operator: ss.Operator, path: Path, expected: dict[str, object]
+) -> None:
+    table = events(600)
+    if operator.name not in expected:
+        expected[operator.name] = run_oracle(operator, table, seed=7)
+    assert_identical(path(operator, table, seed=7), expected[operator.name])
+
+
+def test_an_empty_batch_and_one_event(path: Path) -> None:
+    table = events(1)
+    assert_identical(path(scattered, table), run_oracle(scattered, table))
+    empty = path(scattered, table.slice(0, 0))
+    assert empty.output.num_rows == 0
+    assert empty.output.schema == scattered.output_schema
+
+
+def test_batches_continue_each_other() -> None:
+    table = events(1000)
+    with ss.Engine(scattered, threads=2, horizon=8, chunk=4) as engine:
+        parts = [engine.process(table.slice(start, 97)) for start in range(0, 1000, 97)]
+        state = engine.state.to_dict()
+    expected = run_oracle(scattered, table)
+    found = type(expected)(pa.concat_tables(parts), state, ())
+    assert_identical(found, expected)
+
+
+def test_a_million_events() -> None:
+    table = events(1_000_000)
+    engines = [PATHS["plain"], PATHS["two threads"], PATHS["far ahead"]]
+    results = [run_engine(scattered, table, **(options or {})) for options in engines]
+    for result in results[1:]:
+        assert_identical(result, results[0])
+
+
+def test_speculation_really_happens() -> None:
+    """The paths above would prove nothing if the head did all the work."""
+    with ss.Engine(scattered, threads=2, horizon=16, chunk=2) as engine:
+        for seed in range(40):
+            engine.process(events(20_000, seed))
+            stats = engine.stats
+            if stats.speculative_runs > 1000 and stats.aborts["conflict"] > 0:
+                return
+    pytest.fail(f"hardly any speculation: {stats}")

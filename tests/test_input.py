@@ -1,0 +1,172 @@
+"""Tables in: what is accepted, in which order it runs, and what is refused with which words."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import specstream as ss
+
+
+class Last(ss.State):
+    n = ss.scalar(int)
+
+
+@ss.operator(
+    state=Last,
+    event={"i": int, "f": float, "b": bool, "s": str},
+    emits={"i": int, "f": float, "b": bool, "s": str},
+)
+def echo(state, event, emit):
+    state.n += 1
+    emit(event.i, event.f, event.b, event.s)
+
+
+@ss.operator(state=Last, event={"i": int}, emits={"i": int})
+def pick(state, event, emit):
+    emit(event.i)
+
+
+@ss.operator(state=Last, event={"i": int}, emits={"i": int, "t": int})
+def timed(state, event, emit):
+    emit(event.i, event.timestamp)
+
+
+COLUMNS = {"i": [1, -2], "f": [0.5, float("nan")], "b": [True, False], "s": ["x", "häh"]}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table(COLUMNS),
+        pa.RecordBatch.from_pydict(COLUMNS),
+        pd.DataFrame(COLUMNS),
+        {name: np.array(column) for name, column in COLUMNS.items()},
+        pa.table(COLUMNS).cast(
+            pa.schema([("i", pa.int8()), ("f", pa.float32()), ("b", pa.bool_()),
+                       ("s", pa.large_string())])
+        ),
+        pa.table({**COLUMNS, "s": pa.array(COLUMNS["s"]).dictionary_encode(), "more": [1, 2]}),
+        pa.concat_tables([pa.table(COLUMNS).slice(0, 1), pa.table(COLUMNS).slice(1)]),
+        pa.table({"i": [9, 1, -2], "f": [9, 0.5, float("nan")], "b": [True, True, False],
+                  "s": ["z", "x", "häh"]}).slice(1),
+    ],
+    ids=["table", "batch", "pandas", "dict", "narrow", "dictionary", "chunks", "slice"],
+)
+def test_every_form_of_a_table_is_read_the_same(table: object) -> None:
+    with ss.Engine(echo, threads=2) as engine:
+        output = engine.process(table)
+    assert output["i"].to_pylist() == [1, -2]
+    assert repr(output["f"].to_pylist()) == "[0.5, nan]"
+    assert output["b"].to_pylist() == [True, False]
+    assert output["s"].to_pylist() == ["x", "häh"]
+    assert output.schema == echo.output_schema
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"i": None}, "no column 'i'; it has f, b, s: rename or add"),
+        ({"i": [1.5, 2.0]}, "column 'i' has type double; the operator declares int: cast"),
+        ({"i": ["a", "b"]}, "column 'i' has type string"),
+        ({"f": [True, False]}, "column 'f' has type bool"),
+        ({"b": [0, 1]}, "column 'b' has type int64; .* compare it"),
+        ({"s": [1, 2]}, "column 's' has type int64"),
+        ({"i": [1, None]}, "column 'i' has 1 null.*first in row 1: fill or drop"),
+        ({"i": pa.array([2**64 - 1, 0], pa.uint64())}, "column 'i' of type uint64 does not fit"),
+    ],
+)
+def test_a_column_that_does_not_fit_is_named(change: dict[str, object], message: str) -> None:
+    columns = {name: column for name, column in {**COLUMNS, **change}.items() if column is not None}
+    with ss.Engine(echo, horizon=0) as engine:
+        with pytest.raises(ss.InputError, match=f"(?s)echo.*{message}"):
+            engine.process(pa.table(columns))
+        assert engine.state.n == 0
+        engine.process(pa.table(COLUMNS))
+        assert engine.state.n == 2
+
+
+@pytest.mark.parametrize("table", [[1, 2], {"i": [1], "f": [1.0, 2.0]}, None, "path.parquet"])
+def test_what_is_no_table_is_refused(table: object) -> None:
+    with ss.Engine(echo, horizon=0) as engine, pytest.raises(ss.InputError, match="dict of arrays|"
+                                                             "one length"):
+        engine.process(table)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [3, 1, 2, 1, 3],
+        [0.3, -1.5, 0.2, -1.5, 0.3],
+        [float("inf"), -0.0, 1.0, 0.0, float("inf")],
+        [datetime.datetime(2013, 1, 1, hour) for hour in (3, 1, 2, 1, 3)],
+        [datetime.date(2013, 1, day) for day in (3, 1, 2, 1, 3)],
+    ],
+    ids=["int", "float", "special floats", "timestamp", "date"],
+)
+@pytest.mark.parametrize("sources", [["b", "b", "a", "a", "a"], [20, 20, 10, 10, 10]], ids=str)
+def test_rows_run_in_the_order_of_time_source_position(
+    times: list[object], sources: list[object]
+) -> None:
+    table = pa.table({"i": [0, 1, 2, 3, 4], "when": times, "who": sources})
+    with ss.Engine(pick, threads=2, horizon=4, chunk=1, keys=True) as engine:
+        output = engine.process(table, order_by="when", source="who")
+    assert output["i"].to_pylist() == [3, 1, 2, 4, 0]
+    assert output["sequence"].to_pylist() == [0, 1, 2, 3, 4]
+    assert output["timestamp"].to_pylist() == [times[at] for at in (3, 1, 2, 4, 0)]
+    assert output["source"].to_pylist() == [sources[at] for at in (3, 1, 2, 4, 0)]
+    sequential = pick.run_sequential(table, order_by="when", source="who", keys=True)
+    assert output.equals(sequential.output)
+
+
+def test_equal_keys_keep_their_position() -> None:
+    table = pa.table({"i": range(100), "when": [7] * 100})
+    with ss.Engine(pick, threads=2) as engine:
+        assert engine.process(table, order_by="when")["i"].to_pylist() == list(range(100))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([1.0, float("nan")], "order column 'when' has a NaN in row 1"),
+        (["a", "b"], "order column 'when' has type string; expected integers, floats, timestamps"),
+        ([1, None], "column 'when' has 1 null"),
+    ],
+)
+def test_what_has_no_order_is_refused(column: list[object], message: str) -> None:
+    with ss.Engine(pick, horizon=0) as engine, pytest.raises(ss.InputError, match=message):
+        engine.process(pa.table({"i": [1, 2], "when": column}), order_by="when")
+
+
+def test_a_missing_order_column_and_a_bad_source_are_named() -> None:
+    with ss.Engine(pick, horizon=0) as engine:
+        with pytest.raises(ss.InputError, match="no column 'when'"):
+            engine.process({"i": [1]}, order_by="when")
+        with pytest.raises(ss.InputError, match="source column 'who' has type double"):
+            engine.process({"i": [1], "who": [0.5]}, source="who")
+
+
+def test_the_timestamp_of_an_event() -> None:
+    when = pa.array([5_000_000, 3_000_000], pa.timestamp("us"))
+    with ss.Engine(timed, threads=2) as engine:
+        assert engine.process({"i": [0, 1]})["t"].to_pylist() == [0, 1]
+        output = engine.process(pa.table({"i": [2, 3], "when": when}), order_by="when")
+        assert output["t"].to_pylist() == [3_000_000, 5_000_000]
+        with pytest.raises(ss.InputError, match=r"reads event\.timestamp.*double: cast it"):
+            engine.process({"i": [0], "when": [0.5]}, order_by="when")
+
+
+def test_a_string_that_was_never_met_comes_out_as_null() -> None:
+    @ss.operator(state=Last, event={"s": str}, emits={"s": str})
+    def previous(state, event, emit):
+        emit(state.n)
+        emit("literal")
+        state.n = event.s
+
+    with ss.Engine(previous, threads=2) as engine:
+        output = engine.process({"s": ["a", "b"]})
+    assert output["s"].to_pylist() == [None, "literal", "a", "literal"]

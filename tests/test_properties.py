@@ -1,0 +1,89 @@
+"""Random operators, random streams, random settings: always the oracle's answer, bit for bit."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+
+import generated
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import assert_identical, run_engine, run_oracle
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+numbers = itertools.count()
+
+INTS = st.one_of(
+    st.integers(-3, 12),
+    st.integers(-(2**63), 2**63 - 1),
+    st.sampled_from([0, 1, -1, 2**31, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)]),
+)
+FLOATS = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.floats(-10, 10),
+    st.sampled_from([0.0, -0.0, 1.0, float("nan"), float("inf"), 5e-324]),
+)
+ROWS = st.tuples(INTS, FLOATS, st.booleans(), st.sampled_from(["one", "two", "", "ä"]))
+OPTIONS = st.fixed_dictionaries(
+    {
+        "threads": st.integers(1, 4),
+        "horizon": st.integers(0, 32),
+        "chunk": st.sampled_from([1, 2, 3, 7, 8, 64]),
+        "execution": st.sampled_from(["ordered", "ordered", "speculate"]),
+    }
+)
+
+
+def table_of(rows: list[tuple[int, float, bool, str]], repeat: int) -> pa.Table:
+    """The drawn rows, repeated with a skew so that transactions meet each other."""
+    rng = np.random.default_rng(len(rows))
+    order = np.concatenate([np.arange(len(rows)), rng.integers(0, max(len(rows) // 3, 1), repeat)])
+    keys, values, flags, codes = zip(*rows, strict=True)
+    return pa.table(
+        {
+            "key": np.array(keys, np.int64)[order],
+            "value": np.array(values, np.float64)[order],
+            "on": np.array(flags, bool)[order],
+            "code": pa.array([codes[at] for at in order], pa.string()),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("generated")
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    rng=st.randoms(use_true_random=False),
+    rows=st.lists(ROWS, min_size=1, max_size=40),
+    repeat=st.integers(0, 160),
+    paths=st.lists(OPTIONS, min_size=2, max_size=4),
+    seed=st.integers(0, 2**64 - 1),
+)
+def test_random_operators_give_the_answer_of_the_sequential_run(
+    rng: random.Random,
+    rows: list[tuple[int, float, bool, str]],
+    repeat: int,
+    paths: list[dict[str, object]],
+    seed: int,
+    folder: Path,
+) -> None:
+    text = generated.Writer(rng).operator()
+    note(text[len(generated.HEADER) :])
+    operator = generated.load(text, folder, next(numbers))
+    table = table_of(rows, repeat)
+    expected = run_oracle(operator, table, seed=seed, keys=True)
+    for options in paths:
+        note(repr(options))
+        if options["execution"] == "speculate":
+            options = {**options, "horizon": max(1, int(str(options["horizon"])))}
+        assert_identical(run_engine(operator, table, seed=seed, keys=True, **options), expected)

@@ -1,0 +1,400 @@
+"""Spark feeds an engine: same answer, nothing lost, whatever goes wrong in a batch."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+
+import specstream as ss
+
+pyspark = pytest.importorskip("pyspark")
+
+from pyspark.errors import StreamingQueryException  # noqa: E402
+
+WAIT_SECONDS = 60
+FILES, ROWS = 6, 50
+
+
+class Chain(ss.State):
+    seen = ss.scalar(int)
+    hash = ss.scalar(int)
+    sums = ss.array(float, 7)
+
+
+@ss.operator(state=Chain, event={"x": int, "weight": float}, emits={"hash": int, "sum": float})
+def chain(state, event, emit):
+    # Every order of the same events gives another hash.
+    state.seen += 1
+    state.hash = state.hash * 6364136223846793005 + event.x
+    at = event.x % 7
+    state.sums[at] += event.weight
+    emit(state.hash, state.sums[at])
+
+
+@ss.operator(state=Chain, event={"x": int, "weight": float}, emits={"hash": int})
+def fragile(state, event, emit):
+    state.seen += 1
+    state.hash = 1000 // (event.x - 130)
+    emit(state.hash)
+
+
+def events() -> pa.Table:
+    """Two sources with many equal times; file after file, later in time."""
+    rng = np.random.default_rng(7)
+    rows = FILES * ROWS
+    return pa.table(
+        {
+            "time": np.sort(rng.integers(0, rows // 3, rows)) + np.arange(rows) // ROWS * 1000,
+            "origin": pa.array(rng.choice(["EWR", "JFK"], rows)),
+            "x": np.arange(rows),
+            "weight": rng.normal(size=rows),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = ss.spark.local_session("tests", settings={"spark.log.level": "OFF"})
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The events as files, each with its rows in no order of time."""
+    directory = tmp_path_factory.mktemp("events")
+    table = events()
+    for number in range(FILES):
+        part = table.slice(number * ROWS, ROWS).take(
+            np.random.default_rng(number).permutation(ROWS)
+        )
+        path = directory / f"{number}.parquet"
+        pq.write_table(part, path)
+        os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def oracle(files: Path) -> Any:
+    """The sequential run over the rows in their order, worked out apart from specstream."""
+    rows = pa.concat_tables(pq.read_table(files / f"{n}.parquet") for n in range(FILES)).to_pandas()
+    return chain.run_sequential(rows.sort_values(["time", "origin"], kind="stable"))
+
+
+@pytest.fixture
+def engine() -> Iterator[ss.Engine]:
+    with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
+        yield engine
+
+
+@pytest.fixture
+def start(session: Any, files: Path, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Starts a streaming query the way a user does; stops what is left at the end."""
+    queries: list[Any] = []
+    schema = session.read.parquet(str(files)).schema
+
+    def start(
+        feed: Any, checkpoint: str = "checkpoint", per_trigger: int = 2, once: bool = True,
+        change: Callable[[Any], Any] = lambda stream: stream,
+    ) -> Any:  # fmt: skip
+        stream = (
+            session.readStream.schema(schema)
+            .option("maxFilesPerTrigger", per_trigger)
+            .parquet(str(files))
+        )
+        writer = (
+            change(stream)
+            .writeStream.foreachBatch(feed)
+            .option("checkpointLocation", str(tmp_path / checkpoint))
+        )
+        query = (writer.trigger(availableNow=True) if once else writer).start()
+        queries.append(query)
+        return query
+
+    yield start
+    for query in queries:
+        query.stop()
+
+
+def feed_into(engine: ss.Engine, to: Any) -> Any:
+    return ss.spark.foreach_batch(engine, order_by="time", source="origin", to=to)
+
+
+def assert_same_as_oracle(output: Path, engine: ss.Engine, oracle: Any) -> None:
+    found = pyarrow.dataset.dataset(output, format="parquet").to_table()
+    assert found.equals(oracle.output)
+    assert {name: value.tobytes() for name, value in engine.state.to_dict().items()} == {
+        name: value.tobytes() for name, value in oracle.state.to_dict().items()
+    }
+
+
+@pytest.mark.parametrize("per_trigger", [1, 4])
+def test_the_answer_is_sequential_whatever_the_files_per_trigger(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path, per_trigger: int
+) -> None:
+    feed = feed_into(engine, ss.spark.parquet_sink(tmp_path / "out"))
+    start(feed, per_trigger=per_trigger).awaitTermination()
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+    assert feed.stats.batches == -(-FILES // per_trigger)
+    assert feed.stats.events == feed.stats.rows == FILES * ROWS
+
+
+@pytest.mark.parametrize("failure", [OSError("disk full"), SystemExit(3), KeyboardInterrupt()])
+def test_a_failed_batch_leaves_no_trace_and_its_replay_gives_the_same_rows(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path, failure: BaseException
+) -> None:
+    sink = ss.spark.parquet_sink(tmp_path / "out")
+    rows_of_failed: list[pa.Table] = []
+
+    def failing(table: pa.Table, batch_id: int) -> None:
+        if batch_id == 1:
+            rows_of_failed.append(table)
+            raise failure
+        sink(table, batch_id)
+
+    feed = feed_into(engine, failing)
+    with pytest.raises(StreamingQueryException):
+        start(feed).awaitTermination()
+    assert engine.state.seen == 2 * ROWS
+    if isinstance(failure, Exception):
+        assert feed.error is failure
+    else:
+        assert isinstance(feed.error, RuntimeError)
+        assert type(failure).__name__ in str(feed.error)
+
+    start(feed_into(engine, sink)).awaitTermination()
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+    assert pq.read_table(sink.file(1)).equals(rows_of_failed[0])
+
+
+def test_an_error_of_the_operator_restores_the_start_of_the_batch(start: Any) -> None:
+    with ss.Engine(fragile, threads=2) as engine:
+        batches: list[int] = []
+        feed = feed_into(engine, lambda _, batch_id: batches.append(batch_id))
+        with pytest.raises(StreamingQueryException):
+            start(feed).awaitTermination()
+        assert isinstance(feed.error, ZeroDivisionError)
+        assert batches == [0]
+        assert engine.state.seen == 2 * ROWS
+
+
+def test_stopping_while_rows_are_fetched_loses_no_batch(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    name = str(gate)
+
+    def hold(batches: Any) -> Any:
+        with open(name) as opened:
+            opened.read()  # returns when the test closes its end
+        yield from batches
+
+    feed = feed_into(engine, ss.spark.parquet_sink(tmp_path / "out"))
+    query = start(feed, change=lambda stream: stream.mapInArrow(hold, stream.schema))
+    with gate.open("w"):  # opens when Spark's worker is at the gate, hence in the middle of a fetch
+        query.stop()
+    assert isinstance(feed.error, RuntimeError)
+    assert feed.error.__cause__ is None
+    assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
+    assert engine.state.seen == 0
+
+    start(feed_into(engine, ss.spark.parquet_sink(tmp_path / "out"))).awaitTermination()
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+
+
+def test_a_batch_that_was_applied_but_not_acknowledged_is_answered_from_the_record(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    feed = feed_into(engine, ss.spark.parquet_sink(tmp_path / "out"))
+    start(feed).awaitTermination()
+    commits = tmp_path / "checkpoint" / "commits"
+    for path in (commits / "2", commits / ".2.crc"):
+        path.unlink()
+    start(feed).awaitTermination()
+    assert feed.stats.repeated == 1
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+
+
+def test_two_queries_with_an_engine_each_run_at_the_same_time(
+    start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    meeting = threading.Barrier(2)
+    with ss.Engine(chain, threads=2) as first, ss.Engine(chain, threads=1) as second:
+
+        def sink_of(name: str) -> Any:
+            sink = ss.spark.parquet_sink(tmp_path / name)
+
+            def to(table: pa.Table, batch_id: int) -> None:
+                if batch_id == 0:
+                    meeting.wait(WAIT_SECONDS)  # passes only with both callbacks under way
+                sink(table, batch_id)
+
+            return to
+
+        queries = [
+            start(feed_into(engine, sink_of(name)), checkpoint=f"checkpoint-{name}")
+            for engine, name in ((first, "one"), (second, "two"))
+        ]
+        for query in queries:
+            query.awaitTermination()
+        assert_same_as_oracle(tmp_path / "one", first, oracle)
+        assert_same_as_oracle(tmp_path / "two", second, oracle)
+
+
+def test_a_second_query_cannot_use_the_engine_of_a_running_one(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+    sink = ss.spark.parquet_sink(tmp_path / "out")
+
+    def slow(table: pa.Table, batch_id: int) -> None:
+        inside.set()
+        assert go_on.wait(WAIT_SECONDS)
+        sink(table, batch_id)
+
+    first = start(feed_into(engine, slow), once=False)
+    assert inside.wait(WAIT_SECONDS)
+    intruder = feed_into(engine, sink)
+    with pytest.raises(StreamingQueryException):  # in the middle of a batch
+        start(intruder, checkpoint="other").awaitTermination()
+    assert isinstance(intruder.error, ss.ConfigurationError)
+    assert "busy with a batch of another query" in str(intruder.error)
+
+    go_on.set()
+    first.processAllAvailable()
+    with pytest.raises(StreamingQueryException):  # between two batches
+        start(intruder, checkpoint="other").awaitTermination()
+    assert "still running" in str(intruder.error)
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+
+    first.stop()
+    after = feed_into(engine, lambda table, batch_id: None)
+    start(after, checkpoint="another").awaitTermination()
+    assert engine.state.seen == 2 * FILES * ROWS
+
+
+def test_a_closed_engine_fails_the_query(start: Any) -> None:
+    engine = ss.Engine(chain)
+    feed = feed_into(engine, lambda table, batch_id: None)
+    engine.close()
+    with pytest.raises(StreamingQueryException):
+        start(feed).awaitTermination()
+    assert isinstance(feed.error, ss.EngineClosedError)
+
+
+@pytest.mark.parametrize("option", ["order_by", "source"])
+def test_a_missing_key_column_is_named(engine: ss.Engine, start: Any, option: str) -> None:
+    feed = ss.spark.foreach_batch(engine, to=lambda table, batch_id: None, **{option: "when"})
+    with pytest.raises(StreamingQueryException):
+        start(feed).awaitTermination()
+    assert isinstance(feed.error, ss.InputError)
+    assert f"{option}= names column 'when'" in str(feed.error)
+
+
+def test_a_missing_event_column_is_named(engine: ss.Engine, start: Any) -> None:
+    feed = feed_into(engine, lambda table, batch_id: None)
+    with pytest.raises(StreamingQueryException):
+        start(feed, change=lambda stream: stream.drop("weight")).awaitTermination()
+    assert isinstance(feed.error, ss.InputError)
+    assert "the operator reads column 'weight'" in str(feed.error)
+
+
+def test_streaming_a_directory_raises_the_error_itself(
+    session: Any, files: Path, engine: ss.Engine, tmp_path: Path
+) -> None:
+    feed = feed_into(engine, lambda table, batch_id: [][0])
+    with pytest.raises(IndexError):
+        ss.spark.stream_directory(session, files, feed, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(ss.ConfigurationError, match="files_per_trigger=0"):
+        ss.spark.stream_directory(
+            session, files, feed, checkpoint=tmp_path / "checkpoint", files_per_trigger=0
+        )
+
+
+def test_bad_options_are_named(engine: ss.Engine) -> None:
+    bad: Any = "somewhere"
+    with pytest.raises(ss.ConfigurationError, match="to='somewhere'"):
+        ss.spark.foreach_batch(engine, order_by="time", to=bad)
+    with pytest.raises(ss.ConfigurationError, match="engine='somewhere'"):
+        ss.spark.foreach_batch(bad, to=print)
+    number: Any = 3
+    with pytest.raises(ss.ConfigurationError, match="order_by=3"):
+        ss.spark.foreach_batch(engine, order_by=number, to=print)
+    with pytest.raises(ss.ConfigurationError, match="cores=0"):
+        ss.spark.local_session(cores=0)
+
+
+def test_the_sink_writes_a_batch_once_whole_and_for_readers(tmp_path: Path) -> None:
+    sink = ss.spark.parquet_sink(tmp_path / "deep" / "out")
+    schema = pa.schema([("count", pa.int64())])
+    sink(schema.empty_table(), 0)
+    sink(pa.table({"count": [1, 2]}), 12)
+    sink(pa.table({"count": [3]}), 12)
+    assert sorted(path.name for path in sink.path.iterdir()) == [
+        "part-00000000.parquet",
+        "part-00000012.parquet",
+    ]
+    # What a crash in the middle of a write leaves is invisible, and gone after the replay.
+    torn = sink.path / ".part-00000012.parquet.writing"
+    torn.write_bytes(b"PAR1")
+    read = pyarrow.dataset.dataset(sink.path, format="parquet").to_table()
+    assert read.equals(pa.table({"count": [3]}))
+    sink(pa.table({"count": [3]}), 12)
+    assert not torn.exists()
+
+
+def test_the_sink_refuses_what_is_no_local_directory(tmp_path: Path) -> None:
+    with pytest.raises(ss.ConfigurationError, match="s3://bucket/rows"):
+        ss.spark.parquet_sink("s3://bucket/rows")
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(ss.ConfigurationError, match="cannot be a directory"):
+        ss.spark.parquet_sink(file)
+
+
+def java_that(directory: Path, script: str) -> dict[str, str]:
+    """An environment whose only Java is a shell script."""
+    executable = directory / "bin" / "java"
+    executable.parent.mkdir(parents=True)
+    executable.write_text(f"#!/bin/sh\n{script}\n")
+    executable.chmod(0o755)
+    return {"JAVA_HOME": str(directory), "PATH": os.defpath}
+
+
+def test_java_is_found_and_a_wrong_one_is_explained(tmp_path: Path) -> None:
+    assert ss.spark.find_java().version >= 17
+    with pytest.raises(ss.ConfigurationError, match=r"no java on PATH.*openjdk-17"):
+        ss.spark.find_java({"PATH": str(tmp_path)})
+    with pytest.raises(ss.ConfigurationError, match="no Java at"):
+        ss.spark.find_java({"JAVA_HOME": str(tmp_path)})
+    old = java_that(tmp_path / "old", """echo 'openjdk version "1.8.0_392"' >&2""")
+    with pytest.raises(ss.ConfigurationError, match="is Java 8; Spark 4 needs 17"):
+        ss.spark.find_java(old)
+    broken = java_that(tmp_path / "broken", "echo 'Illegal option' >&2; exit 1")
+    with pytest.raises(ss.ConfigurationError, match="does not start: Illegal option"):
+        ss.spark.find_java(broken)
+    small = java_that(
+        tmp_path / "small",
+        """[ "$1" = -version ] || exit 1; echo 'openjdk version "21.0.2"' >&2""",
+    )
+    with pytest.raises(ss.ConfigurationError, match=r"without the module jdk\.incubator\.vector"):
+        ss.spark.find_java(small)
+
+
+def test_specstream_alone_imports_no_pyspark() -> None:
+    code = "import sys, specstream; sys.exit('pyspark' in sys.modules or 'pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    code = "import sys; sys.modules['pyspark'] = None; import specstream.spark"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert 'pip install "specstream[spark]"' in done.stderr
