@@ -45,19 +45,17 @@ def reported_errors() -> Iterator[None]:
     """Turns what a command raises into a message and an exit status."""
     try:
         yield
-    except (ss.SpecstreamError, NotImplementedError) as error:
-        raise click.ClickException(str(error)) from error
-    except ModuleNotFoundError as error:
-        raise click.ClickException(str(error)) from error
-    except click.exceptions.ClickException:
+    except click.ClickException:
         raise
-    except ImportError as error:
-        raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         sys.exit(130)
     except Exception as error:
-        # The operator's own error: its traceback leads into the user's code.
+        if isinstance(
+            error, ss.SpecstreamError | NotImplementedError | ImportError
+        ) and not hasattr(error, "specstream_partial"):
+            raise click.ClickException(str(error)) from error
+        # The user's own error: its traceback leads into the user's code.
         traceback.print_exc(file=sys.stderr)
         raise click.ClickException(f"{type(error).__name__}: {error}") from error
 

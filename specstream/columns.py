@@ -1,4 +1,4 @@
-"""Tables in and out: Arrow columns as the arrays that workers read, emitted rows as Arrow columns."""
+"""Tables in and out: columns as the arrays that workers read, emitted rows as Arrow columns."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ def as_table(data: Any, what: str) -> pa.Table:
         try:
             return pa.table({name: pa.array(column) for name, column in data.items()})
         except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, TypeError) as error:
-            raise InputError(f"{what}: the dict is no table ({error}): give one array per column, "
-                             "all of one length") from None
+            raise InputError(
+                f"{what}: the dict is no table ({error}): give one array per column, "
+                "all of one length"
+            ) from None
     if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         # A NaN in a column of plain floats is a number here, not a missing value.
         columns = {
@@ -99,8 +101,9 @@ def read_events(
     if not np.array_equal(order, np.arange(count)):
         timestamp, source_code = timestamp[order], source_code[order]
         columns = [column[order] for column in columns]
-        timestamp_key, source_key = timestamp_key.take(pa.array(order)), source_key.take(
-            pa.array(order)
+        timestamp_key, source_key = (
+            timestamp_key.take(pa.array(order)),
+            source_key.take(pa.array(order)),
         )
     return Events(count, (timestamp, source_code, *columns), (timestamp_key, source_key))
 
@@ -110,7 +113,8 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
     if len(found) != 1:
         problem = "has no column" if not found else "has more than one column"
         raise InputError(
-            f"{what}: the batch {problem} {name!r}; it has {', '.join(table.column_names) or 'none'}"
+            f"{what}: the batch {problem} {name!r}; it has "
+            f"{', '.join(table.column_names) or 'none'}"
             ": rename or add the column"
         )
     column = table.column(found[0])
@@ -129,12 +133,13 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
 def _fits(kind: Kind, of: pa.DataType) -> bool:
     if pa.types.is_dictionary(of):
         of = of.value_type
-    return {
+    fits: bool = {
         "int": pa.types.is_integer(of),
         "float": pa.types.is_floating(of) or pa.types.is_integer(of),
         "bool": pa.types.is_boolean(of),
         "str": pa.types.is_string(of) or pa.types.is_large_string(of),
     }[kind]
+    return fits
 
 
 _WRITE = {

@@ -75,8 +75,8 @@ class Engine:
         seed: of ``event.random`` and ``event.random_bits``.
         keys: add the columns timestamp, source and sequence to the output.
         restore: a snapshot to start from.
-        execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place at
-            its first try, "log_free" is one thread without any log, "locked" runs all threads
+        execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
+            at its first try, "log_free" is one thread without any log, "locked" runs all threads
             without order under the operator's own locks.
         locks: number of locks that a "locked" operator uses.
 
@@ -239,8 +239,10 @@ class Engine:
 
     def _check_open(self) -> None:
         if self._closed or self._closing:
-            raise EngineClosedError(f"engine of {self.name!r} is closed: make a new one; "
-                                    "Engine(operator, restore=snapshot) goes on from a snapshot")
+            raise EngineClosedError(
+                f"engine of {self.name!r} is closed: make a new one; "
+                "Engine(operator, restore=snapshot) goes on from a snapshot"
+            )
 
     # ---- batches ----
 
@@ -305,8 +307,9 @@ class Engine:
         interruption: BaseException | None = None
         try:
             if not lib.ss_engine_start(self._native, job):
-                raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller "
-                                  "horizon")
+                raise MemoryError(
+                    f"engine of {self.name!r}: no memory for logs: use a smaller horizon"
+                )
             while not lib.ss_engine_wait(self._native, WAIT_MILLISECONDS):
                 if self._closing:
                     raise EngineClosedError(f"engine of {self.name!r} was closed during process()")
@@ -479,6 +482,4 @@ class Engine:
 
 def _check_range(option: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigurationError(
-            f"{option}={value!r}; expected an integer from {low} to {high}"
-        )
+        raise ConfigurationError(f"{option}={value!r}; expected an integer from {low} to {high}")

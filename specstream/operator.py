@@ -59,7 +59,7 @@ class Operator:
                 f"state= is {state!r}; expected a class: class MyState(ss.State): ..."
             )
         self.function = function
-        self.name = name or getattr(function, "__name__", "operator")
+        self.name: str = name or str(getattr(function, "__name__", "operator"))
         self.layout: Layout = state.layout()
         self.event = Schema.of(event, "event")
         self.emits = Schema.of(emits, "emits")
@@ -118,7 +118,13 @@ class Operator:
         what = f"operator {self.name!r}"
         strings = StringTable(self.program.strings)
         events = read_events(
-            as_table(table, what), self.event, strings, what, 0, order_by, source,
+            as_table(table, what),
+            self.event,
+            strings,
+            what,
+            0,
+            order_by,
+            source,
             self.program.reads_timestamp,
         )
         words = self.layout.allocate()

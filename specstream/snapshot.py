@@ -52,12 +52,15 @@ class Snapshot:
             SnapshotError: it is damaged, or of another layout; names the field.
         """
         if len(image) < _PREFIX.size or image[:8] != MAGIC:
-            raise SnapshotError(f"{what}: these bytes are no snapshot: give what snapshot() returned")
+            raise SnapshotError(
+                f"{what}: these bytes are no snapshot: give what snapshot() returned"
+            )
         _, checksum, length = _PREFIX.unpack_from(image)
         body = image[_PREFIX.size :]
         if zlib.crc32(body) != checksum:
-            raise SnapshotError(f"{what}: the snapshot is damaged (its checksum differs): use an "
-                                "earlier one")
+            raise SnapshotError(
+                f"{what}: the snapshot is damaged (its checksum differs): use an earlier one"
+            )
         header = json.loads(body[:length])
         _check_layout(header["fields"], layout, what)
         words = np.frombuffer(body, "<i8", offset=length).astype(np.int64)

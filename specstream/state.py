@@ -6,7 +6,7 @@ import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -229,7 +229,7 @@ def _fill(fill: object, kind: Kind, what: str) -> int | float | bool:
         fill = bool(fill)
     if not isinstance(fill, accepted) or (isinstance(fill, bool) and kind != "bool"):
         raise DeclarationError(f"{what} has fill {fill!r}; expected a value of type {kind}")
-    value = cast("int | float | bool", fill)
+    value = fill
     if kind == "int":
         try:
             struct.pack("q", value)

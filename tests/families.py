@@ -147,7 +147,8 @@ def events(count: int, seed: int = 0, skew: float = 1.3) -> pa.Table:
             "key": keys,
             "value": rng.random(count) * 100,
             "on": rng.random(count) < 0.3,
-            "name": pa.array([f"n{key % 40}" if key % 97 else "rare" for key in keys.tolist()],
-                             pa.string()),
+            "name": pa.array(
+                [f"n{key % 40}" if key % 97 else "rare" for key in keys.tolist()], pa.string()
+            ),
         }
     )

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-HEADER = '''
+HEADER = """
 import math
 
 import numpy as np
@@ -60,7 +60,7 @@ def bump(values, at, by):
 def both(value):
     return value // 3, value % 3
 
-'''
+"""
 
 INT_EDGES = ["0", "1", "-1", "2", "7", "63", "64", "255", "BIG", "MASK", "-9223372036854775808"]
 FLOAT_EDGES = ["0.0", "-0.0", "1.5", "-2.25", "1e300", "TINY", "NAN", "INF", "-INF", "0.1"]
@@ -82,9 +82,17 @@ class Writer:
     def int_(self, depth: int = 2) -> str:
         if depth == 0:
             return self.pick(
-                *INT_EDGES[: self.rng.randint(3, len(INT_EDGES))], *self.ints, *self.ints,
-                "event.key", "event.key", "event.code", "state.n", "event.sequence",
-                f"state.a[{self.at(16, 0)}]", "len(state.f)", f"PRIMES[{self.rng.randint(0, 5)}]",
+                *INT_EDGES[: self.rng.randint(3, len(INT_EDGES))],
+                *self.ints,
+                *self.ints,
+                "event.key",
+                "event.key",
+                "event.code",
+                "state.n",
+                "event.sequence",
+                f"state.a[{self.at(16, 0)}]",
+                "len(state.f)",
+                f"PRIMES[{self.rng.randint(0, 5)}]",
             )
         a, b = self.int_(depth - 1), self.int_(self.rng.randint(0, depth - 1))
         return self.pick(
@@ -93,7 +101,9 @@ class Writer:
             f"({a} {self.pick('//', '%')} ({b} | 1))",
             f"({a} {self.pick('//', '%')} {b})",
             f"({a} {self.pick('<<', '>>')} ({b} & 31))",
-            f"(-{a})", f"(~{a})", f"abs({a})",
+            f"(-{a})",
+            f"(~{a})",
+            f"abs({a})",
             f"({a} ** ({b} & 7))",
             f"{self.pick('min', 'max')}({a}, {b})",
             f"({a} if {self.bool_(depth - 1)} else {b})",
@@ -116,16 +126,24 @@ class Writer:
         choice = self.rng.random()
         if depth == 0 or choice < 0.5:
             return self.pick(
-                str(self.rng.randrange(length)), str(-self.rng.randint(1, length)),
-                f"event.key % {length}", f"i0 % {length}", f"state.n % {length}",
+                str(self.rng.randrange(length)),
+                str(-self.rng.randint(1, length)),
+                f"event.key % {length}",
+                f"i0 % {length}",
+                f"state.n % {length}",
             )
         return f"{self.int_(depth - 1)} % {length}"
 
     def float_(self, depth: int = 2) -> str:
         if depth == 0:
             return self.pick(
-                *FLOAT_EDGES[: self.rng.randint(2, len(FLOAT_EDGES))], *self.floats, *self.floats,
-                "event.value", "event.value", "state.x", f"state.f[{self.at(8, 0)}]",
+                *FLOAT_EDGES[: self.rng.randint(2, len(FLOAT_EDGES))],
+                *self.floats,
+                *self.floats,
+                "event.value",
+                "event.value",
+                "state.x",
+                f"state.f[{self.at(8, 0)}]",
             )
         a, b = self.float_(depth - 1), self.float_(self.rng.randint(0, depth - 1))
         return self.pick(
@@ -135,14 +153,17 @@ class Writer:
             f"({a} / ({b} * {b} + 1.0))",
             f"(abs({a}) ** {self.pick('0.5', '2', '-1.5', '3.0', b)})",
             f"math.{self.pick('sin', 'cos', 'atan', 'tanh', 'floor', 'isnan')}({a}) * 1.0"
-            if self.rng.random() < 0.3 else f"math.{self.pick('sin', 'atan', 'tanh', 'fabs')}({a})",
+            if self.rng.random() < 0.3
+            else f"math.{self.pick('sin', 'atan', 'tanh', 'fabs')}({a})",
             f"math.{self.pick('sqrt', 'exp', 'log', 'log1p')}({a})",
-            f"(-{a})", f"float({self.int_(depth - 1)})",
+            f"(-{a})",
+            f"float({self.int_(depth - 1)})",
             f"({self.int_(depth - 1)} / ({self.int_(0)} | 1))",
             f"({a} + {self.int_(0)})",
             f"({a} if {self.bool_(depth - 1)} else {b})",
             f"{self.pick('min', 'max')}({a}, {b})",
-            f"blend({a}, {b})", f"math.copysign({a}, {b})",
+            f"blend({a}, {b})",
+            f"math.copysign({a}, {b})",
             f"event.random({self.rng.randint(0, 3)})",
             f"state.u[{self.at(4, 0)}]",
             f"{self.pick('min', 'max', 'sum')}(state.{self.pick('f', 'u', 'f[::-1]', 'f[1:4]')})",
@@ -150,9 +171,14 @@ class Writer:
 
     def bool_(self, depth: int = 1) -> str:
         if depth <= 0:
-            return self.pick("event.on", f"state.b[{self.at(8, 0)}]", "(event.key > 5)",
-                             "(event.value < 0.5)", "(state.n % 2 == 0)",
-                             "(event.code == 'two')")
+            return self.pick(
+                "event.on",
+                f"state.b[{self.at(8, 0)}]",
+                "(event.key > 5)",
+                "(event.value < 0.5)",
+                "(state.n % 2 == 0)",
+                "(event.code == 'two')",
+            )
         return self.pick(
             f"({self.int_(depth - 1)} {self.pick('<', '<=', '==', '!=', '>', '>=')} "
             f"{self.int_(depth - 1)})",
@@ -178,8 +204,10 @@ class Writer:
         simple = [
             lambda: f"{self.pick(*self.ints)} = {self.int_()}",
             lambda: f"{self.pick(*self.floats)} = {self.float_()}",
-            lambda: f"{self.pick('i0', 'i1')} {self.pick('+', '-', '*', '^', '//', '%')}= "
-                    f"{self.int_(1)}",
+            lambda: (
+                f"{self.pick('i0', 'i1')} {self.pick('+', '-', '*', '^', '//', '%')}= "
+                f"{self.int_(1)}"
+            ),
             lambda: f"state.a[{self.at(16, 1)}] {self.pick('', '+', '-', '^')}= {self.int_()}",
             lambda: f"state.a[{self.at(16, 1)}] += {self.int_(1)}",
             lambda: f"state.f[{self.at(8, 1)}] {self.pick('', '+', '*')}= {self.float_()}",
@@ -192,8 +220,10 @@ class Writer:
             lambda: f"state.u[{self.at(4, 0)}] = {self.float_(1)}",
             lambda: f"i0, i1 = both({self.int_(1)})",
             lambda: f"i0, state.n = {self.int_(0)}, {self.int_(1)}",
-            lambda: f"state.a[{self.pick('1:5', '4:8', '-6:-2')}] = "
-                    f"state.a[{self.pick('0:4', '2:6', '8:12')}]",
+            lambda: (
+                f"state.a[{self.pick('1:5', '4:8', '-6:-2')}] = "
+                f"state.a[{self.pick('0:4', '2:6', '8:12')}]"
+            ),
             lambda: f"state.m[{self.at(3, 0)}] = {self.pick('state.a[3:8]', self.int_(0))}",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)})",
             lambda: f"emit(z={self.bool_(0)}, y={self.float_(1)}, x={self.int_(1)})",
@@ -225,14 +255,22 @@ class Writer:
             self.put(indent + 1, f"i1 = i1 ^ ({name} + {self.int_(0)})")
         else:
             self.put(indent, f"if {self.bool_(1)}:")
-            self.put(indent + 1, self.pick(
-                "raise ValueError(f'state {state.n} event {event.key}')",
-                "raise KeyError(event.key)", "assert event.key < 3, 'too large'", "return",
-            ))
+            self.put(
+                indent + 1,
+                self.pick(
+                    "raise ValueError(f'state {state.n} event {event.key}')",
+                    "raise KeyError(event.key)",
+                    "assert event.key < 3, 'too large'",
+                    "return",
+                ),
+            )
 
     def operator(self) -> str:
-        self.put(0, '@ss.operator(state=State, event={"key": int, "value": float, "on": bool, '
-                    '"code": str},')
+        self.put(
+            0,
+            '@ss.operator(state=State, event={"key": int, "value": float, "on": bool, '
+            '"code": str},',
+        )
         self.put(0, '             emits={"x": int, "y": float, "z": bool})')
         self.put(0, "def generated(state, event, emit):")
         self.put(1, "i0 = event.key")

@@ -61,7 +61,8 @@ def stream(tmp_path: Path) -> Path:
         times = np.arange(number * 100, number * 100 + 100)[::-1]
         path = directory / f"{number}.parquet"
         pq.write_table(pa.table({"time": times, "gate": times % 2, "x": times * 3}), path)
-        os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
+        # Months apart: Spark takes files in this order and must not drop the old ones.
+        os.utime(path, (1_000_000_000 + number * 10_000_000,) * 2)
     return directory
 
 

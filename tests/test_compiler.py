@@ -82,7 +82,7 @@ def two_types(state, event, emit):
 
 def two_types_in_a_loop(state, event, emit):
     total = 0
-    for k in range(5):
+    for _ in range(5):
         total += event.f
     state.x = total
 
@@ -251,15 +251,17 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "line", "message"), REFUSED, ids=lambda x: getattr(
-    x, "__name__", ""))
+@pytest.mark.parametrize(
+    ("function", "line", "message"), REFUSED, ids=lambda x: getattr(x, "__name__", "")
+)
 def test_what_cannot_be_compiled_is_refused_with_its_line_and_a_way_out(
     function: Callable[..., None], line: int, message: str
 ) -> None:
     with pytest.raises(ss.CompileError, match=f"(?s){message}") as caught:
         ss.Engine(
-            ss.operator(state=S, event={"i": int, "f": float, "b": bool},
-                        emits={"i": int, "f": float})(function),
+            ss.operator(
+                state=S, event={"i": int, "f": float, "b": bool}, emits={"i": int, "f": float}
+            )(function),
             threads=2,
         )
     error = caught.value
@@ -274,7 +276,7 @@ def test_a_function_without_source_is_refused() -> None:
     exec("def nowhere_written(state, event, emit):\n    state.n += 1", namespace)
     with pytest.raises(ss.CompileError, match="source of 'nowhere_written' cannot be read"):
         ss.operator(state=S, event={})(namespace["nowhere_written"])
-    with pytest.raises(ss.CompileError, match="lambda.*def statement"):
+    with pytest.raises(ss.CompileError, match=r"lambda.*def statement"):
         ss.operator(state=S, event={})(lambda state, event, emit: None)
 
 
@@ -307,7 +309,8 @@ def test_closures_are_frozen_and_told_apart() -> None:
 
 def test_globals_are_frozen_at_decoration(tmp_path: Path) -> None:
     module = tmp_path / "frozen.py"
-    module.write_text(textwrap.dedent("""
+    module.write_text(
+        textwrap.dedent("""
         import specstream as ss
         K = 1
         class S(ss.State):
@@ -319,7 +322,8 @@ def test_globals_are_frozen_at_decoration(tmp_path: Path) -> None:
             state.n += helper() + K
             emit(state.n)
         K = 100
-    """))
+    """)
+    )
     sys.path.insert(0, str(tmp_path))
     try:
         import frozen  # type: ignore[import-not-found]
@@ -392,7 +396,10 @@ def test_compiled_code_is_kept_on_disk_and_an_edit_is_noticed(tmp_path: Path) ->
         script.write_text(textwrap.dedent(CACHED).format(step=step))
         environment = {**os.environ, "SPECSTREAM_CACHE_DIR": str(folder)}
         return subprocess.run(
-            [sys.executable, str(script)], env=environment, check=True, text=True,
+            [sys.executable, str(script)],
+            env=environment,
+            check=True,
+            text=True,
             capture_output=True,
         ).stdout
 

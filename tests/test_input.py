@@ -47,13 +47,20 @@ COLUMNS = {"i": [1, -2], "f": [0.5, float("nan")], "b": [True, False], "s": ["x"
         pd.DataFrame(COLUMNS),
         {name: np.array(column) for name, column in COLUMNS.items()},
         pa.table(COLUMNS).cast(
-            pa.schema([("i", pa.int8()), ("f", pa.float32()), ("b", pa.bool_()),
-                       ("s", pa.large_string())])
+            pa.schema(
+                [("i", pa.int8()), ("f", pa.float32()), ("b", pa.bool_()), ("s", pa.large_string())]
+            )
         ),
         pa.table({**COLUMNS, "s": pa.array(COLUMNS["s"]).dictionary_encode(), "more": [1, 2]}),
         pa.concat_tables([pa.table(COLUMNS).slice(0, 1), pa.table(COLUMNS).slice(1)]),
-        pa.table({"i": [9, 1, -2], "f": [9, 0.5, float("nan")], "b": [True, True, False],
-                  "s": ["z", "x", "häh"]}).slice(1),
+        pa.table(
+            {
+                "i": [9, 1, -2],
+                "f": [9, 0.5, float("nan")],
+                "b": [True, True, False],
+                "s": ["z", "x", "häh"],
+            }
+        ).slice(1),
     ],
     ids=["table", "batch", "pandas", "dict", "narrow", "dictionary", "chunks", "slice"],
 )
@@ -92,8 +99,10 @@ def test_a_column_that_does_not_fit_is_named(change: dict[str, object], message:
 
 @pytest.mark.parametrize("table", [[1, 2], {"i": [1], "f": [1.0, 2.0]}, None, "path.parquet"])
 def test_what_is_no_table_is_refused(table: object) -> None:
-    with ss.Engine(echo, horizon=0) as engine, pytest.raises(ss.InputError, match="dict of arrays|"
-                                                             "one length"):
+    with (
+        ss.Engine(echo, horizon=0) as engine,
+        pytest.raises(ss.InputError, match=r"dict of arrays|one length"),
+    ):
         engine.process(table)
 
 

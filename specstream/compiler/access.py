@@ -16,8 +16,13 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.imputils import RefType, iternext_impl
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr
-from numba.core.typing.templates import infer_global, signature
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    infer_getattr,
+    infer_global,
+    signature,
+)
 from numba.cpython import slicing
 from numba.extending import (
     intrinsic,
@@ -28,6 +33,7 @@ from numba.extending import (
 
 from specstream.compiler.arithmetic import OperatorFault, scalar_kind
 from specstream.compiler.memory import F64, I64, POINTER, Run
+from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.types import (
     NUMBA_KINDS,
     EmitType,
@@ -37,7 +43,6 @@ from specstream.compiler.types import (
     ViewIterator,
     ViewType,
 )
-from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.schema import Kind
 from specstream.state import Field
 
@@ -218,8 +223,10 @@ def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
         return None  # Numba's second try, without literals
     field = _field(state, name.literal_value)
     if field.shape != ():
-        raise refuse(f"field {field.name!r} is an array and cannot be replaced: assign elements, "
-                     f"like state.{field.name}[i] = x")
+        raise refuse(
+            f"field {field.name!r} is an array and cannot be replaced: assign elements, "
+            f"like state.{field.name}[i] = x"
+        )
     check_kind(value, field.kind, f"field {field.name!r}")
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
@@ -415,8 +422,9 @@ def _set_items(view: Any, index: Any, value: Any) -> Any:
 
         return fill
     if value.ndim != 1 or remaining.ndim != 1:
-        raise refuse("an array of more than one axis cannot be assigned at once: write a loop over "
-                     "its rows")
+        raise refuse(
+            "an array of more than one axis cannot be assigned at once: write a loop over its rows"
+        )
     check_kind(NUMBA_KINDS[value.kind], view.kind, "an array")
 
     def copy(view: Any, index: Any, value: Any) -> Any:
@@ -424,8 +432,8 @@ def _set_items(view: Any, index: Any, value: Any) -> Any:
         length = len(target)
         if len(value) != length:
             raise OperatorFault
-        # Overlapping windows, as in NumPy, behave as if the source had been copied first. With equal
-        # strides one of the two directions does that.
+        # Overlapping windows, as in NumPy, behave as if the source had been copied first. With
+        # equal strides one of the two directions does that.
         if _word_distance(target, value) > 0:
             for i in range(length - 1, -1, -1):
                 set_item(target, i, value[i])
@@ -503,8 +511,10 @@ def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
     @overload(function)
     def typed(view: Any) -> Any:
         if not isinstance(view, ViewType) or view.ndim != 1:
-            raise refuse(f"{name}() of one value takes an array of one axis, or a row: "
-                         f"write {name}(a, b) for two numbers")
+            raise refuse(
+                f"{name}() of one value takes an array of one axis, or a row: "
+                f"write {name}(a, b) for two numbers"
+            )
         return implementation(view)
 
     return function
@@ -566,11 +576,13 @@ def _contains(container: Any, element: Any) -> Any:
 
     uniform = isinstance(container, types.UniTuple)
     if not uniform and not (isinstance(container, ViewType) and container.ndim == 1):
-        raise refuse("`in` takes an array of one axis, a row, or a tuple of numbers of one type: "
-                     "write the comparisons out")
+        raise refuse(
+            "`in` takes an array of one axis, a row, or a tuple of numbers of one type: "
+            "write the comparisons out"
+        )
 
     def implementation(container: Any, element: Any) -> Any:
-        for i in range(len(container)):
+        for i in range(len(container)):  # noqa: SIM110 - Numba has no any() of a generator
             if eq(container[i], element):
                 return True
         return False
@@ -590,18 +602,16 @@ class _EventAttribute(AttributeTemplate):
             return types.int64
         kind = event.schema.kind(name)
         if kind is None:
-            raise refuse(f"the event has no column {name!r}: it has {', '.join(event.schema.names)}"
-                         ", and timestamp, source and sequence")
+            raise refuse(
+                f"the event has no column {name!r}: it has {', '.join(event.schema.names)}"
+                ", and timestamp, source and sequence"
+            )
         return NUMBA_KINDS[kind]
 
 
 @lower_getattr_generic(EventType)
 def _event_getattr(context: Any, builder: Any, event: EventType, value: Value, name: str) -> Value:
     return _event_column(Run(context, builder, value), event, name)
-
-
-
-
 
 
 def _event_column(run: Run, event: EventType, name: str) -> Value:
@@ -626,7 +636,9 @@ def _event_column(run: Run, event: EventType, name: str) -> Value:
     return element
 
 
-def _random_word(context: Any, builder: Any, event: EventType, pointer: Value, draw: Value) -> Value:
+def _random_word(
+    context: Any, builder: Any, event: EventType, pointer: Value, draw: Value
+) -> Value:
     run = Run(context, builder, pointer)
     return run.call(
         "ss_random_bits",
@@ -705,5 +717,6 @@ def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
         run.store_member("emit_top", builder.gep(top, [I64(8 * words)], inbounds=True))
         return context.get_dummy_value()
 
-    return types.void(emit, types.BaseTuple.from_types([types.unliteral(value) for value in given])), code
-
+    return types.void(
+        emit, types.BaseTuple.from_types([types.unliteral(value) for value in given])
+    ), code

@@ -3,7 +3,8 @@
 Numba's own cache looks at the user's file and does not notice that an ``@overload`` or one of our
 intrinsics has changed. The key here is what the machine code is made of: the rewritten source and
 its constants, the layout and the schemas, every file of the compiler, our ABI, and the versions of
-Numba and of the processor. A cache that cannot be written or read costs a compilation, nothing else.
+Numba and of the processor. A cache that cannot be written or read costs a compilation, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -58,9 +59,7 @@ def _toolchain() -> str:
     return digest.hexdigest()
 
 
-def key(
-    program: Program, layout: Layout, event: Schema, emits: Schema, variant: Variant
-) -> str:
+def key(program: Program, layout: Layout, event: Schema, emits: Schema, variant: Variant) -> str:
     """Name of the file that holds the entry."""
     made_of = _toolchain(), program.fingerprint, layout, event, emits, variant
     return hashlib.sha256(repr(made_of).encode()).hexdigest()

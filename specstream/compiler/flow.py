@@ -101,9 +101,7 @@ class _Flow:
                 self.read(node, assigned)
                 return assigned
 
-    def loop(
-        self, node: ast.While | ast.For, entry: Assigned, exhausted: Assigned
-    ) -> Assigned:
+    def loop(self, node: ast.While | ast.For, entry: Assigned, exhausted: Assigned) -> Assigned:
         """The body runs zero times or more; ``exhausted`` leaves without a break."""
         self.breaks.append(None)
         self.block(node.body, entry)

@@ -144,7 +144,7 @@ class Run:
 
     def to_bits(self, kind: Kind, value: Value) -> Value:
         if kind == "float":
-            # Which NaN an operation yields is the processor's choice; what is kept is always the same.
+            # Which NaN an operation yields is the processor's choice; what is kept is the same.
             nan = self.builder.fcmp_unordered("uno", value, value)
             return self.builder.select(nan, I64(NAN_BITS), self.builder.bitcast(value, I64))
         if kind == "bool":

@@ -24,6 +24,11 @@ __all__ = ["BUILTINS", "Oracle", "OverlaidWords"]
 NAN = float("nan")
 
 
+def _words(array: Any) -> memoryview:
+    """Scalars of a memoryview are Python's own, and come several times faster than NumPy's."""
+    return memoryview(array)
+
+
 class OverlaidWords:
     """Words that can be read and written without changing those below: what the failing event is
     rerun on, over committed state, without a copy."""
@@ -129,8 +134,9 @@ class View:
     def _select(self, index: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
         parts = index if type(index) is tuple else (index,)
         if len(parts) > len(self._shape):
-            raise IndexError(f"{len(parts)} indices for state.{self._name} with "
-                             f"{len(self._shape)} axes")
+            raise IndexError(
+                f"{len(parts)} indices for state.{self._name} with {len(self._shape)} axes"
+            )
         offset = self._offset
         shape, strides = [], []
         for axis, part in enumerate(parts):
@@ -249,10 +255,9 @@ class OracleEvent:
     ) -> None:
         self._seed = seed
         self._first_sequence = first_sequence
-        self._columns = [memoryview(column) for column in columns]
+        self._columns = [_words(column) for column in columns]
         self._readers: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-            name: (self._columns[number], _load_int)
-            for number, name in enumerate(RESERVED_COLUMNS)
+            name: (self._columns[number], _load_int) for number, name in enumerate(RESERVED_COLUMNS)
         }
         for number, (name, kind) in enumerate(schema):
             reader = _LOAD["int" if kind == "str" else kind]
@@ -326,14 +331,14 @@ class Oracle:
         scratch = np.zeros(layout.words("scratch"), np.int64)
         self._scratch = scratch
         state_words: dict[Kind, Any] = {
-            "int": memoryview(words),
-            "float": memoryview(words.view(np.float64)),
+            "int": _words(words),
+            "float": _words(words.view(np.float64)),
         }
         if overlay:
             state_words = {kind: OverlaidWords(view) for kind, view in state_words.items()}
         scratch_words: dict[Kind, Any] = {
-            "int": memoryview(scratch),
-            "float": memoryview(scratch.view(np.float64)),
+            "int": _words(scratch),
+            "float": _words(scratch.view(np.float64)),
         }
         self._state = OracleState(
             layout, {"state": state_words, "scratch": scratch_words}, self._journal

@@ -138,9 +138,7 @@ class _Analysis:
         native_tree = _Native(self, source, check).rewrite()
         oracle_tree = _Oracle(self, source, check).rewrite()
         self.fingerprint.append(ast.dump(native_tree))
-        self.fingerprint.append(
-            repr(sorted((k, repr(v)) for k, v in check.constants.items()))
-        )
+        self.fingerprint.append(repr(sorted((k, repr(v)) for k, v in check.constants.items())))
         native = source.compile(native_tree, source.native_namespace)
         oracle = source.compile(oracle_tree, source.oracle_namespace)
         self.open.pop()
@@ -295,8 +293,11 @@ class _Check:
                 if isinstance(node, ast.Raise | ast.Assert):
                     said = node.exc if isinstance(node, ast.Raise) else node.msg
                     if isinstance(node, ast.Raise) and (said is None or node.cause is not None):
-                        self.refuse(node, "raise without an exception, or with `from`",
-                                    "write raise SomeError(...)")
+                        self.refuse(
+                            node,
+                            "raise without an exception, or with `from`",
+                            "write raise SomeError(...)",
+                        )
                     if said is not None:
                         self.raising.update(ast.walk(said))
         for statement in tree.body:
@@ -334,8 +335,9 @@ class _Check:
         if value is None or isinstance(value, bool | float | str):
             return
         if not isinstance(value, int):
-            self.refuse(node, f"the constant {value!r} cannot be compiled",
-                        "use int, float, bool or str")
+            self.refuse(
+                node, f"the constant {value!r} cannot be compiled", "use int, float, bool or str"
+            )
         elif not -(2**63) <= value < 2**64:
             self.refuse(node, f"the constant {value} does not fit 64 bits", "use a smaller number")
 
@@ -355,8 +357,11 @@ class _Check:
             if root in _FORBIDDEN_MODULES:
                 self.refuse(node, f"module {root!r} cannot be used", _FORBIDDEN_MODULES[root])
             if value not in (math, np):
-                self.refuse(node, f"module {value.__name__!r} cannot be used",
-                            "only math, and the dtypes and constants of numpy, can be")
+                self.refuse(
+                    node,
+                    f"module {value.__name__!r} cannot be used",
+                    "only math, and the dtypes and constants of numpy, can be",
+                )
         elif isinstance(value, types.FunctionType):
             if value in self.analysis.open:
                 self.refuse(node, f"{name!r} calls itself", "write the recursion as a loop")
@@ -375,14 +380,19 @@ class _Check:
                 "make it a tuple of numbers, or keep it in a state field",
             )
         else:
-            self.refuse(node, f"{name!r} is {type(value).__name__}, which cannot be compiled",
-                        "use numbers, strings, tuples of them, and plain functions")
+            self.refuse(
+                node,
+                f"{name!r} is {type(value).__name__}, which cannot be compiled",
+                "use numbers, strings, tuples of them, and plain functions",
+            )
         self.resolved[name] = value
 
     @staticmethod
     def is_supported_callable(value: Any) -> bool:
-        return _builtin_name(value) is not None or _math_name(value) is not None or (
-            _numpy_name(value) is not None
+        return (
+            _builtin_name(value) is not None
+            or _math_name(value) is not None
+            or (_numpy_name(value) is not None)
         )
 
     def lookup(self, name: str) -> Any:
@@ -410,8 +420,10 @@ class _Check:
             self.analysis.reads_timestamp = True
         if isinstance(node.value, ast.Name) and node.value.id not in self.locals:
             module = self.lookup(node.value.id)
-            if module is np and node.attr not in arithmetic.NUMPY and (
-                node.attr not in arithmetic.NUMPY_CONSTANTS
+            if (
+                module is np
+                and node.attr not in arithmetic.NUMPY
+                and (node.attr not in numbers.NUMPY_CONSTANTS)
             ):
                 self.refuse(
                     node,
@@ -419,11 +431,16 @@ class _Check:
                     "last bit",
                     f"write math.{node.attr} where there is one, or a loop",
                 )
-            if module is math and node.attr not in arithmetic.MATH and (
-                node.attr not in arithmetic.MATH_CONSTANTS
+            if (
+                module is math
+                and node.attr not in arithmetic.MATH
+                and (node.attr not in numbers.MATH_CONSTANTS)
             ):
-                self.refuse(node, f"math.{node.attr} is not supported",
-                            f"supported are: {', '.join(sorted(arithmetic.MATH))}")
+                self.refuse(
+                    node,
+                    f"math.{node.attr} is not supported",
+                    f"supported are: {', '.join(sorted(arithmetic.MATH))}",
+                )
 
 
 def _is_constant(value: Any) -> bool:
@@ -614,8 +631,11 @@ def _expand_augmented(node: ast.AugAssign, check: _Check) -> list[ast.stmt]:
         store = ast.Attribute(owner(), target.attr, ast.Store())
     else:
         if any(isinstance(part, ast.Slice) for part in ast.walk(target.slice)):
-            check.refuse(node, "a slice cannot be assigned with an operator",
-                         "write a loop over its elements")
+            check.refuse(
+                node,
+                "a slice cannot be assigned with an operator",
+                "write a loop over its elements",
+            )
         owner = once(target.value, "__ss_owner")
         index = once(target.slice, "__ss_index")
         load = ast.Subscript(owner(), index(), ast.Load())
@@ -679,17 +699,18 @@ class _Native(_Rewriter):
         for middle in operands[1:-1]:
             for part in ast.walk(middle):
                 if isinstance(part, ast.Name) and part.id.startswith("__ss_function_"):
-                    self.check.refuse(node, "a chained comparison calls a function in its middle",
-                                      "assign the function's value to a name first")
+                    self.check.refuse(
+                        node,
+                        "a chained comparison calls a function in its middle",
+                        "assign the function's value to a name first",
+                    )
         parts: list[ast.expr] = [
             self.comparison(op, left, copy.deepcopy(right), node)
             for op, left, right in zip(node.ops, operands, operands[1:], strict=False)
         ]
         return ast.copy_location(ast.BoolOp(ast.And(), parts), node)
 
-    def comparison(
-        self, op: ast.cmpop, left: ast.expr, right: ast.expr, node: ast.AST
-    ) -> ast.expr:
+    def comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr, node: ast.AST) -> ast.expr:
         if isinstance(op, ast.In | ast.NotIn):
             found: ast.expr = self.core(access.contains, right, left, at=node)
             if isinstance(op, ast.NotIn):
@@ -795,23 +816,27 @@ class _Native(_Rewriter):
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         if isinstance(node.value, ast.Name) and node.value.id not in self.check.locals:
             module = self.check.resolved.get(node.value.id)
-            constants = {math: arithmetic.MATH_CONSTANTS, np: arithmetic.NUMPY_CONSTANTS}
+            constants = {math: numbers.MATH_CONSTANTS, np: numbers.NUMPY_CONSTANTS}
             if module in (math, np):
                 value = constants[module].get(node.attr)
                 if value is None:
-                    self.check.refuse(node, f"{node.value.id}.{node.attr} is not called",
-                                      "call it")
+                    self.check.refuse(node, f"{node.value.id}.{node.attr} is not called", "call it")
                 return ast.copy_location(ast.Constant(value), node)
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> Any:
         if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
             value = self.check.resolved.get(node.id)
-            if node.id not in self.check.constants and node.id != RUN and not (
-                node.id.startswith("__ss_")
+            if (
+                node.id not in self.check.constants
+                and node.id != RUN
+                and not (node.id.startswith("__ss_"))
             ):
-                self.check.refuse(node, f"{node.id!r} is not called",
-                                  f"call it: {getattr(value, '__name__', node.id)}(...)")
+                self.check.refuse(
+                    node,
+                    f"{node.id!r} is not called",
+                    f"call it: {getattr(value, '__name__', node.id)}(...)",
+                )
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -828,8 +853,9 @@ class _Native(_Rewriter):
             if value in _LOCK_FUNCTIONS:
                 self.positional(node, callee.id)
                 if len(node.args) != 1:
-                    self.check.refuse(node, f"{callee.id} takes one number",
-                                      f"write {callee.id}(0)")
+                    self.check.refuse(
+                        node, f"{callee.id} takes one number", f"write {callee.id}(0)"
+                    )
                 lock = self.visit(node.args[0])
                 return self.core(_LOCK_FUNCTIONS[value], self.run(), lock, at=node)
             return self.helper(node, callee, value)
@@ -837,13 +863,17 @@ class _Native(_Rewriter):
 
     def emit(self, node: ast.Call, callee: ast.Name) -> ast.expr:
         if callee.id not in self.source.parameters:
-            self.check.refuse(node, f"{callee.id!r} is a variable and cannot be called",
-                              "call emit, or a plain function by its own name")
+            self.check.refuse(
+                node,
+                f"{callee.id!r} is a variable and cannot be called",
+                "call emit, or a plain function by its own name",
+            )
         names = self.analysis.emits.names
         expected = f"expected emit({', '.join(names)})"
         if len(node.args) > len(names):
-            self.check.refuse(node, f"emit takes {len(names)} values, got {len(node.args)}",
-                              expected)
+            self.check.refuse(
+                node, f"emit takes {len(names)} values, got {len(node.args)}", expected
+            )
         given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
         for keyword in node.keywords:
             assert keyword.arg is not None
@@ -862,20 +892,26 @@ class _Native(_Rewriter):
         owner = callee.value
         if isinstance(owner, ast.Name) and owner.id not in self.check.locals:
             module = self.check.resolved.get(owner.id)
-            table = {math: arithmetic.MATH, np: arithmetic.NUMPY}.get(module)
+            tables: dict[Any, Any] = {math: arithmetic.MATH, np: arithmetic.NUMPY}
+            table = tables.get(module)
             if table is not None and callee.attr in table:
                 self.positional(node, f"{owner.id}.{callee.attr}")
                 arguments = [self.visit(argument) for argument in node.args]
                 return self.core(table[callee.attr], *arguments, at=node)
         methods = {"random": access.event_random, "random_bits": access.event_random_bits}
         if callee.attr not in methods:
-            self.check.refuse(node, f"method {callee.attr!r} cannot be called",
-                              "an event has random(i) and random_bits(i); use plain functions "
-                              "for the rest")
+            self.check.refuse(
+                node,
+                f"method {callee.attr!r} cannot be called",
+                "an event has random(i) and random_bits(i); use plain functions for the rest",
+            )
         self.positional(node, callee.attr)
         if len(node.args) != 1:
-            self.check.refuse(node, f"{callee.attr} takes one number",
-                              f"write event.{callee.attr}(0), and other numbers for more draws")
+            self.check.refuse(
+                node,
+                f"{callee.attr} takes one number",
+                f"write event.{callee.attr}(0), and other numbers for more draws",
+            )
         return self.core(methods[callee.attr], self.visit(owner), self.visit(node.args[0]), at=node)
 
     def positional(self, node: ast.Call, name: str) -> None:
@@ -894,8 +930,9 @@ class _Native(_Rewriter):
         given.update({keyword.arg or "": keyword.value for keyword in node.keywords})
         count = len(node.args) + len(node.keywords)
         if set(given) != set(parameters) or count != len(parameters):
-            self.check.refuse(node, f"{callee.id} takes ({', '.join(parameters)})",
-                              "give each parameter once")
+            self.check.refuse(
+                node, f"{callee.id} takes ({', '.join(parameters)})", "give each parameter once"
+            )
         self.source.native_namespace[f"__ss_function_{callee.id}"] = native
         arguments = [self.visit(given[name]) for name in parameters]
         function = ast.copy_location(ast.Name(f"__ss_function_{callee.id}", ast.Load()), node)
@@ -918,5 +955,8 @@ class _Native(_Rewriter):
             return self.core(arithmetic.MATH[mathematical], *arguments, at=node)
         if numeric is not None:
             return self.core(arithmetic.NUMPY[numeric], *arguments, at=node)
-        self.check.refuse(node, f"{name}() cannot be used in an operator",
-                          "use arithmetic, math functions, and plain functions of your own")
+        return self.check.refuse(
+            node,
+            f"{name}() cannot be used in an operator",
+            "use arithmetic, math functions, and plain functions of your own",
+        )

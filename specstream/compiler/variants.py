@@ -1,7 +1,7 @@
 """One function, several native variants: the entries that workers call.
 
-An entry runs a range of events: the loop is inside, because at 30 ns an event a call per event costs
-a tenth. It calls the user's compiled function and looks at the status that Numba's calling
+An entry runs a range of events: the loop is inside, because at 30 ns an event a call per event
+costs a tenth. It calls the user's compiled function and looks at the status that Numba's calling
 convention returns (a ``cfunc`` would print the exception and drop it).
 """
 
@@ -38,7 +38,7 @@ __all__ = ["Entry", "OperatorCompiler", "compile_entry"]
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class _OneTypePerName(AnalysisPass):  # type: ignore[misc]
+class _OneTypePerName(AnalysisPass):
     """Refuses names that hold an int here and a float there.
 
     Numba would convert silently where two definitions meet; CPython keeps each value's own type.
@@ -89,7 +89,7 @@ def _sources(value: Any) -> list[Any]:
     return []
 
 
-class OperatorCompiler(CompilerBase):  # type: ignore[misc]
+class OperatorCompiler(CompilerBase):
     """Numba's nopython pipeline with our check of types."""
 
     def define_pipelines(self) -> list[Any]:
