@@ -2,6 +2,7 @@
 #ifndef SPECSTREAM_INTERNAL_H
 #define SPECSTREAM_INTERNAL_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -132,6 +133,12 @@ struct ss_engine {
     uint64_t active;
     bool shutdown;
 };
+
+/* The invariants of docs/architecture.md, checked where NDEBUG is not set: in the stress programs. */
+static inline bool ss_turn_is_held(struct ss_engine *engine)
+{
+    return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 1;
+}
 
 /* redo_log.c */
 void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction);

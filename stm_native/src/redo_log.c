@@ -52,6 +52,7 @@ static struct ss_slot *find(struct ss_run *run, uint64_t word)
 
 uint64_t ss_load(struct ss_run *run, uint64_t word)
 {
+    assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (!run->speculative)
         return ss_word_read(&run->state[word]);
     struct ss_slot *slot = find(run, word);
@@ -68,6 +69,7 @@ uint64_t ss_load(struct ss_run *run, uint64_t word)
 
 void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
 {
+    assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (!run->speculative) {
         uint64_t *address = &run->state[word];
         if (run->undo_top == run->undo_end && !ss_undo_grow(run))

@@ -141,6 +141,8 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
     int64_t next = transaction->first;
     void *fault = NULL;
 
+    assert(ss_turn_is_held(engine));                  /* invariant 1 */
+    assert(transaction->first == engine->consumed); /* invariant 2: commits in order */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     while (next < transaction->last) {
         int64_t from = next;
@@ -170,6 +172,7 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
                 return false;
             continue; /* meant for a speculative run of this worker that is long over */
         }
+        assert(!run->speculative); /* invariant 4: only a head run on committed state raises */
         engine->failed = true;
         return false;
     }
@@ -196,6 +199,7 @@ static bool commit(struct ss_worker *worker, struct ss_transaction *transaction,
     struct ss_engine *engine = worker->engine;
     if (transaction->verdict == SS_COMPLETED && ss_value_validate(engine, transaction) &&
         ss_rows_append(engine, transaction->rows, transaction->row_words)) {
+        assert(transaction->first == engine->consumed); /* invariant 2 */
         ss_value_publish(engine, transaction);
         engine->consumed += transaction->last - transaction->first;
         return true;
@@ -242,6 +246,7 @@ static void advance(struct ss_worker *worker)
     struct ss_engine *engine = worker->engine;
     while (atomic_load_explicit(&engine->over, memory_order_relaxed) == 0) {
         /* Only holders of the turn change next_commit, so we read our own or our predecessor's. */
+        assert(ss_turn_is_held(engine));
         int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
         if (head == engine->transactions ||
             atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {

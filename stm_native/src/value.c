@@ -37,6 +37,8 @@ bool ss_value_validate(const struct ss_engine *engine, const struct ss_transacti
 
 void ss_value_publish(struct ss_engine *engine, const struct ss_transaction *transaction)
 {
+    assert(ss_turn_is_held(engine)); /* invariant 1: the state is changed by the head only */
+    assert(ss_value_validate(engine, transaction)); /* invariant 3: and it read what the head reads */
     uint64_t *state = engine->config.state;
     const struct ss_write *end = transaction->redo + transaction->redo_count;
     for (const struct ss_write *write = transaction->redo; write != end; write++)
