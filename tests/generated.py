@@ -265,7 +265,7 @@ class Writer:
                 ),
             )
 
-    def operator(self) -> str:
+    def operator(self, statements: int) -> str:
         self.put(
             0,
             '@ss.operator(state=State, event={"key": int, "value": float, "on": bool, '
@@ -277,7 +277,7 @@ class Writer:
         self.put(1, "i1 = 1")
         self.put(1, "f0 = event.value")
         self.put(1, "f1 = 0.5")
-        self.block(1, self.rng.randint(3, 9), 2)
+        self.block(1, statements, 2)
         self.put(1, "emit(i0, f0, event.on)")
         return HEADER + "\n".join(self.lines) + "\n"
 

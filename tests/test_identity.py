@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import PATHS, Path, assert_identical, run_engine, run_oracle
 from families import FAMILY, events, scattered
+from test_engine import transfer
 
 import specstream as ss
 
@@ -54,9 +56,10 @@ def test_a_million_events() -> None:
 
 def test_speculation_really_happens() -> None:
     """The paths above would prove nothing if the head did all the work."""
-    with ss.Engine(scattered, threads=2, horizon=16, chunk=2) as engine:
-        for seed in range(40):
-            engine.process(events(20_000, seed))
+    table = pa.table({"x": np.ones(100_000, np.int64)})
+    with ss.Engine(transfer, threads=2, horizon=16, chunk=2) as engine:
+        for _ in range(20):
+            engine.process(table)
             stats = engine.stats
             if stats.speculative_runs > 1000 and stats.aborts["conflict"] > 0:
                 return

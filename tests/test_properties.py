@@ -58,26 +58,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @settings(
-    max_examples=60,
+    max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
-    rng=st.randoms(use_true_random=False),
+    program=st.integers(0, 2**32 - 1),
+    statements=st.integers(1, 9),
     rows=st.lists(ROWS, min_size=1, max_size=40),
     repeat=st.integers(0, 160),
     paths=st.lists(OPTIONS, min_size=2, max_size=4),
     seed=st.integers(0, 2**64 - 1),
 )
 def test_random_operators_give_the_answer_of_the_sequential_run(
-    rng: random.Random,
+    program: int,
+    statements: int,
     rows: list[tuple[int, float, bool, str]],
     repeat: int,
     paths: list[dict[str, object]],
     seed: int,
     folder: Path,
 ) -> None:
-    text = generated.Writer(rng).operator()
+    text = generated.Writer(random.Random(program)).operator(statements)
     note(text[len(generated.HEADER) :])
     operator = generated.load(text, folder, next(numbers))
     table = table_of(rows, repeat)

@@ -218,7 +218,10 @@ def compile_entry(
     run = RunType(variant)
     state, the_event, emit = StateType(layout, variant), EventType(event), EmitType(emits)
     try:
-        process = access.compiled(program.native)
+        # Inlined into the loop over the events: a call costs 3 ns, a tenth of a short event.
+        process = numba.njit(
+            pipeline_class=OperatorCompiler, forceinline=True, **access.COMPILE_OPTIONS
+        )(program.native)
         entry = _entry_function(process, state, the_event, emit)
         compiled = entry.get_compile_result(types.int64(run, types.int64, types.int64))
     except NumbaError as error:

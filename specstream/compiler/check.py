@@ -1,0 +1,362 @@
+"""What may stand in an operator: refuses the rest, with its line and a way out.
+
+On the way it resolves every name that a function reads: constants are kept with the values that
+they have now, plain functions are compiled along.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import types
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from specstream.compiler import arithmetic, numbers
+from specstream.compiler.flow import check_definite_assignment
+from specstream.errors import CompileError
+from specstream.schema import Schema
+
+__all__ = [
+    "Analysis",
+    "Check",
+    "FunctionSource",
+    "builtin_name",
+    "is_constant",
+    "math_name",
+    "numpy_name",
+]
+
+
+@dataclass
+class FunctionSource:
+    """One plain function on its way through the rewriting."""
+
+    original: types.FunctionType
+    tree: ast.FunctionDef
+    filename: str
+    parameters: tuple[str, ...]
+    native_namespace: dict[str, Any] = field(default_factory=dict)
+    oracle_namespace: dict[str, Any] = field(default_factory=dict)
+
+    def compile(self, tree: ast.FunctionDef, namespace: dict[str, Any]) -> types.FunctionType:
+        module = ast.Module([tree], [])
+        ast.fix_missing_locations(module)
+        namespace["__name__"] = self.original.__module__
+        exec(compile(module, self.filename, "exec"), namespace)
+        function: types.FunctionType = namespace[tree.name]
+        function.__qualname__ = self.original.__qualname__
+        return function
+
+
+class Analysis:
+    """What is known of an operator while its functions are gone through, one inside the other.
+
+    Attributes:
+        operator: its name, for messages.
+        emits: columns of its rows.
+        open: functions on the way from the operator's to the present one.
+        strings: string literals met so far.
+        reads_timestamp: whether ``event.timestamp`` was met.
+    """
+
+    def __init__(self, operator: str, emits: Schema) -> None:
+        self.operator = operator
+        self.emits = emits
+        self.open: list[types.FunctionType] = []
+        self.strings: list[str] = []
+        self.reads_timestamp = False
+
+    def function(self, original: types.FunctionType) -> tuple[Any, Any]:
+        """The native and the oracle form of a function."""
+        raise NotImplementedError  # source.py analyses, and imports this module
+
+    def compiled(self, original: types.FunctionType) -> Any:
+        """The native form of a function that others call."""
+        raise NotImplementedError
+
+    def refuse(self, source: FunctionSource, node: ast.AST, problem: str, way_out: str) -> NoReturn:
+        """Raises CompileError for a place in the source."""
+        line = getattr(node, "lineno", source.tree.lineno)
+        raise CompileError(self.operator, source.filename, line, problem, way_out)
+
+
+_MISSING = object()
+
+_REFUSED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Try: ("try/except", "test for the condition instead; what is raised ends the event"),
+    ast.TryStar: ("try/except", "test for the condition instead; what is raised ends the event"),
+    ast.With: ("a with statement", "operators hold no resources: move it out of the operator"),
+    ast.Import: ("an import", "import at the top of the module"),
+    ast.ImportFrom: ("an import", "import at the top of the module"),
+    ast.FunctionDef: ("a function inside a function", "define it at module level"),
+    ast.AsyncFunctionDef: ("an async function", "operators are plain functions"),
+    ast.ClassDef: ("a class", "keep data in state fields"),
+    ast.Lambda: ("a lambda", "write a plain function at module level"),
+    ast.List: ("a list, which allocates", "use a scratch array: ss.scratch(int, n)"),
+    ast.ListComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
+    ast.SetComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
+    ast.DictComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
+    ast.GeneratorExp: ("a generator", "write the loop out"),
+    ast.Dict: ("a dict, which allocates", "use state arrays and a hash"),
+    ast.Set: ("a set, which allocates", "use state arrays and a hash"),
+    ast.Global: ("a global statement", "keep what changes in state fields"),
+    ast.Nonlocal: ("a nonlocal statement", "keep what changes in state fields"),
+    ast.Delete: ("a del statement", "assign another value"),
+    ast.Yield: ("yield", "emit(...) gives out rows"),
+    ast.YieldFrom: ("yield", "emit(...) gives out rows"),
+    ast.Await: ("await", "operators are plain functions"),
+    ast.AsyncFor: ("async for", "operators are plain functions"),
+    ast.AsyncWith: ("async with", "operators are plain functions"),
+    ast.NamedExpr: ("an assignment inside an expression", "write it as a statement before"),
+    ast.Starred: ("a starred expression", "write the values out"),
+    ast.Match: ("a match statement", "write if and elif"),
+    ast.JoinedStr: ("a formatted string", "formatted strings may only stand in raise statements"),
+    ast.MatMult: ("the @ operator", "write the loops out"),
+    ast.Is: ("`is`", "compare with =="),
+    ast.IsNot: ("`is not`", "compare with !="),
+}
+
+_FORBIDDEN_CALLS = {
+    "print": "emit a row instead, or run the operator with run_sequential under pdb",
+    "open": "operators do no input or output",
+    "input": "operators do no input or output",
+    "list": "use a scratch array: ss.scratch(int, n)",
+    "dict": "use state arrays and a hash",
+    "set": "use state arrays and a hash",
+    "sorted": "sort in place in a scratch array",
+    "str": "strings are codes inside an operator; they come out as text when emitted",
+    "isinstance": "types are fixed by the schema",
+    "getattr": "name the field",
+    "setattr": "name the field",
+    "eval": "write the code out",
+    "exec": "write the code out",
+    "hash": "write an arithmetic hash: hash() differs between runs",
+    "id": "operators see values only",
+    "pow": "write a ** b",
+    "reversed": "count down with range(len(x) - 1, -1, -1)",
+}
+
+_FORBIDDEN_MODULES = {
+    "random": "use event.random(i) or event.random_bits(i), which repeat when the event is rerun",
+    "time": "use event.timestamp, which repeats when the event is rerun",
+    "datetime": "use event.timestamp, which repeats when the event is rerun",
+    "os": "operators do no input or output",
+    "sys": "operators do no input or output",
+}
+
+
+class Check:
+    """Walks one function, refuses what cannot be compiled, resolves every name it reads."""
+
+    def __init__(self, analysis: Analysis, source: FunctionSource) -> None:
+        self.analysis = analysis
+        self.source = source
+        self.locals = self.find_locals()
+        self.resolved: dict[str, Any] = {}
+        self.constants: dict[str, Any] = {}
+        self.raising: set[ast.AST] = set()
+
+    def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
+        self.analysis.refuse(self.source, node, problem, way_out)
+
+    def find_locals(self) -> frozenset[str]:
+        stored = {
+            node.id
+            for node in ast.walk(self.source.tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        return frozenset(self.source.parameters) | stored
+
+    def run(self) -> None:
+        tree = self.source.tree
+        arguments = tree.args
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+            self.refuse(
+                tree,
+                f"{tree.name!r} has defaults, starred or keyword-only parameters",
+                "use plain positional parameters",
+            )
+        for statement in tree.body:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Raise | ast.Assert):
+                    said = node.exc if isinstance(node, ast.Raise) else node.msg
+                    if isinstance(node, ast.Raise) and (said is None or node.cause is not None):
+                        self.refuse(
+                            node,
+                            "raise without an exception, or with `from`",
+                            "write raise SomeError(...)",
+                        )
+                    if said is not None:
+                        self.raising.update(ast.walk(said))
+        for statement in tree.body:
+            for node in ast.walk(statement):
+                self.node(node)
+        check_definite_assignment(
+            tree,
+            self.locals,
+            lambda node, name: self.refuse(
+                node,
+                f"{name!r} may be undefined here",
+                f"assign {name!r} on every path before, for instance at the top of the function",
+            ),
+        )
+
+    def node(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            self.name(node)
+        if node in self.raising:
+            return
+        parts = [node, *node.ops] if isinstance(node, ast.Compare) else [node]
+        refused = next((_REFUSED[type(part)] for part in parts if type(part) in _REFUSED), None)
+        # An operator of a comparison has no line of its own; it is met as part of the comparison.
+        if refused is not None and not isinstance(node, ast.cmpop):
+            self.refuse(node, f"{refused[0]} cannot be compiled", refused[1])
+        if isinstance(node, ast.Constant):
+            self.constant(node)
+        elif isinstance(node, ast.Call):
+            self.call(node)
+        elif isinstance(node, ast.Attribute):
+            self.attribute(node)
+
+    def constant(self, node: ast.Constant) -> None:
+        value = node.value
+        if value is None or isinstance(value, bool | float | str):
+            return
+        if not isinstance(value, int):
+            self.refuse(
+                node, f"the constant {value!r} cannot be compiled", "use int, float, bool or str"
+            )
+        elif not -(2**63) <= value < 2**64:
+            self.refuse(node, f"the constant {value} does not fit 64 bits", "use a smaller number")
+
+    def name(self, node: ast.Name) -> None:
+        name = node.id
+        if name in self.locals or name in self.resolved:
+            return
+        value = self.lookup(name)
+        if node in self.raising and not isinstance(value, int | float | str):
+            if value is not _MISSING:
+                self.resolved[name] = value
+            return
+        if value is _MISSING:
+            self.refuse(node, f"name {name!r} is not defined", "define it before the operator")
+        if isinstance(value, types.ModuleType):
+            root = value.__name__.split(".")[0]
+            if root in _FORBIDDEN_MODULES:
+                self.refuse(node, f"module {root!r} cannot be used", _FORBIDDEN_MODULES[root])
+            if value not in (math, np):
+                self.refuse(
+                    node,
+                    f"module {value.__name__!r} cannot be used",
+                    "only math, and the dtypes and constants of numpy, can be",
+                )
+        elif isinstance(value, types.FunctionType):
+            if value in self.analysis.open:
+                self.refuse(node, f"{name!r} calls itself", "write the recursion as a loop")
+        elif self.is_supported_callable(value):
+            pass
+        elif is_constant(value):
+            if isinstance(value, str):
+                self.analysis.strings.append(value)
+            self.constants[name] = value
+        elif name in _FORBIDDEN_CALLS and value is getattr(builtins, name):
+            self.refuse(node, f"{name}() cannot be used in an operator", _FORBIDDEN_CALLS[name])
+        elif isinstance(value, list | dict | set | np.ndarray):
+            self.refuse(
+                node,
+                f"{name!r} is a global {type(value).__name__}, which can change",
+                "make it a tuple of numbers, or keep it in a state field",
+            )
+        else:
+            self.refuse(
+                node,
+                f"{name!r} is {type(value).__name__}, which cannot be compiled",
+                "use numbers, strings, tuples of them, and plain functions",
+            )
+        self.resolved[name] = value
+
+    @staticmethod
+    def is_supported_callable(value: Any) -> bool:
+        return (
+            builtin_name(value) is not None
+            or math_name(value) is not None
+            or (numpy_name(value) is not None)
+        )
+
+    def lookup(self, name: str) -> Any:
+        function = self.source.original
+        if name in function.__code__.co_freevars:
+            cells = function.__closure__ or ()
+            cell = cells[function.__code__.co_freevars.index(name)]
+            try:
+                return cell.cell_contents
+            except ValueError:
+                return _MISSING
+        if name in function.__globals__:
+            return function.__globals__[name]
+        return getattr(builtins, name, _MISSING)
+
+    def call(self, node: ast.Call) -> None:
+        if node.keywords and any(keyword.arg is None for keyword in node.keywords):
+            self.refuse(node, "a call with **", "write the arguments out")
+        callee = node.func
+        if not isinstance(callee, ast.Name | ast.Attribute):
+            self.refuse(node, "only named functions can be called", "call a function by its name")
+
+    def attribute(self, node: ast.Attribute) -> None:
+        if node.attr == "timestamp":
+            self.analysis.reads_timestamp = True
+        if isinstance(node.value, ast.Name) and node.value.id not in self.locals:
+            module = self.lookup(node.value.id)
+            if (
+                module is np
+                and node.attr not in arithmetic.NUMPY
+                and (node.attr not in numbers.NUMPY_CONSTANTS)
+            ):
+                self.refuse(
+                    node,
+                    f"np.{node.attr} cannot be used: NumPy's results differ from Python's in the "
+                    "last bit",
+                    f"write math.{node.attr} where there is one, or a loop",
+                )
+            if (
+                module is math
+                and node.attr not in arithmetic.MATH
+                and (node.attr not in numbers.MATH_CONSTANTS)
+            ):
+                self.refuse(
+                    node,
+                    f"math.{node.attr} is not supported",
+                    f"supported are: {', '.join(sorted(arithmetic.MATH))}",
+                )
+
+
+def is_constant(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(is_constant(element) for element in value)
+    if isinstance(value, bool | np.bool_ | float | str):
+        return True
+    return isinstance(value, int | np.integer) and -(2**63) <= int(value) < 2**64
+
+
+def builtin_name(value: Any) -> str | None:
+    name = getattr(value, "__name__", None)
+    if name in numbers.ORACLE_BUILTINS and getattr(builtins, name, None) is value:
+        return str(name)
+    return None
+
+
+def math_name(value: Any) -> str | None:
+    name = getattr(value, "__name__", None)
+    return name if name in arithmetic.MATH and getattr(math, name, None) is value else None
+
+
+def numpy_name(value: Any) -> str | None:
+    name = getattr(value, "__name__", None)
+    if isinstance(value, type) and name in arithmetic.NUMPY and getattr(np, name, None) is value:
+        return str(name)
+    return None

@@ -1,0 +1,529 @@
+"""One syntax tree, rewritten for the oracle and for Numba."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import math
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from specstream.compiler import access, arithmetic, numbers, oracle
+from specstream.compiler.check import (
+    Analysis,
+    Check,
+    FunctionSource,
+    builtin_name,
+    math_name,
+    numpy_name,
+)
+from specstream.locks import acquire, release
+from specstream.strings import string_code
+
+__all__ = ["NativeRewriter", "OracleRewriter"]
+
+RUN = "__ss_run"
+
+_VIEW_FUNCTIONS: dict[str, Any] = {
+    "min": access.view_min,
+    "max": access.view_max,
+    "sum": access.view_sum,
+}
+_LOCK_FUNCTIONS: dict[Any, Any] = {acquire: access.lock_acquire, release: access.lock_release}
+_NATIVE_ITERATION: dict[str, Any] = {
+    "range": range,
+    "len": len,
+    "enumerate": enumerate,
+    "zip": zip,
+}
+
+
+class Rewriter(ast.NodeTransformer):
+    """What both rewritings share: literals of strings, negative literals, the signature."""
+
+    def __init__(self, analysis: Analysis, source: FunctionSource, check: Check) -> None:
+        self.analysis = analysis
+        self.source = source
+        self.check = check
+
+    def rewrite(self) -> ast.FunctionDef:
+        # A copy, because the other rewriting starts from the same tree.
+        tree = copy.deepcopy(self.source.tree)
+        tree.decorator_list = []
+        tree.returns = None
+        for argument in tree.args.args:
+            argument.annotation = None
+        tree.body = self.statements(tree.body) or [ast.Pass()]
+        return tree
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        rewritten: list[ast.stmt] = []
+        for statement in body:
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                continue  # a docstring, or an ellipsis for a body
+            result = self.visit(statement)
+            rewritten.extend(result if isinstance(result, list) else [result])
+        return rewritten
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        # -2**63 is a literal of its own, not the negation of an unsigned one.
+        operand = node.operand
+        if (
+            isinstance(node.op, ast.USub)
+            and isinstance(operand, ast.Constant)
+            and type(operand.value) is int
+        ):
+            return self.visit(ast.copy_location(ast.Constant(-operand.value), node))
+        return self.unary(node)
+
+    def unary(self, node: ast.UnaryOp) -> Any:
+        return self.generic_visit(node)
+
+    def string(self, text: str) -> int:
+        self.analysis.strings.append(text)
+        return string_code(text)
+
+
+_ORACLE_MATH = numbers.OracleMath()
+_ORACLE_NUMPY = numbers.OracleNumpy()
+
+
+class OracleRewriter(Rewriter):
+    def rewrite(self) -> ast.FunctionDef:
+        namespace = self.source.oracle_namespace
+        for name, value in self.check.resolved.items():
+            namespace[name] = self.freeze(name, value)
+        return super().rewrite()
+
+    def freeze(self, name: str, value: Any) -> Any:
+        if isinstance(value, types.FunctionType):
+            return value if value in _LOCK_FUNCTIONS else self.analysis.function(value)[1]
+        if value is math:
+            return _ORACLE_MATH
+        if value is np:
+            return _ORACLE_NUMPY
+        builtin, mathematical, numeric = (
+            builtin_name(value),
+            math_name(value),
+            numpy_name(value),
+        )
+        if builtin is not None:
+            return oracle.BUILTINS[builtin]
+        if mathematical is not None:
+            return getattr(_ORACLE_MATH, mathematical)
+        if numeric is not None:
+            return getattr(_ORACLE_NUMPY, numeric)
+        return _oracle_constant(value) if name in self.check.constants else value
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        node.test = self.visit(node.test)
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        value = node.value
+        if isinstance(value, str):
+            value = self.string(value)
+        if type(value) is not int:
+            return node
+        name = f"__ss_constant_{value}".replace("-", "minus_")
+        self.source.oracle_namespace[name] = numbers.to_oracle(value)
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        return self.function(node, node.left, node.right)
+
+    def unary(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        return self.function(node, node.operand)
+
+    def function(self, node: ast.BinOp | ast.UnaryOp, *operands: ast.expr) -> ast.expr:
+        """A few operators mean something else on Python's own floats and bools."""
+        meaning = numbers.ORACLE_OPERATORS.get(type(node.op))
+        if meaning is None:
+            return node
+        name = f"__ss_{type(node.op).__name__}"
+        self.source.oracle_namespace[name] = meaning
+        call = ast.Call(ast.Name(name, ast.Load()), list(operands), [])
+        return ast.copy_location(call, node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if type(node.op) in numbers.ORACLE_OPERATORS:
+            return [self.visit(part) for part in expand_augmented(node, self.check)]
+        return self.generic_visit(node)
+
+
+def _oracle_constant(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_oracle_constant(element) for element in value)
+    if isinstance(value, str):
+        return numbers.to_oracle(string_code(value))
+    return numbers.to_oracle(value)
+
+
+def _native_constant(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_native_constant(element) for element in value)
+    if isinstance(value, str):
+        return string_code(value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, np.uint64):
+        return value
+    return int(value) if isinstance(value, int | np.integer) else float(value)
+
+
+def expand_augmented(node: ast.AugAssign, check: Check) -> list[ast.stmt]:
+    """``target op= value`` with the target's parts evaluated once, as Python does."""
+    target = node.target
+    before: list[ast.stmt] = []
+
+    def once(part: ast.expr, name: str) -> Callable[[], ast.expr]:
+        before.append(ast.Assign([ast.Name(name, ast.Store())], part))
+        return lambda: ast.Name(name, ast.Load())
+
+    if isinstance(target, ast.Name):
+        load: ast.expr = ast.Name(target.id, ast.Load())
+        store: ast.expr = ast.Name(target.id, ast.Store())
+    elif isinstance(target, ast.Attribute):
+        owner = once(target.value, "__ss_owner")
+        load = ast.Attribute(owner(), target.attr, ast.Load())
+        store = ast.Attribute(owner(), target.attr, ast.Store())
+    else:
+        if any(isinstance(part, ast.Slice) for part in ast.walk(target.slice)):
+            check.refuse(
+                node,
+                "a slice cannot be assigned with an operator",
+                "write a loop over its elements",
+            )
+        owner = once(target.value, "__ss_owner")
+        index = once(target.slice, "__ss_index")
+        load = ast.Subscript(owner(), index(), ast.Load())
+        store = ast.Subscript(owner(), index(), ast.Store())
+    value = ast.BinOp(load, node.op, node.value)
+    statements = [*before, ast.Assign([store], value)]
+    for statement in statements:
+        for part in ast.walk(statement):
+            if not hasattr(part, "lineno"):
+                ast.copy_location(part, node)
+    return statements
+
+
+def _core_name(function: Any) -> str:
+    for attribute in ("name", "__name__", "_name"):
+        name = getattr(function, attribute, None)
+        if isinstance(name, str):
+            return name
+    raise AssertionError(function)
+
+
+class NativeRewriter(Rewriter):
+    def rewrite(self) -> ast.FunctionDef:
+        namespace = self.source.native_namespace
+        namespace["__ss_Fault"] = arithmetic.OperatorFault
+        for name, value in self.check.constants.items():
+            namespace[name] = _native_constant(value)
+        tree = super().rewrite()
+        tree.args.args.insert(0, ast.arg(RUN))
+        return tree
+
+    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
+        """A call of a core function, bound under a name no user can write."""
+        name = f"__ss_{_core_name(function)}"
+        known = self.source.native_namespace.setdefault(name, function)
+        assert known is function, name
+        call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+        ast.copy_location(call, at)
+        ast.copy_location(call.func, at)
+        return call
+
+    @staticmethod
+    def run() -> ast.expr:
+        return ast.Name(RUN, ast.Load())
+
+    def unary(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        return self.core(arithmetic.OPERATORS[type(node.op)], node.operand, at=node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        return self.core(arithmetic.OPERATORS[type(node.op)], node.left, node.right, at=node)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        operands = [node.left, *node.comparators]
+        if len(node.ops) == 1:
+            return self.comparison(node.ops[0], operands[0], operands[1], node)
+        # a < b < c is a < b and b < c. Evaluating b twice is the same as once, unless it calls a
+        # function, which may write to the state.
+        for middle in operands[1:-1]:
+            for part in ast.walk(middle):
+                if isinstance(part, ast.Name) and part.id.startswith("__ss_function_"):
+                    self.check.refuse(
+                        node,
+                        "a chained comparison calls a function in its middle",
+                        "assign the function's value to a name first",
+                    )
+        parts: list[ast.expr] = [
+            self.comparison(op, left, copy.deepcopy(right), node)
+            for op, left, right in zip(node.ops, operands, operands[1:], strict=False)
+        ]
+        return ast.copy_location(ast.BoolOp(ast.And(), parts), node)
+
+    def comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr, node: ast.AST) -> ast.expr:
+        if isinstance(op, ast.In | ast.NotIn):
+            found: ast.expr = self.core(access.contains, right, left, at=node)
+            if isinstance(op, ast.NotIn):
+                found = self.core(arithmetic.OPERATORS[ast.Not], found, at=node)
+            return found
+        return self.core(arithmetic.OPERATORS[type(op)], left, right, at=node)
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        if isinstance(node.value, str):
+            return ast.copy_location(ast.Constant(self.string(node.value)), node)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        return [
+            part
+            for statement in expand_augmented(node, self.check)
+            for part in self.statements([statement])
+        ]
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        if len(node.targets) == 1:
+            return self.assign(node.targets[0], self.visit(node.value), node)
+        name = "__ss_value"
+        statements: list[ast.stmt] = [
+            ast.copy_location(
+                ast.Assign([ast.Name(name, ast.Store())], self.visit(node.value)), node
+            )
+        ]
+        for target in node.targets:
+            statements += self.assign(target, ast.Name(name, ast.Load()), node)
+        return statements
+
+    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
+        if isinstance(target, ast.Name):
+            return [ast.copy_location(ast.Assign([target], value), node)]
+        if isinstance(target, ast.Attribute):
+            owner = self.visit(target.value)
+            call = self.core(access.set_field, owner, ast.Constant(target.attr), value, at=node)
+            return [ast.copy_location(ast.Expr(call), node)]
+        if isinstance(target, ast.Subscript):
+            array = self.visit(target.value)
+            index = self.index(target.slice)
+            call = self.core(access.set_item, array, index, value, at=node)
+            return [ast.copy_location(ast.Expr(call), node)]
+        assert isinstance(target, ast.Tuple)
+        if all(isinstance(element, ast.Name) for element in target.elts):
+            return [ast.copy_location(ast.Assign([target], value), node)]
+        names = [f"__ss_part_{number}" for number in range(len(target.elts))]
+        parts: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+        statements: list[ast.stmt] = [
+            ast.copy_location(ast.Assign([ast.Tuple(parts, ast.Store())], value), node)
+        ]
+        for name, element in zip(names, target.elts, strict=True):
+            statements += self.assign(element, ast.Name(name, ast.Load()), node)
+        return statements
+
+    def index(self, node: ast.expr) -> ast.expr:
+        """An index as an expression that may be an argument: slices as calls of slice()."""
+        if isinstance(node, ast.Tuple):
+            return ast.copy_location(
+                ast.Tuple([self.index(element) for element in node.elts], ast.Load()), node
+            )
+        if isinstance(node, ast.Slice):
+            self.source.native_namespace["__ss_slice"] = slice
+            none = ast.Constant(None)
+            parts = [self.visit(p) if p is not None else none for p in (node.lower, node.upper)]
+            if node.step is not None:
+                parts.append(self.visit(node.step))
+            return ast.copy_location(ast.Call(ast.Name("__ss_slice", ast.Load()), parts, []), node)
+        rewritten: ast.expr = self.visit(node)
+        return rewritten
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        # Which exception does not matter here: the oracle raises the real one.
+        fault = ast.copy_location(ast.Name("__ss_Fault", ast.Load()), node)
+        return ast.copy_location(ast.Raise(fault, None), node)
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        failing = self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))
+        passing = ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.If(self.visit(node.test), [passing], [failing]), node)
+
+    def visit_If(self, node: ast.If) -> Any:
+        node.test = self.visit(node.test)
+        node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
+        node.orelse = self.statements(node.orelse)
+        return node
+
+    def visit_While(self, node: ast.While) -> Any:
+        node.test = self.visit(node.test)
+        return self.loop(node, access.poll_while)
+
+    def visit_For(self, node: ast.For) -> Any:
+        node.iter = self.visit(node.iter)
+        return self.loop(node, access.poll_for)
+
+    def loop(self, node: ast.While | ast.For, poll: Any) -> ast.AST:
+        polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
+        node.body = [polling, *self.statements(node.body)]
+        node.orelse = self.statements(node.orelse)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        if isinstance(node.value, ast.Name) and node.value.id not in self.check.locals:
+            module = self.check.resolved.get(node.value.id)
+            constants = {math: numbers.MATH_CONSTANTS, np: numbers.NUMPY_CONSTANTS}
+            if module in (math, np):
+                value = constants[module].get(node.attr)
+                if value is None:
+                    self.check.refuse(node, f"{node.value.id}.{node.attr} is not called", "call it")
+                return ast.copy_location(ast.Constant(value), node)
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
+            value = self.check.resolved.get(node.id)
+            if (
+                node.id not in self.check.constants
+                and node.id != RUN
+                and not (node.id.startswith("__ss_"))
+            ):
+                self.check.refuse(
+                    node,
+                    f"{node.id!r} is not called",
+                    f"call it: {getattr(value, '__name__', node.id)}(...)",
+                )
+        return node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        callee = node.func
+        if isinstance(callee, ast.Attribute):
+            return self.method(node, callee)
+        assert isinstance(callee, ast.Name)
+        if callee.id.startswith("__ss_"):
+            return self.generic_visit(node)
+        if callee.id in self.check.locals:
+            return self.emit(node, callee)
+        value = self.check.resolved[callee.id]
+        if isinstance(value, types.FunctionType):
+            if value in _LOCK_FUNCTIONS:
+                self.positional(node, callee.id)
+                if len(node.args) != 1:
+                    self.check.refuse(
+                        node, f"{callee.id} takes one number", f"write {callee.id}(0)"
+                    )
+                lock = self.visit(node.args[0])
+                return self.core(_LOCK_FUNCTIONS[value], self.run(), lock, at=node)
+            return self.helper(node, callee, value)
+        return self.builtin(node, callee.id, value)
+
+    def emit(self, node: ast.Call, callee: ast.Name) -> ast.expr:
+        if callee.id not in self.source.parameters:
+            self.check.refuse(
+                node,
+                f"{callee.id!r} is a variable and cannot be called",
+                "call emit, or a plain function by its own name",
+            )
+        names = self.analysis.emits.names
+        expected = f"expected emit({', '.join(names)})"
+        if len(node.args) > len(names):
+            self.check.refuse(
+                node, f"emit takes {len(names)} values, got {len(node.args)}", expected
+            )
+        given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
+        for keyword in node.keywords:
+            assert keyword.arg is not None
+            if keyword.arg not in names:
+                self.check.refuse(node, f"emit has no column {keyword.arg!r}", expected)
+            if keyword.arg in given:
+                self.check.refuse(node, f"emit gets column {keyword.arg!r} twice", expected)
+            given[keyword.arg] = keyword.value
+        missing = [name for name in names if name not in given]
+        if missing:
+            self.check.refuse(node, f"emit lacks {', '.join(map(repr, missing))}", expected)
+        values = [self.visit(given[name]) for name in names]
+        return self.core(access.emit_row, callee, *values, at=node)
+
+    def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
+        owner = callee.value
+        if isinstance(owner, ast.Name) and owner.id not in self.check.locals:
+            module = self.check.resolved.get(owner.id)
+            tables: dict[Any, Any] = {math: arithmetic.MATH, np: arithmetic.NUMPY}
+            table = tables.get(module)
+            if table is not None and callee.attr in table:
+                self.positional(node, f"{owner.id}.{callee.attr}")
+                arguments = [self.visit(argument) for argument in node.args]
+                return self.core(table[callee.attr], *arguments, at=node)
+        methods = {"random": access.event_random, "random_bits": access.event_random_bits}
+        if callee.attr not in methods:
+            self.check.refuse(
+                node,
+                f"method {callee.attr!r} cannot be called",
+                "an event has random(i) and random_bits(i); use plain functions for the rest",
+            )
+        self.positional(node, callee.attr)
+        if len(node.args) != 1:
+            self.check.refuse(
+                node,
+                f"{callee.attr} takes one number",
+                f"write event.{callee.attr}(0), and other numbers for more draws",
+            )
+        return self.core(methods[callee.attr], self.visit(owner), self.visit(node.args[0]), at=node)
+
+    def positional(self, node: ast.Call, name: str) -> None:
+        if node.keywords:
+            self.check.refuse(node, f"{name} takes no keywords", "give the values by position")
+
+    def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
+        native = self.analysis.compiled(value)
+        parameters = list(inspect.signature(value).parameters)
+        given = dict(zip(parameters, node.args, strict=False))
+        given.update({keyword.arg or "": keyword.value for keyword in node.keywords})
+        count = len(node.args) + len(node.keywords)
+        if set(given) != set(parameters) or count != len(parameters):
+            self.check.refuse(
+                node, f"{callee.id} takes ({', '.join(parameters)})", "give each parameter once"
+            )
+        self.source.native_namespace[f"__ss_function_{callee.id}"] = native
+        arguments = [self.visit(given[name]) for name in parameters]
+        function = ast.copy_location(ast.Name(f"__ss_function_{callee.id}", ast.Load()), node)
+        return ast.copy_location(ast.Call(function, [self.run(), *arguments], []), node)
+
+    def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
+        self.positional(node, name)
+        arguments = [self.visit(argument) for argument in node.args]
+        builtin = builtin_name(value)
+        if builtin in _VIEW_FUNCTIONS and len(arguments) == 1:
+            return self.core(_VIEW_FUNCTIONS[builtin], *arguments, at=node)
+        if builtin in _NATIVE_ITERATION:
+            self.source.native_namespace[f"__ss_{builtin}"] = _NATIVE_ITERATION[builtin]
+            function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)
+            return ast.copy_location(ast.Call(function, arguments, []), node)
+        if builtin is not None and builtin in arithmetic.BUILTINS:
+            return self.core(arithmetic.BUILTINS[builtin], *arguments, at=node)
+        mathematical, numeric = math_name(value), numpy_name(value)
+        if mathematical is not None:
+            return self.core(arithmetic.MATH[mathematical], *arguments, at=node)
+        if numeric is not None:
+            return self.core(arithmetic.NUMPY[numeric], *arguments, at=node)
+        return self.check.refuse(
+            node,
+            f"{name}() cannot be used in an operator",
+            "use arithmetic, math functions, and plain functions of your own",
+        )
