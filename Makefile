@@ -49,7 +49,7 @@ $(VENV)/native: $(C_SOURCES)
 	$(call install,.,--no-deps)
 
 demo: $(VENV)/installed-demo
-	@$(MAKE) --no-print-directory $(VENV)/native
+	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/specstream demo $(DEMO_ARGS)
 
 lint: $(VENV)/installed-test
@@ -58,14 +58,14 @@ lint: $(VENV)/installed-test
 	$(BIN)/mypy
 
 test: lint
-	@$(MAKE) --no-print-directory $(VENV)/native
+	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 stress:
 	$(MAKE) -C stm_native/tests stress
 
 bench: $(VENV)/installed-test
-	@$(MAKE) --no-print-directory $(VENV)/native
+	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench $(BENCH_ARGS)
 
 clean:

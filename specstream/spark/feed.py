@@ -242,7 +242,7 @@ def _is_active(query: str, frame: DataFrame) -> bool:
     # The batch's session is a clone, whose own list of queries is empty; the list that all
     # sessions share is reached through the JVM.
     session = frame.sparkSession
-    active = session._jsparkSession.sharedState().activeStreamingQueries()  # type: ignore[operator]
+    active = session._jsparkSession.sharedState().activeStreamingQueries()
     uuid = session._jvm.java.util.UUID.fromString(query)  # type: ignore[union-attr]
     return bool(active.containsKey(uuid))
 

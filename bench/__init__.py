@@ -1,0 +1,1 @@
+"""Speculation against the plain operator, locks and pure Python: ``python -m bench``."""

@@ -1,0 +1,69 @@
+"""Top-k under a lock: hashing and emitting outside, the sketch and the list inside."""
+
+import specstream as ss
+from bench.locked.lock import GLOBAL, acquire, release
+from specstream.operators.top_k import hash_constants
+
+MASK = 0xFFFFFFFF
+
+
+def top_k(k: int, rows: int, width: int) -> ss.Operator:
+    """As :func:`specstream.operators.top_k` with an item of type int."""
+    hashes = hash_constants(rows)
+    middle = rows // 2
+
+    class TopKState(ss.State):
+        sketch = ss.array(int, (rows, width))
+        items = ss.array(int, k, fill=-1)
+        counts = ss.array(int, k)
+        columns = ss.scratch(int, rows)
+        signs = ss.scratch(int, rows)
+        estimates = ss.scratch(int, rows)
+
+    @ss.operator(
+        state=TopKState,
+        event={"item": int},
+        emits={"item": int, "count": int},
+        name="top_k_locked",
+    )
+    def process(state, event, emit):
+        item = event.item
+        low = item & MASK
+        high = (item >> 32) & MASK
+        for row, (a, b, c) in enumerate(hashes):
+            h = (a + high) * (b + low) + c
+            state.signs[row] = (h >> 63) | 1
+            state.columns[row] = (((h >> 31) & MASK) * width) >> 32
+
+        acquire(GLOBAL)
+        for row in range(rows):
+            counter = state.sketch[row, state.columns[row]] + state.signs[row]
+            state.sketch[row, state.columns[row]] = counter
+            state.estimates[row] = counter * state.signs[row]
+            for at in range(row, 0, -1):
+                above = state.estimates[at]
+                below = state.estimates[at - 1]
+                if below <= above:
+                    break
+                state.estimates[at] = below
+                state.estimates[at - 1] = above
+        emitted = 0
+        smallest = 0
+        for i in range(k):
+            count = state.counts[i]
+            if count > 0 and state.items[i] == item:
+                emitted = count + 1
+                state.counts[i] = emitted
+                break
+            if count < state.counts[smallest]:
+                smallest = i
+        if emitted == 0 and state.counts[smallest] < state.estimates[middle]:
+            emitted = state.estimates[middle]
+            state.items[smallest] = item
+            state.counts[smallest] = emitted
+        release(GLOBAL)
+
+        if emitted > 0:
+            emit(item, emitted)
+
+    return process

@@ -1,0 +1,133 @@
+"""The nearest earlier points of each point (Brito 2010, 4.5.4).
+
+The plane is divided into equally sized buckets (the bucketing algorithm [Wel71]); a query looks at
+the point's own bucket and at those around it. The number of points per bucket is bounded, and with
+it memory and the time of a query. The answer is exact as long as the k nearest points are no
+farther away than the edge of the nine buckets and none of them has been overwritten.
+"""
+
+from __future__ import annotations
+
+import math
+
+import specstream as ss
+
+__all__ = ["nearest_neighbours"]
+
+_INFINITY = math.inf
+
+
+def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.Operator:
+    """The ``k`` nearest earlier points of each point in the unit square.
+
+    Events have two columns ``x`` and ``y``, floats in [0, 1). For each event up to ``k`` rows
+    ``(neighbour, distance, rank)`` are emitted: the sequence number of an earlier event, its
+    Euclidean distance, and 1 for the nearest, 2 for the next and so on. Of equally distant points
+    the earlier one comes first. Then the point itself is put into its bucket; a full bucket
+    forgets its oldest point.
+
+    Args:
+        grid: buckets along each axis, 1 to 1000; a bucket is 1 / grid wide.
+        per_bucket: points kept in a bucket, at least 1.
+        k: neighbours to find, at least 1.
+
+    State: ``xs``, ``ys`` (float64) and ``ids`` (int64), each (grid * grid, per_bucket), bucket
+    ``row * grid + column``; and ``counts`` (grid * grid), the number of points that were ever put
+    into a bucket.
+
+    Raises:
+        ConfigurationError: an argument has a value that it cannot have.
+
+    The operator raises ValueError for a point outside of the unit square.
+
+    >>> import specstream as ss
+    >>> from specstream.operators import nearest_neighbours
+    >>> with ss.Engine(nearest_neighbours(grid=4, k=2), threads=2) as engine:
+    ...     output = engine.process({"x": [0.5, 0.5, 0.53], "y": [0.5, 0.6, 0.54]})
+    >>> for row in output.to_pylist():
+    ...     print(row["neighbour"], round(row["distance"], 3), row["rank"])
+    0 0.1 1
+    0 0.05 1
+    1 0.067 2
+    """
+    _check("grid", grid, 1, 1000)
+    _check("per_bucket", per_bucket, 1, 2**16)
+    _check("k", k, 1, 2**16)
+    if grid * grid * per_bucket >= 2**32:
+        raise ss.ConfigurationError(
+            f"nearest_neighbours: grid={grid} and per_bucket={per_bucket} make "
+            f"{grid * grid * per_bucket} points; expected less than 2**32: use a coarser grid"
+        )
+
+    class NeighbourState(ss.State):
+        xs = ss.array(float, (grid * grid, per_bucket))
+        ys = ss.array(float, (grid * grid, per_bucket))
+        ids = ss.array(int, (grid * grid, per_bucket))
+        counts = ss.array(int, grid * grid)
+        squares = ss.scratch(float, k)  # the nearest so far, in order: squared distance
+        nearest = ss.scratch(int, k)  # and sequence number
+
+    @ss.operator(
+        state=NeighbourState,
+        event={"x": float, "y": float},
+        emits={"neighbour": int, "distance": float, "rank": int},
+        name="nearest_neighbours",
+    )
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
+        x = event.x
+        y = event.y
+        if not (0.0 <= x < 1.0 and 0.0 <= y < 1.0):
+            raise ValueError(f"point ({x}, {y}) lies outside of the unit square [0, 1) x [0, 1)")
+        column = int(x * grid)
+        row = int(y * grid)
+
+        # Squared distances order as distances do, and the root is taken of the winners only.
+        found = 0
+        worst = _INFINITY
+        for near_row in range(max(row - 1, 0), min(row + 2, grid)):
+            for near_column in range(max(column - 1, 0), min(column + 2, grid)):
+                near = near_row * grid + near_column
+                for slot in range(min(state.counts[near], per_bucket)):
+                    dx = state.xs[near, slot] - x
+                    dy = state.ys[near, slot] - y
+                    square = dx * dx + dy * dy
+                    if square > worst:
+                        continue
+                    # Insertion from the far end; when all places are taken, the last drops out.
+                    point = state.ids[near, slot]
+                    at = found
+                    while at > 0 and (
+                        square < state.squares[at - 1]
+                        or (square == state.squares[at - 1] and point < state.nearest[at - 1])
+                    ):
+                        if at < k:
+                            state.squares[at] = state.squares[at - 1]
+                            state.nearest[at] = state.nearest[at - 1]
+                        at -= 1
+                    if at < k:
+                        state.squares[at] = square
+                        state.nearest[at] = point
+                        if found < k:
+                            found += 1
+                        if found == k:
+                            worst = state.squares[k - 1]
+
+        for rank in range(found):
+            emit(state.nearest[rank], math.sqrt(state.squares[rank]), rank + 1)
+
+        own = row * grid + column
+        count = state.counts[own]
+        slot = count % per_bucket
+        state.xs[own, slot] = x
+        state.ys[own, slot] = y
+        state.ids[own, slot] = event.sequence
+        state.counts[own] = count + 1
+
+    return process
+
+
+def _check(option: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ss.ConfigurationError(
+            f"nearest_neighbours: {option}={value!r}; expected an integer from {low} to {high}"
+        )

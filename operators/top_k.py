@@ -1,0 +1,145 @@
+"""The most frequent items of a stream, in bounded memory (Brito 2010, 2.1.1 and 2.1.3).
+
+Counting every item exactly takes memory that grows with the stream. A *count sketch* [CCFC04] takes
+a fixed matrix instead. Each of its rows has two hash functions of the item: one selects a column,
+the other is +1 or -1. An event adds the sign of its item to one counter of each row. A counter
+times the sign of an item is that row's estimate of how often the item came: what other items left
+in the counter has either sign with equal probability and cancels out on average. The median over
+the rows is robust against the one row in which a frequent item happens to share the column.
+
+Listing 2.3 writes ``median(estimates) * bin_hash(x)``, with one sign outside of the median and a
+sign function per *column*. Read literally this is wrong: rows with different signs would have their
+median taken before the signs are undone, and two items of one column would always have the same
+sign, so that nothing cancels. Here, as in [CCFC04], each row has a sign function of the item, and
+is multiplied by it before the median.
+"""
+
+from __future__ import annotations
+
+import specstream as ss
+
+__all__ = ["hash_constants", "top_k"]
+
+_MASK = 0xFFFFFFFF
+
+
+def top_k(k: int = 5, rows: int = 5, width: int = 1024, item: type = int) -> ss.Operator:
+    """The ``k`` most frequent items: an event whose item is or becomes one of them is forwarded.
+
+    Events have one column ``item``. Rows emitted are ``(item, count)``: at most one per event, with
+    the item's new count. A count is exact from the moment the item enters the list, up to the
+    error of the estimate with which it entered. Items outside of the list emit nothing.
+
+    Args:
+        k: length of the list, at least 1.
+        rows: rows of the count sketch, odd and at least 1; more rows make a bad estimate rarer.
+        width: columns of the count sketch, 1 to 2**31; the error of an estimate goes down with the
+            square root of it.
+        item: type of the column, ``int`` or ``str``.
+
+    State: ``sketch`` (rows, width), ``items`` and ``counts`` (k), all int64. An entry of the list
+    with count 0 is free, whatever its item; the code of a string stands for it.
+
+    Raises:
+        ConfigurationError: an argument has a value that it cannot have.
+
+    >>> import specstream as ss
+    >>> from specstream.operators import top_k
+    >>> with ss.Engine(top_k(k=2), threads=2) as engine:
+    ...     output = engine.process({"item": [7, 7, 3, 9, 7]})
+    ...     dict(zip(engine.state.items.tolist(), engine.state.counts.tolist()))
+    {7: 3, 3: 1}
+    >>> list(zip(output["item"].to_pylist(), output["count"].to_pylist()))
+    [(7, 1), (7, 2), (3, 1), (7, 3)]
+    """
+    _check("k", k, 1, 2**16)
+    _check("rows", rows, 1, 63)
+    if rows % 2 == 0:
+        raise ss.ConfigurationError(
+            f"top_k: rows={rows}; expected an odd number: the median of an "
+            f"even number of estimates is none of them, try {rows + 1}"
+        )
+    _check("width", width, 1, 2**31)
+    if item not in (int, str):
+        raise ss.ConfigurationError(f"top_k: item={item!r}; expected int or str")
+
+    hashes = hash_constants(rows)
+    middle = rows // 2
+
+    class TopKState(ss.State):
+        sketch = ss.array(int, (rows, width))
+        items = ss.array(int, k, fill=-1)
+        counts = ss.array(int, k)
+        estimates = ss.scratch(int, rows)
+
+    @ss.operator(
+        state=TopKState, event={"item": item}, emits={"item": item, "count": int}, name="top_k"
+    )
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
+        item = event.item
+
+        # Count sketch (Listing 2.3). One strongly universal hash per row gives both functions: for
+        # fixed random a, b, c the upper 33 bits of (a + high) * (b + low) + c, modulo 2**64, are
+        # pairwise independent over all 64-bit items. The top bit decides the sign, the next 32
+        # the column.
+        low = item & _MASK
+        high = (item >> 32) & _MASK
+        for row, (a, b, c) in enumerate(hashes):
+            h = (a + high) * (b + low) + c
+            sign = (h >> 63) | 1
+            column = (((h >> 31) & _MASK) * width) >> 32
+            counter = state.sketch[row, column] + sign
+            state.sketch[row, column] = counter
+
+            # The estimates are kept in order while they come in. (A for loop is bounded, so that
+            # compiled code need not look in every step whether it is to stop.)
+            state.estimates[row] = counter * sign
+            for at in range(row, 0, -1):
+                above = state.estimates[at]
+                below = state.estimates[at - 1]
+                if below <= above:
+                    break
+                state.estimates[at] = below
+                state.estimates[at - 1] = above
+        estimate = state.estimates[middle]
+
+        # The list (Listing 2.6), whose free entries are those with count 0: an item may have any
+        # value, also the one that they are filled with.
+        smallest = 0
+        for i in range(k):
+            count = state.counts[i]
+            if count > 0 and state.items[i] == item:
+                state.counts[i] = count + 1
+                emit(item, count + 1)
+                return
+            if count < state.counts[smallest]:
+                smallest = i
+        if state.counts[smallest] < estimate:
+            state.items[smallest] = item
+            state.counts[smallest] = estimate
+            emit(item, estimate)
+
+    return process
+
+
+def _check(option: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ss.ConfigurationError(
+            f"top_k: {option}={value!r}; expected an integer from {low} to {high}"
+        )
+
+
+def hash_constants(rows: int) -> tuple[tuple[int, int, int], ...]:
+    """The constants a, b and c of each row's hash: the same in every run, so that snapshots fit."""
+    return tuple(
+        (_random(3 * row), _random(3 * row + 1), _random(3 * row + 2)) for row in range(rows)
+    )
+
+
+def _random(number: int) -> int:
+    """Output ``number`` of the generator splitmix64, as int64."""
+    x = ((number + 1) * 0x9E3779B97F4A7C15) % 2**64
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) % 2**64
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) % 2**64
+    x ^= x >> 31
+    return x - 2**64 if x >= 2**63 else x

@@ -1,0 +1,102 @@
+"""The two operators of the demo, and their sequential runs in processes of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing.sharedctypes import SynchronizedArray
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import specstream as ss
+from specstream.operators import nearest_neighbours, top_k
+
+__all__ = ["TASKS", "Oracle", "Task", "run_oracles"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One operator of the demo.
+
+    Attributes:
+        name: of its directory and in the printed results.
+        title: what it finds.
+        make: makes the operator.
+        where: the rows of the stream that are its events, as a condition for Spark and pandas.
+    """
+
+    name: str
+    title: str
+    make: Callable[[], ss.Operator]
+    where: str | None = None
+
+
+def _top_k() -> ss.Operator:
+    # About 4,000 aircraft with much the same counts: a narrower sketch ranks by its own errors.
+    made: ss.Operator = top_k(k=5, rows=5, width=16384, item=str)
+    return made
+
+
+def _nearest_neighbours() -> ss.Operator:
+    made: ss.Operator = nearest_neighbours(grid=200, per_bucket=5, k=3)
+    return made
+
+
+TASKS = (
+    # A flight that was cancelled before it had an aircraft has no tail number.
+    Task("top_k", "most frequent aircraft", _top_k, "item is not null"),
+    Task("nearest_neighbours", "similar earlier flights", _nearest_neighbours),
+)
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """What a sequential run gave: emitted rows, and every field of the state."""
+
+    output: pa.Table
+    state: dict[str, Any]
+
+
+_progress: SynchronizedArray[int]
+
+
+def _share(progress: SynchronizedArray[int]) -> None:
+    global _progress
+    _progress = progress
+
+
+def _run_oracle(number: int, events: Path) -> Oracle:
+    def done(rows: int) -> None:
+        _progress[number] = rows
+
+    run = (
+        TASKS[number]
+        .make()
+        .run_sequential(
+            pq.read_table(events), order_by="time", source="origin", keys=True, progress=done
+        )
+    )
+    return Oracle(run.output, run.state.to_dict())
+
+
+def run_oracles(events: list[Path], report: Callable[[list[int]], None]) -> list[Oracle]:
+    """Runs both operators in plain Python, each in a process, so that two cores are used.
+
+    Args:
+        events: for each of ``TASKS`` a Parquet file of its events, in order.
+        report: called several times a second with the number of events each has done.
+    """
+    context = multiprocessing.get_context("spawn")
+    progress = context.Array("q", len(TASKS))
+    with ProcessPoolExecutor(len(TASKS), context, _share, (progress,)) as pool:
+        running: list[Future[Oracle]] = [
+            pool.submit(_run_oracle, number, path) for number, path in enumerate(events)
+        ]
+        while wait(running, timeout=0.2).not_done:
+            report(progress[:])
+        return [future.result() for future in running]
