@@ -6,6 +6,7 @@ Everything that is promised about native runs is promised as "equal to this".
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -66,8 +67,7 @@ def _mismatch(what: str, kind: Kind, value: Any) -> str:
     return f"{what} is declared {kind} and gets {value!r} ({type(value).__name__})"
 
 
-def _load_int(word: int) -> Int64:
-    return int.__new__(Int64, word)
+_load_int: Callable[[int], Int64] = functools.partial(int.__new__, Int64)
 
 
 _LOAD: dict[Kind, Callable[[Any], Any]] = {"int": _load_int, "float": float, "bool": bool}
@@ -154,13 +154,36 @@ class View:
     def _view(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> View:
         return View(self._name, self._kind, self._words, self._journal, offset, shape, strides)
 
+    def _element(self, index: Any) -> int:
+        """The word of an element; -1 for an index of any other form than nearly all have: as many
+        non-negative machine integers as there are axes. The oracle spends its time here."""
+        lengths = self._shape
+        if index.__class__ is Int64:
+            if len(lengths) == 1 and 0 <= index < lengths[0]:
+                return self._offset + self._strides[0] * int(index)
+        elif index.__class__ is tuple and len(index) == len(lengths):
+            word = self._offset
+            for part, length, stride in zip(index, lengths, self._strides, strict=True):
+                if part.__class__ is not Int64 or not 0 <= part < length:
+                    return -1
+                word += stride * int(part)
+            return word
+        return -1
+
     def __getitem__(self, index: Any) -> Any:
+        word = self._element(index)
+        if word >= 0:
+            return self._load(self._words[word])
         offset, shape, strides = self._select(index)
         if shape == ():
             return self._load(self._words[offset])
         return self._view(offset, shape, strides)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        word = self._element(index)
+        if word >= 0:
+            self._store(word, value)
+            return
         offset, shape, strides = self._select(index)
         if shape == ():
             self._store(offset, value)
