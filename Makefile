@@ -67,6 +67,7 @@ stress:
 bench: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench $(BENCH_ARGS)
+	$(BIN)/python -m pytest bench --benchmark-only --benchmark-columns=min,median,iqr,rounds -q
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \

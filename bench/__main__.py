@@ -80,7 +80,7 @@ def _cells(result: Result) -> list[str]:
 
 def _print(workload: Workload, measurement: Measurement) -> None:
     rows = [_cells(result) for result in measurement.results]
-    title = f"{workload.title} (other processes used {measurement.others:.0%} of the machine)"
+    title = f"{workload.title} (two independent threads: {measurement.capacity:.2f})"
     try:
         from rich.console import Console
         from rich.table import Table

@@ -5,14 +5,15 @@ So each round runs every contestant once on the same events, in changing order, 
 the ratio to the log-free clone *of that round*. Medians and quartiles of ratios are shown. Times
 are those of the engine, without the conversion from and to Arrow.
 
-With two threads on two cores every other process takes away from the one that needs both. Rounds
-are repeated, within limits, until enough of them were undisturbed; the quietest are kept, and how
-much of the machine other processes used in them is shown.
+With two threads on two cores every other process takes away from the one that needs both, and a
+virtual machine may not have got both cores in the first place, which it cannot see. So before and
+after each round two threads without anything in common run a busy loop: *capacity* is how much
+faster they are than one. Rounds are repeated, within limits, until enough of them were undisturbed;
+the best are kept, and their capacity is shown.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import platform
@@ -31,15 +32,15 @@ import numpy as np
 import pyarrow as pa
 
 import specstream as ss
-from bench.workloads import Workload
+from bench.workloads import Workload, busy_loop, values
 from specstream.columns import read_events
 from specstream.compiler.oracle import Oracle
 from specstream.strings import StringTable
 
 __all__ = ["BASELINE", "Effort", "Measurement", "Result", "machine", "measure"]
 
-# Share of the machine that others may use in a round that counts as undisturbed.
-DISTURBED = 0.05
+# Capacity of a round that counts as undisturbed.
+UNDISTURBED = 1.9
 
 BASELINE = "log-free"
 
@@ -89,11 +90,11 @@ class Measurement:
     """What came out for one workload.
 
     Attributes:
-        others: share of the machine that other processes used in the rounds that were kept.
+        capacity: speed of two independent threads relative to one, mean over the kept rounds.
     """
 
     results: list[Result]
-    others: float
+    capacity: float
 
 
 @dataclass
@@ -237,45 +238,46 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
     python.times.clear()
 
     contestants: list[_Contestant] = [python, *chosen]
-    disturbance: list[float] = []
-    while sum(share < DISTURBED for share in disturbance) < effort.rounds and (
-        len(disturbance) < effort.patience * effort.rounds
+    probe = _Probe()
+    capacity: list[float] = []
+    before = probe.capacity()
+    while sum(share > UNDISTURBED for share in capacity) < effort.rounds and (
+        len(capacity) < effort.patience * effort.rounds
     ):
-        number = len(disturbance)
+        number = len(capacity)
         say(f"{workload.name}: round {number + 1}")
-        events = workload.events(count, 2000 + number)
-        others = _Others()
-        _round(contestants, events, number)
-        disturbance.append(others.share())
-    kept = sorted(range(len(disturbance)), key=disturbance.__getitem__)[: effort.rounds]
+        _round(contestants, workload.events(count, 2000 + number), number)
+        after = probe.capacity()
+        capacity.append(min(before, after))
+        before = after
+    kept = sorted(range(len(capacity)), key=capacity.__getitem__, reverse=True)[: effort.rounds]
     results = [_result(contestant, base, workload, kept) for contestant in contestants]
-    for contestant in contestants:
+    for contestant in (*contestants, probe):
         contestant.close()
-    return Measurement(results, statistics.fmean(disturbance[number] for number in kept))
+    return Measurement(results, statistics.fmean(capacity[number] for number in kept))
 
 
-class _Others:
-    """Watches how much of the machine other processes use."""
+class _Probe:
+    """What two threads that share nothing gain over one, here and now."""
 
     def __init__(self) -> None:
-        self.start = self.now()
+        self.events = values(4_000)(500, 0)
+        self.engines = [
+            ss.Engine(busy_loop, threads=threads, chunk=4, execution="locked") for threads in (1, 2)
+        ]
+        self.capacity()  # the first time starts threads and touches memory
 
-    @staticmethod
-    def now() -> tuple[float, float, float]:
-        """Seconds of processor time used by all, seconds used by us, seconds on the wall."""
-        own = os.times()
-        busy = 0.0
-        with contextlib.suppress(OSError):  # elsewhere than on Linux nothing is known
-            user, nice, system, _idle, _wait, *rest = map(
-                int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
-            )
-            busy = (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
-        return busy, own.user + own.system, time.monotonic()
+    def capacity(self) -> float:
+        seconds = []
+        for engine in self.engines:
+            before = engine.stats.seconds
+            engine.process(self.events)
+            seconds.append(engine.stats.seconds - before)
+        return seconds[0] / seconds[1]
 
-    def share(self) -> float:
-        """Of all cores, since the object was made; 0 to 1."""
-        busy, own, wall = (b - a for a, b in zip(self.start, self.now(), strict=True))
-        return max(0.0, busy - own) / (wall * (os.cpu_count() or 1))
+    def close(self) -> None:
+        for engine in self.engines:
+            engine.close()
 
 
 def _round(contestants: Any, events: pa.Table, seed: int) -> None:

@@ -14,7 +14,7 @@ import specstream as ss
 from bench import locked
 from specstream.operators import nearest_neighbours, top_k
 
-__all__ = ["Workload", "all_workloads"]
+__all__ = ["Workload", "all_workloads", "busy_loop", "values"]
 
 MULTIPLIER = 6364136223846793005
 
@@ -97,6 +97,21 @@ def updates(words: int, count: int) -> ss.Operator:
         emit(busy)
 
     return process
+
+
+class Unused(ss.State):
+    """An operator has a state, even one that does not need it."""
+
+    word = ss.scalar(int)
+
+
+@ss.operator(state=Unused, event={"value": int, "work": int}, emits={"busy": int})
+def busy_loop(state, event, emit):
+    """The busy loop alone: what the machine can do with threads that share nothing."""
+    busy = event.value
+    for _ in range(event.work):
+        busy = (busy ^ (busy >> 32)) * MULTIPLIER
+    emit(busy)
 
 
 def skewed_items(count: int, seed: int) -> pa.Table:

@@ -28,17 +28,21 @@ from specstream.errors import (
     SpecstreamError,
 )
 from specstream.operator import Operator, SequentialRun, operator
+from specstream.predictor import AbortDriven, Auto, Fixed, ThroughputDriven
 from specstream.state import State, array, scalar, scratch
 from specstream.stats import Statistics
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AbortDriven",
+    "Auto",
     "CompileError",
     "ConfigurationError",
     "DeclarationError",
     "Engine",
     "EngineClosedError",
+    "Fixed",
     "InputError",
     "Operator",
     "Partial",
@@ -47,6 +51,7 @@ __all__ = [
     "SpecstreamError",
     "State",
     "Statistics",
+    "ThroughputDriven",
     "array",
     "operator",
     "operators",

@@ -33,6 +33,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 import specstream as ss
+from specstream.engine import Amount
 
 __all__ = ["main"]
 
@@ -257,15 +258,41 @@ def main() -> None:
     """Stateful stream operators with shared state, on all cores, with the sequential answer."""
 
 
+class AmountType(click.ParamType[Amount]):
+    """An integer, or "auto"."""
+
+    name = "integer or auto"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Amount:
+        if value == "auto":
+            return "auto"
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither an integer nor 'auto'", param, ctx)
+
+
+AMOUNT = AmountType()
+
+
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that every command with an engine has."""
     for option in (
-        click.option("--chunk", default=8, show_default=True, help="Events in one transaction."),
+        click.option(
+            "--chunk",
+            type=AMOUNT,
+            default=None,
+            help="Events in one transaction, or auto.  [default: 8; auto with --horizon auto]",
+        ),
         click.option(
             "--horizon",
+            type=AMOUNT,
             default=8,
             show_default=True,
-            help="Transactions that may start ahead of the next to commit; 0 is plain.",
+            help="Transactions that may start ahead of the next to commit; 0 is plain, auto goes "
+            "by the measured time per event.",
         ),
         click.option("--threads", default=2, show_default=True, help="Threads of the engine."),
     ):
@@ -323,8 +350,8 @@ def run(
     source: str | None,
     output: Path,
     threads: int,
-    horizon: int,
-    chunk: int,
+    horizon: Amount,
+    chunk: Amount | None,
     protocol: str,
     checkpoint: Path | None,
     max_files_per_trigger: int | None,
@@ -392,8 +419,8 @@ def run(
             "head_runs": stats.head_runs,
             "aborts": dict(stats.aborts),
             "threads": threads,
-            "horizon": horizon,
-            "chunk": chunk,
+            "horizon": stats.horizon,
+            "chunk": stats.chunk,
             "protocol": protocol,
             "output": str(output),
         }
@@ -426,7 +453,9 @@ def run(
 )
 @engine_options
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
-def demo(quick: bool, output: Path, threads: int, horizon: int, chunk: int, as_json: bool) -> None:
+def demo(
+    quick: bool, output: Path, threads: int, horizon: Amount, chunk: Amount | None, as_json: bool
+) -> None:
     """A year of flights through two operators, compared with the sequential run.
 
     336,776 departures of 2013 from three airports: the most frequent aircraft (top-k), and for

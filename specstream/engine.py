@@ -27,9 +27,10 @@ from specstream.errors import (
     SpecstreamError,
 )
 from specstream.operator import Operator
+from specstream.predictor import Auto, Fixed, Measurement, Predictor, Setting
 from specstream.snapshot import Snapshot
 from specstream.state import StateView
-from specstream.stats import Statistics
+from specstream.stats import ABORT_REASONS, Statistics
 from specstream.strings import StringTable
 
 __all__ = ["Engine", "Mark"]
@@ -44,6 +45,7 @@ READ_LIMIT = 1 << 14
 REDO_LIMIT = 1 << 12
 EMIT_LIMIT = 1 << 10
 
+Amount = int | Literal["auto"]
 Execution = Literal["ordered", "speculate", "log_free", "locked"]
 _EXECUTIONS: dict[str, tuple[int, tuple[Variant, ...]]] = {
     "ordered": (lib.SS_MODE_ORDERED, ("plain", "transactional")),
@@ -69,8 +71,11 @@ class Engine:
         operator: made by :func:`specstream.operator`.
         threads: worker threads, at least 1.
         horizon: how many transactions may start ahead of the next to commit; 0 runs the operator
-            plainly on one thread.
-        chunk: consecutive events in one transaction.
+            plainly on one thread; "auto" leaves it to :class:`specstream.Auto`, which goes by the
+            measured time per event.
+        chunk: consecutive events in one transaction, or "auto"; 8 by default, and "auto" with
+            ``horizon="auto"``.
+        predictor: moves horizon and chunk itself; takes the place of both.
         protocol: how conflicts are found; "value".
         seed: of ``event.random`` and ``event.random_bits``.
         keys: add the columns timestamp, source and sequence to the output.
@@ -105,8 +110,9 @@ class Engine:
         operator: Operator,
         *,
         threads: int = 2,
-        horizon: int = 8,
-        chunk: int = 8,
+        horizon: Amount = 8,
+        chunk: Amount | None = None,
+        predictor: Predictor | None = None,
         protocol: str = "value",
         seed: int = 0,
         keys: bool = False,
@@ -123,8 +129,7 @@ class Engine:
         self.operator = operator
         self.name = operator.name
         _check_range("threads", threads, 1, 256)
-        _check_range("horizon", horizon, 0, 1 << 16)
-        _check_range("chunk", chunk, 1, 1 << 20)
+        self._predictor = predictor or _predictor(threads, horizon, chunk)
         _check_range("seed", seed, 0, 2**64 - 1)
         _check_range("locks", locks, 1, 1 << 20)
         if protocol == "eager":
@@ -141,7 +146,7 @@ class Engine:
                 f"keys=True adds the column {clash[0]!r}, which operator {self.name!r} emits "
                 "itself: rename that column"
             )
-        self.threads, self.horizon, self.chunk, self.seed = threads, horizon, chunk, seed
+        self.threads, self.seed = threads, seed
         self.protocol = protocol
         self._keys = keys
         self._mode, variants = _EXECUTIONS[execution]
@@ -149,12 +154,17 @@ class Engine:
         self._closing = False
         self._strings = StringTable(operator.program.strings)
         self._next_sequence = 0
+        # Rows of the batch in flight that earlier stretches have done; None: no batch is in flight.
+        # With the count of the stretch in flight it says how far the state is: hence the lock.
+        self._begun: int | None = None
+        self._between = threading.Lock()
         self._words = operator.layout.allocate()
         if restore is not None:
             self.restore(restore, _new=True)
 
         program, layout = operator.program, operator.layout
-        if horizon == 0 and execution == "ordered":
+        plain_only = isinstance(self._predictor, Fixed) and self._predictor.horizon == 0
+        if plain_only and execution == "ordered":
             variants = ("plain",)
         self._entries: dict[Variant, Entry] = {
             variant: compile_entry(program, layout, operator.event, operator.emits, variant)
@@ -207,8 +217,8 @@ class Engine:
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
         return (
-            f"Engine({self.name!r}, threads={self.threads}, horizon={self.horizon}, "
-            f"chunk={self.chunk}, {state})"
+            f"Engine({self.name!r}, threads={self.threads}, "
+            f"{type(self._predictor).__name__}, {state})"
         )
 
     def close(self) -> None:
@@ -291,42 +301,84 @@ class Engine:
             return self._run(events)
 
     def _run(self, events: Events) -> pa.Table:
+        """Runs a batch, stretch by stretch, each with the predictor's setting."""
         first = self._next_sequence
-        columns = ffi.new("void *[]", [ffi.cast("void *", c.ctypes.data) for c in events.columns])
+        done = 0
+        failed = False
+        parts: list[npt.NDArray[np.int64]] = []
+        try:
+            while done < events.count and not failed:
+                setting = self._predictor.next()
+                outcome, interruption = self._run_stretch(events, done, setting)
+                rows = self._rows(outcome)
+                if setting.events < events.count:
+                    rows = rows.copy()  # the next stretch writes over them
+                    rows[:, 0] += done
+                parts.append(rows)
+                done += outcome.consumed
+                failed = outcome.failed
+                if interruption is not None:
+                    raise interruption
+        except BaseException as error:
+            output = self._output(parts, events, first)
+            error.specstream_partial = Partial(output, done)  # type: ignore[attr-defined]
+            raise
+        finally:
+            with self._between:
+                # The failing event keeps its own number.
+                self._next_sequence = first + done + (1 if failed else 0)
+                self._begun = None
+        output = self._output(parts, events, first)
+        if failed:
+            self._raise_for(events, done, first, output)
+        return output
+
+    def _run_stretch(
+        self, events: Events, begin: int, setting: Setting
+    ) -> tuple[Any, BaseException | None]:
+        """Runs events from ``begin`` on; gives the outcome, and what cut the batch short."""
+        columns = ffi.new(
+            "void *[]",
+            [ffi.cast("void *", c.ctypes.data + begin * c.itemsize) for c in events.columns],
+        )
         job = ffi.new(
             "struct ss_job *",
             {
                 "columns": columns,
-                "count": events.count,
-                "first_sequence": first,
-                "chunk": self.chunk,
-                "horizon": self.horizon,
+                "count": min(setting.events, events.count - begin),
+                "first_sequence": self._next_sequence + begin,
+                "chunk": setting.chunk,
+                "horizon": setting.horizon,
                 "mode": self._mode,
             },
         )
+        before = lib.ss_engine_statistics(self._native)
         interruption: BaseException | None = None
         try:
-            if not lib.ss_engine_start(self._native, job):
-                raise MemoryError(
-                    f"engine of {self.name!r}: no memory for logs: use a smaller horizon"
-                )
-            while not lib.ss_engine_wait(self._native, WAIT_MILLISECONDS):
+            with self._between:
+                if not lib.ss_engine_start(self._native, job):
+                    raise MemoryError(
+                        f"engine of {self.name!r}: no memory for logs: use a smaller horizon"
+                    )
+                self._begun = begin
+            limit = None if setting.seconds is None else time.monotonic() + setting.seconds
+            while True:
+                milliseconds = WAIT_MILLISECONDS
+                if limit is not None:
+                    rest = max(int(1000 * (limit - time.monotonic())), 1)
+                    milliseconds = min(milliseconds, rest)
+                if lib.ss_engine_wait(self._native, milliseconds):
+                    break
                 if self._closing:
                     raise EngineClosedError(f"engine of {self.name!r} was closed during process()")
+                if limit is not None and time.monotonic() >= limit:
+                    lib.ss_engine_stop(self._native)
         except BaseException as error:
             self._end_job()
             interruption = error
         outcome = lib.ss_engine_outcome(self._native)
-        output = self._output(outcome, events, first)
-        self._next_sequence = first + outcome.consumed + (1 if outcome.failed else 0)
-        if interruption is not None:
-            interruption.specstream_partial = Partial(  # type: ignore[attr-defined]
-                output, outcome.consumed
-            )
-            raise interruption
-        if outcome.failed:
-            self._raise_for(events, outcome.consumed, first, output)
-        return output
+        self._predictor.record(setting, _difference(before, lib.ss_engine_statistics(self._native)))
+        return outcome, interruption
 
     def _end_job(self) -> None:
         """Ends the job in flight, whatever its events do; the threads are idle afterwards."""
@@ -341,13 +393,17 @@ class Engine:
             if time.monotonic() >= deadline:
                 lib.ss_engine_kill(self._native)
 
-    def _output(self, outcome: Any, events: Events, first: int) -> pa.Table:
+    def _rows(self, outcome: Any) -> npt.NDArray[np.int64]:
+        """A job's emitted rows; valid until the next job."""
         width = 1 + len(self.operator.emits)
-        size = outcome.row_count * width * 8
-        words = np.frombuffer(ffi.buffer(outcome.rows, size), np.int64).reshape(-1, width)
-        return rows_to_table(
-            words, self.operator.emits, self._strings, events if self._keys else None, first
-        )
+        buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
+        return np.frombuffer(buffer, np.int64).reshape(-1, width)
+
+    def _output(self, parts: list[npt.NDArray[np.int64]], events: Events, first: int) -> pa.Table:
+        emits = self.operator.emits
+        empty = np.empty((0, 1 + len(emits)), np.int64)
+        rows = parts[0] if len(parts) == 1 else np.concatenate([empty, *parts])
+        return rows_to_table(rows, emits, self._strings, events if self._keys else None, first)
 
     def _raise_for(self, events: Events, row: int, first: int, output: pa.Table) -> None:
         """Raises what the event in ``row`` raises, from the user's own line.
@@ -423,8 +479,7 @@ class Engine:
                 lib.ss_engine_statistics(self._native),
                 lib.ss_engine_memory(self._native),
                 self.threads,
-                self.horizon,
-                self.chunk,
+                self._predictor,
             )
 
     def snapshot(self) -> bytes:
@@ -444,8 +499,10 @@ class Engine:
         2
         """
         self._check_open()
-        with self._turn() as idle:
-            done = 0 if idle else lib.ss_engine_outcome(self._native).consumed
+        with self._turn(), self._between:
+            done = 0
+            if self._begun is not None:
+                done = self._begun + lib.ss_engine_outcome(self._native).consumed
             content = Snapshot(
                 self._words.copy(), self._next_sequence + done, self._strings.strings()
             )
@@ -480,6 +537,35 @@ class Engine:
             self._strings.truncate(mark.strings)
 
 
-def _check_range(option: str, value: object, low: int, high: int) -> None:
+def _predictor(threads: int, horizon: Amount, chunk: Amount | None) -> Predictor:
+    """The predictor that the options ask for."""
+    if chunk is None:
+        chunk = "auto" if horizon == "auto" else 8
+    if horizon != "auto":
+        _check_range("horizon", horizon, 0, 1 << 16, ' or "auto"')
+    if chunk != "auto":
+        _check_range("chunk", chunk, 1, 1 << 20, ' or "auto"')
+    if horizon != "auto" and (chunk != "auto" or horizon == 0):
+        return Fixed(horizon, 1 if chunk == "auto" else chunk)
+    # What is given as a number is kept whenever the engine speculates.
+    return Auto(
+        threads,
+        horizon=None if horizon == "auto" else horizon,
+        chunk=None if chunk == "auto" else chunk,
+    )
+
+
+def _difference(before: Any, after: Any) -> Measurement:
+    return Measurement(
+        events=int(after.events - before.events),
+        seconds=int(after.nanoseconds - before.nanoseconds) / 1e9,
+        commits=int(after.commits - before.commits),
+        aborts=sum(after.aborts[at] - before.aborts[at] for at in ABORT_REASONS.values()),
+    )
+
+
+def _check_range(option: str, value: object, low: int, high: int, other: str = "") -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigurationError(f"{option}={value!r}; expected an integer from {low} to {high}")
+        raise ConfigurationError(
+            f"{option}={value!r}; expected an integer from {low} to {high}{other}"
+        )

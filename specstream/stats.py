@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from specstream._native import lib
+from specstream.predictor import Decision, Predictor
 
 __all__ = ["ABORT_REASONS", "Statistics"]
 
@@ -35,8 +36,9 @@ class Statistics:
         seconds: time inside batches.
         memory: bytes that the engine holds for logs and buffers, the state not counted.
         threads: number of worker threads.
-        horizon: transactions that may start ahead of the head.
-        chunk: events per transaction.
+        horizon: transactions that may start ahead of the head, as it stands.
+        chunk: events per transaction, as it stands.
+        decisions: the predictor's latest changes of setting, each with its reason.
     """
 
     events: int
@@ -51,6 +53,7 @@ class Statistics:
     threads: int
     horizon: int
     chunk: int
+    decisions: tuple[Decision, ...]
 
     @property
     def time_per_event(self) -> float:
@@ -65,15 +68,18 @@ class Statistics:
 
     def to_dict(self) -> dict[str, Any]:
         """All figures as plain data, for JSON."""
+        plain = replace(self, aborts=dict(self.aborts))
         return {
-            **asdict(self.__class__(**{**self.__dict__, "aborts": dict(self.aborts)})),
+            **asdict(plain),
+            "decisions": [asdict(decision) for decision in self.decisions],
             "time_per_event": self.time_per_event,
             "abort_rate": self.abort_rate,
         }
 
     @classmethod
-    def of(cls, counted: Any, memory: int, threads: int, horizon: int, chunk: int) -> Statistics:
+    def of(cls, counted: Any, memory: int, threads: int, predictor: Predictor) -> Statistics:
         """From the C runtime's ``struct ss_statistics``."""
+        horizon, chunk = predictor.current()
         aborts = {name: int(counted.aborts[at]) for name, at in ABORT_REASONS.items()}
         return cls(
             events=int(counted.events),
@@ -88,4 +94,5 @@ class Statistics:
             threads=threads,
             horizon=horizon,
             chunk=chunk,
+            decisions=tuple(predictor.decisions),
         )

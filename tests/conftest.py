@@ -34,6 +34,8 @@ PATHS: dict[str, dict[str, Any] | None] = {
     "event by event": {"threads": 2, "horizon": 1, "chunk": 1},
     "far ahead": {"threads": 4, "horizon": 32, "chunk": 64},
     "forced": {"threads": 1, "horizon": 4, "chunk": 1, "execution": "speculate"},
+    "automatic": {"threads": 2, "horizon": "auto"},
+    "automatic chunk": {"threads": 2, "horizon": 4, "chunk": "auto"},
     "forced, three threads": {"threads": 3, "horizon": 16, "chunk": 3, "execution": "speculate"},
 }
 

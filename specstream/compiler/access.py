@@ -157,7 +157,9 @@ def _lock(name: str, symbol: str, why: str) -> Any:
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             if run.variant == "locked":
-                Run(context, builder, args[0]).call(symbol, ir.VoidType(), *args)
+                current = Run(context, builder, args[0])
+                done = current.call(symbol, ir.IntType(1), *args)
+                current.fault_if(builder.not_(done))
             return context.get_dummy_value()
 
         return types.void(run, types.int64), code

@@ -32,6 +32,7 @@ from specstream.demo.compare import first_difference_in_rows, first_difference_i
 from specstream.demo.flights import Files, load_flights, write_files
 from specstream.demo.plot import Batch, save_plot
 from specstream.demo.tasks import TASKS, Oracle, Task, run_oracles
+from specstream.engine import Amount
 from specstream.strings import string_code
 
 __all__ = ["run_demo"]
@@ -102,8 +103,8 @@ def _stream(
     tails: dict[int, str],
     console: Console,
     threads: int,
-    horizon: int,
-    chunk: int,
+    horizon: Amount,
+    chunk: Amount | None,
 ) -> Streamed:
     """Streams all files through one operator."""
     total = len(_events_of(task, files.events))
@@ -257,7 +258,7 @@ def _figures(streamed: list[Streamed]) -> Table:
 
 
 def run_demo(
-    output: Path, *, quick: bool, threads: int, horizon: int, chunk: int, as_json: bool
+    output: Path, *, quick: bool, threads: int, horizon: Amount, chunk: Amount | None, as_json: bool
 ) -> bool:
     """Runs the demo and prints it.
 

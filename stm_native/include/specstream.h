@@ -193,8 +193,8 @@ bool ss_emit_grow(struct ss_run *run);
 uint64_t ss_random_bits(uint64_t seed, int64_t timestamp, int64_t source, int64_t sequence,
                         int64_t draw);
 
-/* Locks of SS_MODE_LOCKED. */
-void ss_lock(struct ss_run *run, uint64_t lock);
-void ss_unlock(struct ss_run *run, uint64_t lock);
+/* Locks of SS_MODE_LOCKED; false: there is no such lock. */
+bool ss_lock(struct ss_run *run, uint64_t lock);
+bool ss_unlock(struct ss_run *run, uint64_t lock);
 
 #endif

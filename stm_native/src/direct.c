@@ -76,12 +76,16 @@ void ss_run_locked(struct ss_worker *worker)
     }
 }
 
-void ss_lock(struct ss_run *run, uint64_t lock)
+bool ss_lock(struct ss_run *run, uint64_t lock)
 {
-    pthread_mutex_lock(&run->worker->engine->locks[lock]);
+    if (lock >= run->worker->engine->config.locks)
+        return false;
+    return pthread_mutex_lock(&run->worker->engine->locks[lock]) == 0;
 }
 
-void ss_unlock(struct ss_run *run, uint64_t lock)
+bool ss_unlock(struct ss_run *run, uint64_t lock)
 {
-    pthread_mutex_unlock(&run->worker->engine->locks[lock]);
+    if (lock >= run->worker->engine->config.locks)
+        return false;
+    return pthread_mutex_unlock(&run->worker->engine->locks[lock]) == 0;
 }
