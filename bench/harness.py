@@ -35,6 +35,7 @@ import specstream as ss
 from bench.workloads import Workload, busy_loop, values
 from specstream.columns import read_events
 from specstream.compiler.oracle import Oracle
+from specstream.engine import Amount
 from specstream.strings import StringTable
 
 __all__ = ["BASELINE", "Effort", "Measurement", "Result", "machine", "measure"]
@@ -117,7 +118,13 @@ class _Contestant:
 
 class _Engine(_Contestant):
     def __init__(
-        self, name: str, workload: Workload, threads: int, horizon: int, chunk: int, execution: str
+        self,
+        name: str,
+        workload: Workload,
+        threads: int,
+        horizon: Amount,
+        chunk: Amount,
+        execution: str,
     ) -> None:
         settings = {
             "ordered": f"horizon {horizon}, chunk {chunk}" if horizon else "horizon 0",
@@ -191,6 +198,7 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
     say(f"{workload.name}: compiling and warming up")
     base = _Engine(BASELINE, workload, 1, 0, 1, "log_free")
     plain = _Engine("plain", workload, 1, 0, 1, "ordered")
+    automatic = _Engine("automatic, 2 threads", workload, 2, "auto", "auto", "ordered")
     families = [
         [_Engine("lock, 1 thread", workload, 1, 0, chunk, "locked") for chunk in (1, 8, 64)],
         [_Engine("lock, 2 threads", workload, 2, 0, chunk, "locked") for chunk in (1, 8, 64)],
@@ -207,7 +215,7 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
             for horizon, chunk in workload.settings
         ],
     ]
-    for engine in (plain, *(engine for family in families for engine in family)):
+    for engine in (plain, automatic, *(engine for family in families for engine in family)):
         if engine.deterministic:
             assert engine.output.equals(base.output), (
                 f"{workload.name}: {engine.name} ({engine.setting}) differs from {BASELINE}"
@@ -218,7 +226,7 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
     base.forget()
 
     say(f"{workload.name}: choosing settings")
-    everyone = [base, plain, *(engine for family in families for engine in family)]
+    everyone = [base, plain, automatic, *(engine for family in families for engine in family)]
     for trial in range(effort.trials):
         _round(everyone, workload.events(count, 1000 + trial), trial)
     chosen = [base, plain]
@@ -228,6 +236,7 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
         for engine in family:
             if engine is not best:
                 engine.close()
+    chosen.append(automatic)
     for engine in chosen:
         engine.forget()
 

@@ -311,7 +311,7 @@ class Engine:
                 setting = self._predictor.next()
                 outcome, interruption = self._run_stretch(events, done, setting)
                 rows = self._rows(outcome)
-                if setting.events < events.count:
+                if done > 0 or outcome.consumed < events.count:
                     rows = rows.copy()  # the next stretch writes over them
                     rows[:, 0] += done
                 parts.append(rows)

@@ -321,13 +321,16 @@ class Auto(Predictor):
         else:
             self._plain = took
         if self._probing:
+            if before == float("inf"):
+                return  # the first run of all pays for memory that was never touched: probe again
             self._since_probe = 0.0
             self._compare()
             return
         self._since_probe += measured.seconds
         if before < float("inf") and not before / self.MOVED < took < before * self.MOVED:
-            # The workload has changed: what is known of the other side is out of date.
-            self._pause = min(self._pause, self.SHORTEST_PAUSE)
+            # The workload may have changed, and what is known of the other side be out of date. On a
+            # busy machine it is noise more often than not: so look sooner, and not at once.
+            self._pause = max(self._pause / 2, self.SHORTEST_PAUSE)
         if speculative and self._free_chunk:
             self._climb(measured)
 

@@ -151,6 +151,20 @@ def test_an_event_that_raises_in_a_later_stretch() -> None:
         assert engine._next_sequence == 100
 
 
+class Hasty(ss.Fixed):
+    """Stretches without a length, cut short by the clock."""
+
+    def next(self) -> Setting:
+        return Setting(self.horizon, self.chunk, 2**62, seconds=0.001)
+
+
+@pytest.mark.parametrize("horizon", [0, 8])
+def test_stretches_that_the_clock_cuts_short(horizon: int) -> None:
+    table = events(300_000)
+    found = run_engine(scattered, table, threads=2, keys=True, predictor=Hasty(horizon, 4))
+    assert_identical(found, run_engine(scattered, table, threads=1, keys=True, horizon=0))
+
+
 def test_the_statistics_say_what_was_decided_and_why() -> None:
     with ss.Engine(scattered, threads=2, horizon="auto") as engine:
         for seed in range(3):
