@@ -193,6 +193,7 @@ class Engine:
                 self._native, VARIANTS[variant], ffi.cast("ss_entry", entry.address)
             )
         self._closed = False
+        self._count()
 
     # ---- life ----
 
@@ -233,6 +234,7 @@ class Engine:
             pass  # the thread in process() sees _closing and ends its batch
         try:
             if not self._closed:
+                self._count()
                 self._closed = True
                 lib.ss_engine_free(self._native)
                 self._native = ffi.NULL
@@ -473,9 +475,20 @@ class Engine:
 
     @property
     def stats(self) -> Statistics:
-        """Figures since the engine was made; those of a batch in flight are added at its end."""
-        with self._open():
-            return Statistics.of(
+        """Figures since the engine was made; while a batch is in flight, those before it.
+
+        They can be read after ``close()``.
+        """
+        if self._lock.acquire(blocking=False):
+            try:
+                self._count()
+            finally:
+                self._lock.release()
+        return self._stats
+
+    def _count(self) -> None:
+        if not self._closed:
+            self._stats = Statistics.of(
                 lib.ss_engine_statistics(self._native),
                 lib.ss_engine_memory(self._native),
                 self.threads,

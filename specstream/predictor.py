@@ -328,8 +328,8 @@ class Auto(Predictor):
             return
         self._since_probe += measured.seconds
         if before < float("inf") and not before / self.MOVED < took < before * self.MOVED:
-            # The workload may have changed, and what is known of the other side be out of date. On a
-            # busy machine it is noise more often than not: so look sooner, and not at once.
+            # The workload may have changed, and what is known of the other side be out of date. On
+            # a busy machine it is noise more often than not: so look sooner, and not at once.
             self._pause = max(self._pause / 2, self.SHORTEST_PAUSE)
         if speculative and self._free_chunk:
             self._climb(measured)
