@@ -300,6 +300,10 @@ static bool can_claim(struct ss_engine *engine, int64_t *number)
     /* Acquire: a slot freed by the commit that moved the head is seen as free. */
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
     *number = next;
+    /* Without a horizon there is no speculation at all, not even of the head itself while a reader
+     * has the turn: such an engine may have no code for it. */
+    if (engine->job.horizon == 0 && engine->job.mode == SS_MODE_ORDERED)
+        return false;
     return next < engine->transactions && next <= head + engine->job.horizon;
 }
 
@@ -349,15 +353,21 @@ static void run_speculatively(struct ss_worker *worker, int64_t number)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Kills the run that keeps the head from advancing, once it has done so for longer than its
- * budget. Called by whoever has nothing better to do. */
+/* Kills what keeps the head from advancing, once it has done so for longer than its budget: the run
+ * of the head itself, or, where the head is finished and the turn is free, the runs beyond it that
+ * keep all workers from taking it (a reader had the turn when the head finished). Called by whoever
+ * has nothing better to do. */
 static void watch(struct ss_engine *engine)
 {
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
     if (head >= engine->transactions)
         return;
     struct ss_transaction *transaction = slot_of(engine, head);
-    if (!has_status(transaction, head, SS_RUNNING))
+    bool running = has_status(transaction, head, SS_RUNNING);
+    bool left_alone = has_status(transaction, head, SS_FINISHED) &&
+                      atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
+                      atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0;
+    if (!running && !left_alone)
         return;
     int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
     int64_t now = ss_now();
@@ -369,10 +379,14 @@ static void watch(struct ss_engine *engine)
     /* The mean when the head was first seen overstaying: one that went on counting would let the
      * budget of an early transaction grow faster than the time that passes. */
     int64_t budget = 2000000 + 16 * mean_transaction(engine, since, head);
-    if (now - since > budget)
-        __atomic_store_n(
-            &atomic_load_explicit(&transaction->owner, memory_order_relaxed)->run.kill, 1,
-            __ATOMIC_RELAXED);
+    if (now - since <= budget)
+        return;
+    for (uint64_t i = 0; i < engine->config.threads; i++) {
+        struct ss_worker *worker = &engine->workers[i];
+        if (left_alone ||
+            worker == atomic_load_explicit(&transaction->owner, memory_order_relaxed))
+            __atomic_store_n(&worker->run.kill, 1, __ATOMIC_RELAXED);
+    }
 }
 
 static bool has_work(struct ss_worker *worker)
