@@ -12,7 +12,7 @@ PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 
-.PHONY: help demo test lint stress bench clean
+.PHONY: help demo test lint stress model bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make test    lint, types and tests"
 	@echo "make lint    lint and types only"
 	@echo "make stress  the C stress programs, under ThreadSanitizer"
+	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   speculation against plain, locks and pure Python"
 	@echo "make clean   remove the environment and everything built"
 
@@ -63,6 +64,9 @@ test: lint
 
 stress:
 	$(MAKE) -C stm_native/tests stress
+
+model:
+	stm_native/model/check.sh
 
 bench: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native

@@ -54,6 +54,12 @@ _EXECUTIONS: dict[str, tuple[int, tuple[Variant, ...]]] = {
     "locked": (lib.SS_MODE_LOCKED, ("locked",)),
 }
 
+# What a protocol is to the runtime, and the variant that speculates under it.
+_PROTOCOLS: dict[str, tuple[int, Variant]] = {
+    "value": (lib.SS_PROTOCOL_VALUE, "transactional"),
+    "eager": (lib.SS_PROTOCOL_EAGER, "eager"),
+}
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -76,7 +82,9 @@ class Engine:
         chunk: consecutive events in one transaction, or "auto"; 8 by default, and "auto" with
             ``horizon="auto"``.
         predictor: moves horizon and chunk itself; takes the place of both.
-        protocol: how conflicts are found; "value".
+        protocol: how conflicts are found: "value" compares what was read with the state at commit;
+            "eager" locks what is written at the access, as in the dissertation (Brito 2010, 4.2).
+        record_shift: protocol "eager": 2 to this power neighbouring words share one lock.
         seed: of ``event.random`` and ``event.random_bits``.
         keys: add the columns timestamp, source and sequence to the output.
         restore: a snapshot to start from.
@@ -114,6 +122,7 @@ class Engine:
         chunk: Amount | None = None,
         predictor: Predictor | None = None,
         protocol: str = "value",
+        record_shift: int = 0,
         seed: int = 0,
         keys: bool = False,
         restore: bytes | None = None,
@@ -132,9 +141,8 @@ class Engine:
         self._predictor = predictor or _predictor(threads, horizon, chunk)
         _check_range("seed", seed, 0, 2**64 - 1)
         _check_range("locks", locks, 1, 1 << 20)
-        if protocol == "eager":
-            raise NotImplementedError("protocol='eager' is not there yet: use protocol='value'")
-        if protocol != "value":
+        _check_range("record_shift", record_shift, 0, 32)
+        if protocol not in _PROTOCOLS:
             raise ConfigurationError(f"protocol={protocol!r}; expected 'value' or 'eager'")
         if execution not in _EXECUTIONS:
             raise ConfigurationError(
@@ -149,7 +157,9 @@ class Engine:
         self.threads, self.seed = threads, seed
         self.protocol = protocol
         self._keys = keys
+        kind, speculative = _PROTOCOLS[protocol]
         self._mode, variants = _EXECUTIONS[execution]
+        variants = tuple(speculative if v == "transactional" else v for v in variants)
         self._lock = threading.RLock()
         self._closing = False
         self._strings = StringTable(operator.program.strings)
@@ -183,6 +193,8 @@ class Engine:
                 "redo_limit": REDO_LIMIT,
                 "emit_limit": EMIT_LIMIT,
                 "seed": seed,
+                "protocol": kind,
+                "record_shift": record_shift,
             },
         )
         self._native = lib.ss_engine_new(config)

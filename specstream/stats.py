@@ -17,6 +17,9 @@ ABORT_REASONS = {
     "raised": lib.SS_ABORT_RAISED,
     "log_full": lib.SS_ABORT_LOG_FULL,
     "runaway": lib.SS_ABORT_RUNAWAY,
+    "inconsistent_snapshot": lib.SS_ABORT_INCONSISTENT_SNAPSHOT,
+    "locked": lib.SS_ABORT_LOCKED,
+    "stolen": lib.SS_ABORT_STOLEN,
 }
 
 
@@ -31,7 +34,11 @@ class Statistics:
         speculative_runs: transactions run speculatively.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
             "raised", "log_full" (a limit was passed), "runaway" (killed in an endless loop).
-        reruns: transactions run in place after their speculative run was dropped.
+            Protocol "eager" tells its conflicts apart (Brito 2010, 4.2.2): "inconsistent_snapshot"
+            (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
+            "stolen" (iv: an earlier transaction took a lock).
+        reruns: runs that took the place of a dropped one.
+        head_aborts: runs that began as the head and were dropped for a conflict; always 0.
         parks: times a worker went to sleep inside a batch.
         seconds: time inside batches.
         memory: bytes that the engine holds for logs and buffers, the state not counted.
@@ -47,6 +54,7 @@ class Statistics:
     speculative_runs: int
     aborts: Mapping[str, int]
     reruns: int
+    head_aborts: int
     parks: int
     seconds: float
     memory: int
@@ -88,6 +96,7 @@ class Statistics:
             speculative_runs=int(counted.speculative_runs),
             aborts=MappingProxyType(aborts),
             reruns=int(counted.reruns),
+            head_aborts=int(counted.head_aborts),
             parks=int(counted.parks),
             seconds=int(counted.nanoseconds) / 1e9,
             memory=memory,

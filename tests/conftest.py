@@ -37,6 +37,15 @@ PATHS: dict[str, dict[str, Any] | None] = {
     "automatic": {"threads": 2, "horizon": "auto"},
     "automatic chunk": {"threads": 2, "horizon": 4, "chunk": "auto"},
     "forced, three threads": {"threads": 3, "horizon": 16, "chunk": 3, "execution": "speculate"},
+    "eager": {"threads": 2, "horizon": 8, "chunk": 8, "protocol": "eager"},
+    "eager, event by event": {"threads": 3, "horizon": 4, "chunk": 1, "protocol": "eager"},
+    "eager, shared records": {
+        "threads": 4,
+        "horizon": 32,
+        "chunk": 3,
+        "protocol": "eager",
+        "record_shift": 3,
+    },
 }
 
 
@@ -68,6 +77,7 @@ def run_engine(
         state = engine.state.to_dict()
         stats = engine.stats
         assert stats.events == table.num_rows - len(raised)
+        assert stats.head_aborts == 0
     return Result(pa.concat_tables(parts), state, tuple(raised))
 
 

@@ -171,6 +171,19 @@ def test_readers_see_a_whole_number_of_events() -> None:
         assert engine.state.right == 400_000
 
 
+def test_a_reader_at_the_start_of_a_batch_does_not_make_a_plain_engine_speculate() -> None:
+    table = pa.table({"x": np.ones(2_000, np.int64)})
+    with ss.Engine(transfer, threads=2, horizon=0) as engine:
+        for _ in range(100):
+            worker = threading.Thread(target=engine.process, args=(table,))
+            worker.start()
+            while worker.is_alive():
+                assert engine.state.left + engine.state.right == 1000
+            worker.join()
+        assert engine.state.right == 200_000
+        assert engine.stats.speculative_runs == 0
+
+
 def test_snapshots_taken_in_flight_are_whole() -> None:
     table = pa.table({"x": np.ones(300_000, np.int64)})
     with ss.Engine(transfer, threads=2, horizon=8, chunk=4) as engine:
@@ -374,7 +387,15 @@ def test_statistics_add_up() -> None:
     assert stats.reruns == sum(stats.aborts.values())
     assert stats.time_per_event > 0
     assert 0 <= stats.abort_rate <= 1
-    assert stats.to_dict()["aborts"].keys() == {"conflict", "raised", "log_full", "runaway"}
+    assert stats.to_dict()["aborts"].keys() == {
+        "conflict",
+        "raised",
+        "log_full",
+        "runaway",
+        "inconsistent_snapshot",
+        "locked",
+        "stolen",
+    }
     with pytest.raises(AttributeError):
         stats.events = 0  # type: ignore[misc]
 

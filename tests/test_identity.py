@@ -65,9 +65,23 @@ def test_speculation_really_happens() -> None:
     """The paths above would prove nothing if the head did all the work."""
     table = pa.table({"x": np.ones(100_000, np.int64)})
     with ss.Engine(transfer, threads=2, horizon=16, chunk=2) as engine:
-        for _ in range(20):
+        for _ in range(300):
             engine.process(table)
             stats = engine.stats
             if stats.speculative_runs > 1000 and stats.aborts["conflict"] > 0:
+                return
+    pytest.fail(f"hardly any speculation: {stats}")
+
+
+def test_under_eager_the_head_speculates_and_no_later_transaction_aborts_it() -> None:
+    table = pa.table({"x": np.ones(20_000, np.int64)})
+    with ss.Engine(transfer, threads=2, horizon=16, chunk=2, protocol="eager") as engine:
+        for _ in range(300):
+            engine.process(table)
+            stats = engine.stats
+            assert stats.head_runs == 0
+            assert stats.head_aborts == 0
+            direct = stats.aborts["locked"] + stats.aborts["stolen"]
+            if stats.speculative_runs > 1000 and direct > 0:
                 return
     pytest.fail(f"hardly any speculation: {stats}")

@@ -33,6 +33,8 @@ OPTIONS = st.fixed_dictionaries(
         "horizon": st.integers(0, 32),
         "chunk": st.sampled_from([1, 2, 3, 7, 8, 64]),
         "execution": st.sampled_from(["ordered", "ordered", "speculate"]),
+        "protocol": st.sampled_from(["value", "eager"]),
+        "record_shift": st.integers(0, 4),
     }
 )
 

@@ -139,12 +139,12 @@ def _poll(name: str, variants: tuple[str, ...], why: str) -> Any:
 
 poll_for = _poll(
     "poll_for",
-    ("transactional",),
+    ("transactional", "eager"),
     "In a bounded loop: on inconsistent data the bound may be anything.",
 )
 poll_while = _poll(
     "poll_while",
-    ("transactional", "plain"),
+    ("transactional", "eager", "plain"),
     "In an unbounded loop: the user's own endless loop must not outlive Ctrl-C.",
 )
 

@@ -5,6 +5,7 @@ This is where a variant differs from another, and the only place:
 - *transactional*: a load looks into the redo log, else reads the word once, atomically, and logs
   (word, value); a store goes to the redo log. The first probe of the index decides in nearly all
   cases and is generated here; C does the rest (``redo_log.c``, which must agree on the hash).
+- *eager*: every load and store is a call of C (``eager.c``), which may end the run.
 - *plain*: a load is a load; a store first puts (address, old value) into the undo log.
 - *log_free* and *locked*: loads and stores.
 
@@ -121,6 +122,9 @@ class Run:
         """An element; the caller has checked the bounds."""
         if space == "state" and variant == "transactional":
             bits = self._load_transactional(word)
+        elif space == "state" and variant == "eager":
+            bits = self.call("ss_eager_load", I64, self.pointer, word)
+            self.fault_if_verdict()
         else:
             bits = self.builder.load(self.word_address(space, word))
         return self.from_bits(kind, bits)
@@ -130,6 +134,9 @@ class Run:
         bits = self.to_bits(kind, value)
         if space == "state" and variant == "transactional":
             self._store_transactional(word, bits)
+        elif space == "state" and variant == "eager":
+            self.call("ss_eager_store", ir.VoidType(), self.pointer, word, bits)
+            self.fault_if_verdict()
         elif space == "state" and variant == "plain":
             self._store_plain(word, bits)
         else:

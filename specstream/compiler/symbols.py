@@ -14,6 +14,8 @@ __all__ = ["register"]
 CALLED_BY_COMPILED_CODE = (
     "ss_load",
     "ss_store",
+    "ss_eager_load",
+    "ss_eager_store",
     "ss_undo_grow",
     "ss_emit_grow",
     "ss_random_bits",

@@ -31,6 +31,7 @@ VARIANTS: dict[Variant, int] = {
     "transactional": lib.SS_TRANSACTIONAL,
     "log_free": lib.SS_LOG_FREE,
     "locked": lib.SS_LOCKED,
+    "eager": lib.SS_EAGER,
 }
 
 NUMBA_KINDS: dict[Kind, types.Type] = {

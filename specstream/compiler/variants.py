@@ -153,7 +153,7 @@ def _asked_to_yield(typing_context: Any, run: Any) -> Any:
     """Whether the runtime wants the turn back; only an entry that works in place is asked."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        if run.variant == "transactional":
+        if run.variant in ("transactional", "eager"):
             return ir.IntType(1)(0)
         address = Run(context, builder, args[0]).member_address("yield", I32)
         return builder.icmp_unsigned("!=", builder.load_atomic(address, "monotonic", 4), I32(0))
@@ -250,7 +250,8 @@ def _translate(error: NumbaError, program: Program) -> CompileError:
     filename, line = places[0] if places else (code.co_filename, code.co_firstlineno)
     ours = re.findall(r"specstream: (.*)", text)
     if ours:
-        problem, _, way_out = ours[0].rpartition(": ")
+        separator = "; " if "; " in ours[0] else ": "
+        problem, _, way_out = ours[0].rpartition(separator)
         if not problem:
             problem, way_out = ours[0], "see the rules of operators in docs/operators.md"
         return CompileError(program.operator, filename, line, problem, way_out)

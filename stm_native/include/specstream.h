@@ -15,28 +15,39 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 1
+#define SS_ABI_VERSION 2
 
 /* How an entry ended. */
 enum ss_verdict {
     SS_COMPLETED = 0, /* every event of the range ran, or the entry was asked to yield between two */
     SS_RAISED = 1,    /* the operator raised at event `run->event` */
     SS_LOG_FULL = 2,  /* a speculative run passed the limit of a log or of its emit buffer */
-    SS_KILLED = 3     /* the kill flag was seen in a loop */
+    SS_KILLED = 3,    /* the kill flag was seen in a loop */
+    SS_ABORTED = 4    /* the protocol dropped the run at a load or store */
 };
 
 /* Why a speculative run was dropped (indices into ss_statistics.aborts). */
 enum ss_abort_reason {
-    SS_ABORT_CONFLICT = 0, /* a value it read had changed when it became the head */
+    SS_ABORT_CONFLICT = 0, /* what it read had changed when it became the head (reason iii) */
     SS_ABORT_RAISED = 1,   /* it raised, and what a speculative run raises is not believed */
     SS_ABORT_LOG_FULL = 2, /* it passed a limit */
     SS_ABORT_RUNAWAY = 3,  /* it was the head for longer than its budget and was doomed */
-    SS_ABORT_REASONS = 4
+    /* Protocol `eager` only; the numerals are those of Brito 2010, 4.2.2. */
+    SS_ABORT_INCONSISTENT_SNAPSHOT = 4, /* i: what it was about to read never coexisted with the rest */
+    SS_ABORT_LOCKED = 5, /* ii: an earlier transaction had locked what it was about to access */
+    SS_ABORT_STOLEN = 6, /* iv: an earlier transaction took a lock that it held */
+    SS_ABORT_REASONS = 7
+};
+
+/* How conflicts are found. */
+enum ss_protocol_kind {
+    SS_PROTOCOL_VALUE = 0, /* by comparing values at commit; see src/value.c */
+    SS_PROTOCOL_EAGER = 1  /* by ownership records, at the access; see src/eager.c */
 };
 
 struct ss_read {
     uint64_t word; /* index of the word in the state */
-    uint64_t value;
+    uint64_t value; /* under `eager`: the version of its record */
 };
 
 struct ss_write {
@@ -99,10 +110,11 @@ typedef int32_t (*ss_entry)(int64_t *next, void **fault, struct ss_run *run, int
 /* Which entry runs where. */
 enum ss_variant {
     SS_PLAIN = 0,         /* direct access with an undo log: the head, and horizon 0 */
-    SS_TRANSACTIONAL = 1, /* access through the protocol: speculation */
+    SS_TRANSACTIONAL = 1, /* access through the logs of protocol `value`: speculation */
     SS_LOG_FREE = 2,      /* direct access, no undo log: the baseline of every ratio */
     SS_LOCKED = 3,        /* direct access with the operator's own locks: the rival */
-    SS_VARIANTS = 4
+    SS_EAGER = 4,         /* access through the records of protocol `eager`: speculation */
+    SS_VARIANTS = 5
 };
 
 enum ss_mode {
@@ -123,6 +135,9 @@ struct ss_config {
     uint64_t redo_limit;  /* entries of a redo log */
     uint64_t emit_limit;  /* rows a speculative run may emit */
     uint64_t seed;
+    enum ss_protocol_kind protocol;
+    uint64_t record_shift; /* `eager`: 2^record_shift neighbouring words share one record */
+    uint64_t records;      /* `eager`: most records, a power of two; 0: a bound of the runtime's own */
 };
 
 struct ss_job {
@@ -145,8 +160,9 @@ struct ss_statistics {
     uint64_t events;
     uint64_t commits; /* transactions */
     uint64_t head_runs;  /* transactions run in place by the head at their first try */
-    uint64_t reruns;     /* transactions run in place after their speculative run was dropped */
+    uint64_t reruns;     /* runs that take the place of a dropped one */
     uint64_t speculative_runs;
+    uint64_t head_aborts; /* `eager`: runs that began as the head and were dropped for a conflict */
     uint64_t aborts[SS_ABORT_REASONS];
     uint64_t parks;      /* times a worker went to sleep inside a job */
     uint64_t nanoseconds; /* from the start of each job to its end, added up */
@@ -184,6 +200,9 @@ int64_t ss_engine_progress(struct ss_engine *engine);
 /* Slow paths of the transactional variant; see src/redo_log.c. */
 uint64_t ss_load(struct ss_run *run, uint64_t word);
 void ss_store(struct ss_run *run, uint64_t word, uint64_t value);
+/* All accesses of the eager variant; see src/eager.c. The verdict says whether the run may go on. */
+uint64_t ss_eager_load(struct ss_run *run, uint64_t word);
+void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value);
 /* Makes room in the undo log of an in-place run; false: out of memory. */
 bool ss_undo_grow(struct ss_run *run);
 /* Makes room for one emitted row; false: the run passed its limit. */

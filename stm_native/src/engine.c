@@ -6,6 +6,8 @@
 
 static const uint64_t first_undo_entries = 256;
 static const uint64_t first_output_words = 1024;
+/* A reference of protocol `eager` has 18 bits for the slot, and the ring is twice the horizon. */
+static const int64_t longest_eager_horizon = 1 << 16;
 
 static uint64_t power_of_two(uint64_t at_least)
 {
@@ -62,6 +64,7 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
 static bool ring_resize(struct ss_engine *engine, uint64_t size)
 {
     const struct ss_config *config = &engine->config;
+    bool eager = config->protocol == SS_PROTOCOL_EAGER;
     if (size <= engine->ring_size)
         return true;
     struct ss_transaction *ring = aligned(size, sizeof *ring);
@@ -75,12 +78,16 @@ static bool ring_resize(struct ss_engine *engine, uint64_t size)
         ring[i].reads = malloc(config->read_limit * sizeof *ring[i].reads);
         ring[i].redo = malloc(config->redo_limit * sizeof *ring[i].redo);
         ring[i].rows = malloc(config->emit_limit * config->emit_words * sizeof *ring[i].rows);
-        if (ring[i].reads == NULL || ring[i].redo == NULL || ring[i].rows == NULL) {
+        if (eager)
+            ring[i].owned = malloc(engine->owned_limit * sizeof *ring[i].owned);
+        if (ring[i].reads == NULL || ring[i].redo == NULL || ring[i].rows == NULL ||
+            (eager && ring[i].owned == NULL)) {
             /* Back to the old size: any other is no power of two, and slots would be shared. */
             for (uint64_t j = engine->ring_size; j <= i; j++) {
                 free(ring[j].reads);
                 free(ring[j].redo);
                 free(ring[j].rows);
+                free(ring[j].owned);
             }
             return false;
         }
@@ -95,6 +102,8 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     if (engine == NULL)
         return NULL;
     engine->config = *config;
+    engine->protocol =
+        config->protocol == SS_PROTOCOL_EAGER ? &ss_protocol_eager : &ss_protocol_value;
     engine->spin_nanoseconds = 2000;
     pthread_mutex_init(&engine->park_mutex, NULL);
     pthread_mutex_init(&engine->pool_mutex, NULL);
@@ -112,6 +121,8 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
             pthread_mutex_init(&engine->locks[i], NULL);
     for (uint64_t i = 0; complete && i < config->threads; i++)
         complete = worker_init(engine, i);
+    if (config->protocol == SS_PROTOCOL_EAGER)
+        complete = complete && ss_eager_open(engine);
     if (!complete || !ss_pool_start(engine)) {
         ss_engine_free(engine);
         return NULL;
@@ -136,6 +147,7 @@ void ss_engine_free(struct ss_engine *engine)
         free(engine->ring[i].reads);
         free(engine->ring[i].redo);
         free(engine->ring[i].rows);
+        free(engine->ring[i].owned);
     }
     for (uint64_t i = 0; engine->locks != NULL && i <= engine->config.locks; i++)
         pthread_mutex_destroy(&engine->locks[i]);
@@ -145,6 +157,7 @@ void ss_engine_free(struct ss_engine *engine)
     pthread_mutex_destroy(&engine->pool_mutex);
     pthread_mutex_destroy(&engine->park_mutex);
     free(engine->locks);
+    free(engine->records);
     free(engine->ring);
     free(engine->workers);
     free(engine->rows);
@@ -165,6 +178,12 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
         engine->job.horizon = 0;
         engine->job.chunk = job->count > 0 ? job->count : 1;
     }
+    if (config->protocol == SS_PROTOCOL_EAGER && job->horizon > longest_eager_horizon)
+        engine->job.horizon = longest_eager_horizon;
+    /* What the last job left in the wait queue may still hold records. Before the ring grows: a
+     * reference names a slot, and a longer ring has another tenant in it. */
+    for (uint64_t i = 0; i < engine->ring_size; i++)
+        engine->protocol->roll_back(engine, &engine->ring[i]);
     engine->transactions = (job->count + engine->job.chunk - 1) / engine->job.chunk;
     /* A slot may still be looked at by who claimed it one horizon ago: twice the horizon. */
     if (!ring_resize(engine, power_of_two(2 * ((uint64_t)engine->job.horizon + 1))))
@@ -187,6 +206,10 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->over, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->stop, 0, memory_order_relaxed);
+    /* The state may have been changed since, by a plain stretch or by its owner. Relaxed: the pool's
+     * mutex hands it to the workers. */
+    atomic_fetch_add_explicit(&engine->clock, 1, memory_order_relaxed);
+    atomic_store_explicit(&engine->retries, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->runaway_nanoseconds, 0, memory_order_relaxed);
     engine->started_at = ss_now();
@@ -218,6 +241,7 @@ struct ss_statistics ss_engine_statistics(struct ss_engine *engine)
         sum.head_runs += own->head_runs;
         sum.reruns += own->reruns;
         sum.speculative_runs += own->speculative_runs;
+        sum.head_aborts += own->head_aborts;
         sum.parks += own->parks;
         for (int reason = 0; reason < SS_ABORT_REASONS; reason++)
             sum.aborts[reason] += own->aborts[reason];
@@ -235,6 +259,11 @@ uint64_t ss_engine_memory(struct ss_engine *engine)
                            config->read_limit * sizeof(struct ss_read) +
                            config->redo_limit * sizeof(struct ss_write) +
                            config->emit_limit * config->emit_words * sizeof(uint64_t);
-    return sizeof *engine + config->threads * worker + engine->ring_size * transaction +
+    uint64_t records = 0;
+    if (config->protocol == SS_PROTOCOL_EAGER) {
+        transaction += engine->owned_limit * sizeof(struct ss_owned);
+        records = (engine->record_mask + 1) * sizeof *engine->records;
+    }
+    return sizeof *engine + records + config->threads * worker + engine->ring_size * transaction +
            engine->row_capacity * sizeof(uint64_t);
 }

@@ -53,7 +53,14 @@ enum ss_status {
     SS_FREE = 0,     /* nobody's; may be claimed for the next transaction that maps to it */
     SS_RUNNING = 1,  /* a worker runs it speculatively */
     SS_FINISHED = 2, /* in the wait queue */
-    SS_IN_PLACE = 3 /* whoever holds the turn runs it as the head */
+    SS_IN_PLACE = 3, /* whoever holds the turn runs it as the head, or commits it (`eager`) */
+    SS_WAITING = 4   /* dropped, to be run again once `waits_for` has committed (`eager`) */
+};
+
+/* A record that a transaction has locked, and the version that the record held before. */
+struct ss_owned {
+    uint64_t record;
+    _Atomic uint64_t version;
 };
 
 struct ss_transaction {
@@ -71,6 +78,19 @@ struct ss_transaction {
     struct ss_read *reads;
     struct ss_write *redo;
     uint64_t *rows;
+
+    /* Protocol `eager`; see eager.c. On a line of its own: earlier transactions look at it. */
+    _Alignas(SS_CACHE_LINE) _Atomic uint64_t doom; /* incarnation << 32 | distance to the thief */
+    uint64_t incarnation; /* which of the runs in this slot */
+    int64_t number;
+    uint64_t valid_from; /* the validity interval, in ticks of the clock */
+    uint64_t valid_to;
+    struct ss_owned *owned;
+    uint64_t owned_count;
+    enum ss_abort_reason reason; /* of an SS_ABORTED run */
+    bool began_as_head;
+    /* Atomic, because who looks for work reads it before the slot is his. */
+    _Atomic int64_t waits_for; /* number of the transaction it lost to, or -1 */
 };
 
 static inline uint64_t ss_status_word(int64_t number, enum ss_status status)
@@ -83,6 +103,7 @@ static inline uint64_t ss_status_word(int64_t number, enum ss_status status)
 struct ss_worker {
     _Alignas(SS_CACHE_LINE) struct ss_run run;
     struct ss_engine *engine;
+    struct ss_transaction *transaction; /* that it runs speculatively, under `eager` */
     uint64_t index;
     pthread_t thread;
     uint32_t epoch;
@@ -90,13 +111,41 @@ struct ss_worker {
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
 };
 
+/* ---- a protocol ---- */
+
+/* How conflicts are found: what the scheduler asks of a protocol. The two differ in this table and
+ * in nothing else that the scheduler knows. */
+struct ss_protocol {
+    enum ss_variant variant; /* the entry of a speculative run */
+    /* The head speculates like everyone else, and a run dropped for a conflict speculates again:
+     * false for `value`, whose head runs in place. */
+    bool head_speculates;
+    void (*begin)(struct ss_worker *worker, struct ss_transaction *transaction);
+    uint64_t (*load)(struct ss_run *run, uint64_t word);
+    void (*store)(struct ss_run *run, uint64_t word, uint64_t value);
+    /* The entry has returned; the verdict may still become SS_ABORTED. */
+    void (*finish)(struct ss_worker *worker, struct ss_transaction *transaction);
+    /* With the turn, as the head. False: it read something else than the head would; sets reason. */
+    bool (*validate)(const struct ss_engine *engine, struct ss_transaction *transaction);
+    void (*publish)(struct ss_engine *engine, struct ss_transaction *transaction);
+    /* Takes back what others may see of a run that does not commit; idempotent. */
+    void (*roll_back)(struct ss_engine *engine, struct ss_transaction *transaction);
+    /* Tells the speculators of the words that one event of an in-place run of `number` has stored
+     * to: those between undo_base and `end`. NULL: they notice by themselves. */
+    void (*disturb)(struct ss_worker *worker, int64_t number, const struct ss_undo *end);
+};
+
 struct ss_engine {
     struct ss_config config;
+    const struct ss_protocol *protocol;
     ss_entry entries[SS_VARIANTS];
     struct ss_worker *workers;
     struct ss_transaction *ring;
     uint64_t ring_size;
     pthread_mutex_t *locks;
+    _Atomic uint64_t *records; /* the lock array of protocol `eager` */
+    uint64_t record_mask;
+    uint64_t owned_limit; /* records that a speculative run may lock */
 
     /* the job */
     struct ss_job job;
@@ -116,6 +165,9 @@ struct ss_engine {
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_commit; /* the head */
     _Alignas(SS_CACHE_LINE) _Atomic uint32_t turn;       /* 1: somebody holds the right to commit */
     _Alignas(SS_CACHE_LINE) _Atomic uint32_t over;       /* 1: nothing of this job runs any more */
+    _Alignas(SS_CACHE_LINE) _Atomic uint64_t clock; /* `eager`: commits that changed the state */
+    /* `eager`: 1: somewhere between the head and next_start a run may have to be repeated. */
+    _Alignas(SS_CACHE_LINE) _Atomic uint32_t retries;
     _Atomic uint32_t stop;    /* end at the next event boundary */
     _Atomic uint32_t readers; /* threads outside the pool that wait for the turn or hold it */
     _Atomic uint32_t sleepers;
@@ -140,14 +192,45 @@ static inline bool ss_turn_is_held(struct ss_engine *engine)
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 1;
 }
 
+static inline struct ss_transaction *ss_slot_of(const struct ss_engine *engine, int64_t number)
+{
+    return &engine->ring[(uint64_t)number & (engine->ring_size - 1)];
+}
+
+static inline void ss_set_status(struct ss_transaction *transaction, int64_t number,
+                              enum ss_status status)
+{
+    /* Release: who sees FINISHED also sees the logs; who sees FREE may write them. */
+    atomic_store_explicit(&transaction->status, ss_status_word(number, status),
+                          memory_order_release);
+}
+
+static inline bool ss_has_status(struct ss_transaction *transaction, int64_t number,
+                              enum ss_status status)
+{
+    return atomic_load_explicit(&transaction->status, memory_order_acquire) ==
+           ss_status_word(number, status);
+}
+
+static inline bool ss_has_committed(struct ss_engine *engine, int64_t number)
+{
+    return atomic_load_explicit(&engine->next_commit, memory_order_acquire) > number;
+}
+
 /* redo_log.c */
 void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction);
+/* The slot of the index that holds `word`, or the empty one where it belongs. */
+struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word);
+void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction);
 
 /* value.c */
-void ss_value_begin(struct ss_worker *worker, struct ss_transaction *transaction);
-void ss_value_finish(struct ss_worker *worker, struct ss_transaction *transaction);
-bool ss_value_validate(const struct ss_engine *engine, const struct ss_transaction *transaction);
-void ss_value_publish(struct ss_engine *engine, const struct ss_transaction *transaction);
+extern const struct ss_protocol ss_protocol_value;
+
+/* eager.c */
+extern const struct ss_protocol ss_protocol_eager;
+bool ss_eager_open(struct ss_engine *engine);
+/* Whether an earlier transaction has taken a lock from this run, and which. */
+bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int64_t *thief);
 
 /* undo_log.c */
 void ss_undo_roll_back(struct ss_run *run);
@@ -158,6 +241,17 @@ bool ss_rows_reserve(struct ss_engine *engine, uint64_t words);
 
 /* scheduler.c */
 void ss_run_ordered(struct ss_worker *worker);
+enum ss_abort_reason ss_reason_of(uint32_t verdict);
+/* Counts a dropped run, and takes back what others see of it. */
+void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
+             enum ss_abort_reason reason);
+
+/* wait_queue.c */
+/* Puts a dropped transaction back, until the one that it waits for has committed. */
+void ss_put_back(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number);
+/* The earliest transaction of the wait queue that may run again; -1: none. With `take`, its slot is
+ * the caller's, and RUNNING. */
+int64_t ss_find_retry(struct ss_worker *worker, bool take);
 
 /* direct.c */
 void ss_run_log_free(struct ss_worker *worker);

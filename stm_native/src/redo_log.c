@@ -38,7 +38,7 @@ void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
 
 /* The slot that holds `word`, or the empty one where it belongs. The table has four times as many
  * slots as the log has entries, so there is always an empty one. */
-static struct ss_slot *find(struct ss_run *run, uint64_t word)
+struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word)
 {
     uint64_t key = run->epoch_key | word;
     uint64_t at = hash(word) & run->slot_mask;
@@ -55,7 +55,7 @@ uint64_t ss_load(struct ss_run *run, uint64_t word)
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (!run->speculative)
         return ss_word_read(&run->state[word]);
-    struct ss_slot *slot = find(run, word);
+    struct ss_slot *slot = ss_redo_find(run, word);
     if (slot->key == (run->epoch_key | word))
         return run->redo[slot->position].value;
     uint64_t value = ss_word_read(&run->state[word]);
@@ -78,7 +78,7 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
         ss_word_write(address, value);
         return;
     }
-    struct ss_slot *slot = find(run, word);
+    struct ss_slot *slot = ss_redo_find(run, word);
     if (slot->key == (run->epoch_key | word)) {
         run->redo[slot->position].value = value;
         return;
@@ -89,4 +89,13 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
     }
     *slot = (struct ss_slot){run->epoch_key | word, run->redo_count};
     run->redo[run->redo_count++] = (struct ss_write){word, value};
+}
+
+void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction)
+{
+    assert(ss_turn_is_held(engine)); /* invariant 1: the state is changed by the head only */
+    uint64_t *state = engine->config.state;
+    const struct ss_write *end = transaction->redo + transaction->redo_count;
+    for (const struct ss_write *write = transaction->redo; write != end; write++)
+        ss_word_write(&state[write->word], write->value);
 }

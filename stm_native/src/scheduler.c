@@ -23,6 +23,14 @@
  * when it becomes the head, is dropped and run in place at once by whoever holds the turn: there
  * it cannot fail again, so every transaction runs at most twice.
  *
+ * Under protocol `eager` the head speculates as well, and a run dropped for a conflict is repeated as
+ * a transaction (Brito 2010, 4.2.1 and 4.2.2): FINISHED -> WAITING -> RUNNING, or RUNNING -> WAITING.
+ * One that met an earlier transaction directly stays in the wait queue until that one has committed,
+ * one that did so indirectly runs again at once; whoever looks for work takes these before it claims
+ * a new one. A finished run whose lock was stolen is repeated likewise, without waiting to be the
+ * head: so the holder of the turn must first win it (FINISHED -> IN_PLACE) before it commits. The
+ * head has nobody to wait for, and nothing changes beside it: its second run is its last.
+ *
  * Nobody may sleep while the head could advance. A finisher stores FINISHED, fences, and tries the
  * turn; a holder gives the turn back, fences, and looks at the head once more. Of the two fences
  * one is first, so either the finisher gets the turn or the holder sees it FINISHED.
@@ -34,26 +42,6 @@
  * rerun, and never a result.
  */
 #include "internal.h"
-
-static inline struct ss_transaction *slot_of(const struct ss_engine *engine, int64_t number)
-{
-    return &engine->ring[(uint64_t)number & (engine->ring_size - 1)];
-}
-
-static inline void set_status(struct ss_transaction *transaction, int64_t number,
-                              enum ss_status status)
-{
-    /* Release: who sees FINISHED also sees the logs; who sees FREE may write them. */
-    atomic_store_explicit(&transaction->status, ss_status_word(number, status),
-                          memory_order_release);
-}
-
-static inline bool has_status(struct ss_transaction *transaction, int64_t number,
-                              enum ss_status status)
-{
-    return atomic_load_explicit(&transaction->status, memory_order_acquire) ==
-           ss_status_word(number, status);
-}
 
 /* ---- the turn ---- */
 
@@ -134,12 +122,15 @@ static int64_t mean_transaction(const struct ss_engine *engine, int64_t at, int6
 }
 
 /* Runs what is left of a chunk on the committed state; false: the job ends here. */
-static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *transaction)
+static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *transaction,
+                         int64_t number)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
     int64_t next = transaction->first;
     void *fault = NULL;
+    /* Where speculators have to be told of the stores: the undo log knows those of one event. */
+    bool one_by_one = engine->protocol->disturb != NULL && engine->job.horizon > 0;
 
     assert(ss_turn_is_held(engine));                  /* invariant 1 */
     assert(transaction->first == engine->consumed); /* invariant 2: commits in order */
@@ -158,11 +149,15 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
         run->emit_end = engine->rows + engine->row_capacity;
-        engine->entries[SS_PLAIN](&next, &fault, run, from, transaction->last);
+        engine->entries[SS_PLAIN](&next, &fault, run, from,
+                                  one_by_one ? from + 1 : transaction->last);
+        const struct ss_undo *end = run->undo_top;
         if (run->verdict != SS_COMPLETED) {
             ss_undo_roll_back(run);
             run->emit_top = run->emit_mark;
         }
+        if (one_by_one)
+            engine->protocol->disturb(worker, number, end);
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
         engine->consumed += next - from;
         if (run->verdict == SS_COMPLETED)
@@ -179,7 +174,7 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
     return true;
 }
 
-static enum ss_abort_reason reason_of(uint32_t verdict)
+enum ss_abort_reason ss_reason_of(uint32_t verdict)
 {
     switch (verdict) {
     case SS_RAISED:
@@ -193,32 +188,62 @@ static enum ss_abort_reason reason_of(uint32_t verdict)
     }
 }
 
-/* Commits a finished transaction, or reruns it; false: the job ends here. */
-static bool commit(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
+/* What became of the head. */
+enum progress {
+    COMMITTED,
+    PUT_BACK, /* it is to be run again, as a transaction */
+    ENDED     /* the job ends here */
+};
+
+void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
+             enum ss_abort_reason reason)
+{
+    worker->statistics.aborts[reason]++;
+    worker->statistics.reruns++;
+    if (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED)
+        worker->statistics.head_aborts += transaction->began_as_head;
+    worker->engine->protocol->roll_back(worker->engine, transaction);
+}
+
+/* Commits a finished transaction, or reruns it. */
+static enum progress commit(struct ss_worker *worker, struct ss_transaction *transaction,
+                            int64_t number)
 {
     struct ss_engine *engine = worker->engine;
-    if (transaction->verdict == SS_COMPLETED && ss_value_validate(engine, transaction) &&
-        ss_rows_append(engine, transaction->rows, transaction->row_words)) {
-        assert(transaction->first == engine->consumed); /* invariant 2 */
-        ss_value_publish(engine, transaction);
-        engine->consumed += transaction->last - transaction->first;
-        return true;
+    const struct ss_protocol *protocol = engine->protocol;
+    enum ss_abort_reason reason = ss_reason_of(transaction->verdict);
+    bool in_place = true;
+    if (transaction->verdict == SS_COMPLETED) {
+        if (!protocol->validate(engine, transaction)) {
+            reason = transaction->reason;
+            in_place = !protocol->head_speculates;
+        } else if (ss_rows_append(engine, transaction->rows, transaction->row_words)) {
+            assert(transaction->first == engine->consumed); /* invariant 2 */
+            protocol->publish(engine, transaction);
+            engine->consumed += transaction->last - transaction->first;
+            return COMMITTED;
+        }
     }
     int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
     if (transaction->verdict == SS_KILLED && since != 0)
         atomic_fetch_add_explicit(&engine->runaway_nanoseconds, ss_now() - since,
                                   memory_order_relaxed);
-    worker->statistics.aborts[reason_of(transaction->verdict)]++;
-    worker->statistics.reruns++;
+    ss_drop(worker, transaction, reason);
+    if (!in_place) {
+        atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
+        ss_put_back(engine, transaction, number);
+        return PUT_BACK;
+    }
     /* No longer FINISHED: while the rerun lends the turn to a reader, who else gets hold of it must
      * not commit the dropped run, or run the chunk a second time. */
-    set_status(transaction, number, SS_IN_PLACE);
-    return run_in_place(worker, transaction);
+    ss_set_status(transaction, number, SS_IN_PLACE);
+    return run_in_place(worker, transaction, number) ? COMMITTED : ENDED;
 }
 
 static void set_range(const struct ss_engine *engine, struct ss_transaction *transaction,
                       int64_t number)
 {
+    transaction->number = number;
     transaction->first = number * engine->job.chunk;
     transaction->last = transaction->first + engine->job.chunk;
     if (transaction->last > engine->job.count)
@@ -229,7 +254,23 @@ static void set_range(const struct ss_engine *engine, struct ss_transaction *tra
 static bool head_is_unclaimed(struct ss_engine *engine, int64_t head)
 {
     return engine->job.mode == SS_MODE_ORDERED &&
+           (!engine->protocol->head_speculates || engine->job.horizon == 0) &&
            atomic_load_explicit(&engine->next_start, memory_order_relaxed) == head;
+}
+
+/* Makes sure that nobody but us touches a finished transaction. */
+static bool win_finished(struct ss_engine *engine, struct ss_transaction *transaction,
+                         int64_t number)
+{
+    if (!ss_has_status(transaction, number, SS_FINISHED))
+        return false;
+    if (!engine->protocol->head_speculates)
+        return true; /* only holders of the turn take finished transactions out of the queue */
+    uint64_t finished = ss_status_word(number, SS_FINISHED);
+    /* Acquire: the logs of the run that finished, which may be a later one than has_status saw. */
+    return atomic_compare_exchange_strong_explicit(
+        &transaction->status, &finished, ss_status_word(number, SS_IN_PLACE), memory_order_acquire,
+        memory_order_relaxed);
 }
 
 static bool head_can_advance(struct ss_engine *engine)
@@ -237,7 +278,8 @@ static bool head_can_advance(struct ss_engine *engine)
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
     return head == engine->transactions ||
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ||
-           has_status(slot_of(engine, head), head, SS_FINISHED) || head_is_unclaimed(engine, head);
+           ss_has_status(ss_slot_of(engine, head), head, SS_FINISHED) ||
+           head_is_unclaimed(engine, head);
 }
 
 /* With the turn held: everything that can be committed or run as the head. */
@@ -256,10 +298,10 @@ static void advance(struct ss_worker *worker)
         if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0)
             return;
 
-        struct ss_transaction *transaction = slot_of(engine, head);
-        bool going;
-        if (has_status(transaction, head, SS_FINISHED)) {
-            going = commit(worker, transaction, head);
+        struct ss_transaction *transaction = ss_slot_of(engine, head);
+        enum progress progress;
+        if (win_finished(engine, transaction, head)) {
+            progress = commit(worker, transaction, head);
         } else {
             int64_t unclaimed = head;
             if (!head_is_unclaimed(engine, head) ||
@@ -267,13 +309,15 @@ static void advance(struct ss_worker *worker)
                                                          memory_order_relaxed,
                                                          memory_order_relaxed))
                 return;
-            set_status(transaction, head, SS_IN_PLACE);
+            ss_set_status(transaction, head, SS_IN_PLACE);
             set_range(engine, transaction, head);
             worker->statistics.head_runs++;
-            going = run_in_place(worker, transaction);
+            progress = run_in_place(worker, transaction, head) ? COMMITTED : ENDED;
         }
-        set_status(transaction, head, SS_FREE);
-        if (!going) {
+        if (progress == PUT_BACK)
+            return;
+        ss_set_status(transaction, head, SS_FREE);
+        if (progress == ENDED) {
             end_job(engine);
             return;
         }
@@ -319,36 +363,55 @@ static bool claim(struct ss_engine *engine, int64_t *number)
     return false;
 }
 
-static void run_speculatively(struct ss_worker *worker, int64_t number)
+/* One speculative run. */
+static void run_once(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
-    struct ss_transaction *transaction = slot_of(engine, number);
+    const struct ss_protocol *protocol = engine->protocol;
     int64_t next;
     void *fault = NULL;
 
-    set_range(engine, transaction, number);
-    atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
-    __atomic_store_n(&run->speculative, 1, __ATOMIC_RELAXED);
     run->verdict = SS_COMPLETED;
     run->emit_top = run->emit_mark = transaction->rows;
     run->emit_end = transaction->rows + engine->config.emit_limit * engine->config.emit_words;
-    ss_value_begin(worker, transaction);
+    protocol->begin(worker, transaction);
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
-    set_status(transaction, number, SS_RUNNING);
+    ss_set_status(transaction, number, SS_RUNNING);
     /* Dekker with end_job and stop: the flag is down before we look whether there is still a job. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&engine->over, memory_order_relaxed) != 0 ||
         atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
         run->verdict = SS_KILLED;
     else
-        engine->entries[SS_TRANSACTIONAL](&next, &fault, run, transaction->first,
-                                          transaction->last);
-    ss_value_finish(worker, transaction);
+        engine->entries[protocol->variant](&next, &fault, run, transaction->first,
+                                           transaction->last);
+    protocol->finish(worker, transaction);
     transaction->row_words = (uint64_t)(run->emit_top - transaction->rows);
     transaction->verdict = run->verdict;
     worker->statistics.speculative_runs++;
-    set_status(transaction, number, SS_FINISHED);
+}
+
+static void run_speculatively(struct ss_worker *worker, int64_t number)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_transaction *transaction = ss_slot_of(engine, number);
+
+    set_range(engine, transaction, number);
+    atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
+    __atomic_store_n(&worker->run.speculative, 1, __ATOMIC_RELAXED);
+    for (;;) {
+        run_once(worker, transaction, number);
+        if (transaction->verdict != SS_ABORTED)
+            break;
+        ss_drop(worker, transaction, transaction->reason);
+        int64_t waits_for = atomic_load_explicit(&transaction->waits_for, memory_order_relaxed);
+        if (!ss_has_committed(engine, waits_for)) {
+            ss_put_back(engine, transaction, number);
+            return;
+        }
+    }
+    ss_set_status(transaction, number, SS_FINISHED);
     /* Dekker with release_turn: FINISHED is visible before we try the turn. */
     atomic_thread_fence(memory_order_seq_cst);
 }
@@ -362,9 +425,9 @@ static void watch(struct ss_engine *engine)
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
     if (head >= engine->transactions)
         return;
-    struct ss_transaction *transaction = slot_of(engine, head);
-    bool running = has_status(transaction, head, SS_RUNNING);
-    bool left_alone = has_status(transaction, head, SS_FINISHED) &&
+    struct ss_transaction *transaction = ss_slot_of(engine, head);
+    bool running = ss_has_status(transaction, head, SS_RUNNING);
+    bool left_alone = ss_has_status(transaction, head, SS_FINISHED) &&
                       atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
                       atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0;
     if (!running && !left_alone)
@@ -394,7 +457,7 @@ static bool has_work(struct ss_worker *worker)
     struct ss_engine *engine = worker->engine;
     int64_t number;
     if (atomic_load_explicit(&engine->over, memory_order_acquire) != 0 ||
-        can_claim(engine, &number))
+        can_claim(engine, &number) || ss_find_retry(worker, false) >= 0)
         return true;
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
            atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0 &&
@@ -426,7 +489,7 @@ void ss_run_ordered(struct ss_worker *worker)
             advance(worker);
             release_turn(engine);
             ss_wake(engine);
-        } else if (claim(engine, &number)) {
+        } else if ((number = ss_find_retry(worker, true)) >= 0 || claim(engine, &number)) {
             run_speculatively(worker, number);
         } else {
             await_work(worker);

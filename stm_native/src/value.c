@@ -11,7 +11,7 @@
  * (some logged value differs), and until then it is confined to its own logs. */
 #include "internal.h"
 
-void ss_value_begin(struct ss_worker *worker, struct ss_transaction *transaction)
+static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
 {
     struct ss_run *run = &worker->run;
     ss_redo_begin(worker, transaction);
@@ -19,13 +19,13 @@ void ss_value_begin(struct ss_worker *worker, struct ss_transaction *transaction
     run->read_end = transaction->reads + worker->engine->config.read_limit;
 }
 
-void ss_value_finish(struct ss_worker *worker, struct ss_transaction *transaction)
+static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
 {
     transaction->read_count = (uint64_t)(worker->run.read_top - transaction->reads);
     transaction->redo_count = worker->run.redo_count;
 }
 
-bool ss_value_validate(const struct ss_engine *engine, const struct ss_transaction *transaction)
+static bool unchanged(const struct ss_engine *engine, const struct ss_transaction *transaction)
 {
     const uint64_t *state = engine->config.state;
     const struct ss_read *end = transaction->reads + transaction->read_count;
@@ -35,12 +35,34 @@ bool ss_value_validate(const struct ss_engine *engine, const struct ss_transacti
     return true;
 }
 
-void ss_value_publish(struct ss_engine *engine, const struct ss_transaction *transaction)
+static bool validate(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
-    assert(ss_turn_is_held(engine)); /* invariant 1: the state is changed by the head only */
-    assert(ss_value_validate(engine, transaction)); /* invariant 3: and it read what the head reads */
-    uint64_t *state = engine->config.state;
-    const struct ss_write *end = transaction->redo + transaction->redo_count;
-    for (const struct ss_write *write = transaction->redo; write != end; write++)
-        ss_word_write(&state[write->word], write->value);
+    transaction->reason = SS_ABORT_CONFLICT;
+    return unchanged(engine, transaction);
 }
+
+static void publish(struct ss_engine *engine, struct ss_transaction *transaction)
+{
+    assert(unchanged(engine, transaction)); /* invariant 3: it read what the head reads */
+    ss_redo_publish(engine, transaction);
+}
+
+/* Nobody has seen anything of it. */
+static void roll_back(struct ss_engine *engine, struct ss_transaction *transaction)
+{
+    (void)engine;
+    (void)transaction;
+}
+
+const struct ss_protocol ss_protocol_value = {
+    .variant = SS_TRANSACTIONAL,
+    .head_speculates = false,
+    .begin = begin,
+    .load = ss_load,
+    .store = ss_store,
+    .finish = finish,
+    .validate = validate,
+    .publish = publish,
+    .roll_back = roll_back,
+    .disturb = NULL,
+};

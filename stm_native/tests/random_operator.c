@@ -57,6 +57,10 @@ static bool load(struct execution *execution, uint64_t word, uint64_t *value)
 {
     if (execution->model != NULL) {
         *value = execution->model->state[word];
+    } else if (execution->variant == SS_EAGER) {
+        *value = ss_eager_load(execution->run, word);
+        if (execution->run->verdict != SS_COMPLETED)
+            return false;
     } else if (execution->variant == SS_PLAIN || execution->variant == SS_TRANSACTIONAL) {
         *value = ss_load(execution->run, word);
         if (execution->run->verdict != SS_COMPLETED)
@@ -83,6 +87,10 @@ static bool store(struct execution *execution, uint64_t word, uint64_t value)
         model->journal[model->journal_count++].value = model->state[word];
         model->state[word] = value;
         return true;
+    }
+    if (execution->variant == SS_EAGER) {
+        ss_eager_store(execution->run, word, value);
+        return execution->run->verdict == SS_COMPLETED;
     }
     if (execution->variant == SS_PLAIN || execution->variant == SS_TRANSACTIONAL) {
         const struct ss_undo *before = execution->run->undo_end;
@@ -348,7 +356,7 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
 {
     for (int64_t i = first; i < last; i++) {
         /* Only in place: a speculative run that returned early would commit half a chunk. */
-        if (variant != SS_TRANSACTIONAL && i != first &&
+        if (variant != SS_TRANSACTIONAL && variant != SS_EAGER && i != first &&
             __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0) {
             see(&sightings.yields);
             *next = i;
@@ -405,11 +413,19 @@ static int32_t run_locked(int64_t *next, void **fault, struct ss_run *run, int64
     return run_range(next, run, first, last, SS_LOCKED);
 }
 
+static int32_t run_eager(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                         int64_t last)
+{
+    *fault = NULL;
+    return run_range(next, run, first, last, SS_EAGER);
+}
+
 const ss_entry random_operator[SS_VARIANTS] = {
     [SS_PLAIN] = run_plain,
     [SS_TRANSACTIONAL] = run_transactional,
     [SS_LOG_FREE] = run_log_free,
     [SS_LOCKED] = run_locked,
+    [SS_EAGER] = run_eager,
 };
 
 void shape_regions(struct shape *shape, uint64_t words, struct dice *dice)

@@ -53,6 +53,7 @@ static struct {
     uint64_t empty_jobs;
     uint64_t large_jobs;
     uint64_t abandoned_jobs;
+    uint64_t eager_worlds;
     struct ss_statistics engines;
 } totals;
 
@@ -102,6 +103,7 @@ static void describe(const struct world *world, const struct batch *batch, uint6
                      int64_t offset, const struct ss_job *job, enum request request)
 {
     static const char *const modes[] = {"ordered", "speculate", "log-free", "locked"};
+    static const char *const protocols[] = {"value", "eager"};
     static const char *const requests[] = {"", ", to be stopped", ", to be killed"};
     const struct shape *shape = &batch->shape;
     const struct ss_config *config = &world->config;
@@ -115,6 +117,7 @@ static void describe(const struct world *world, const struct batch *batch, uint6
         ", chunk %" PRId64 ", horizon %" PRId64 "%s\n"
         "  threads %" PRIu64 ", read limit %" PRIu64 ", redo limit %" PRIu64 ", emit limit %" PRIu64
         "%s%s\n"
+        "  protocol %s, record shift %" PRIu64 ", records %" PRIu64 "\n"
         "  words %" PRIu64 " (free %" PRIu64 ", accounts %" PRIu64 ", pairs %" PRIu64
         "), row words %" PRIu64 ", scratch %" PRIu64 "\n"
         "  most steps %" PRIu64 ", skew %" PRIu64 ", work %" PRIu64 ", weights%s",
@@ -122,6 +125,7 @@ static void describe(const struct world *world, const struct batch *batch, uint6
         job->count, offset, batch->count, job->chunk, job->horizon, requests[request],
         config->threads, config->read_limit, config->redo_limit, config->emit_limit,
         world->sleepy ? ", long sleeps" : "", world->companions.reading ? ", with a reader" : "",
+        protocols[config->protocol], config->record_shift, config->records,
         shape->words, shape->free_words, shape->accounts, shape->pairs, shape->emit_words,
         shape->scratch_words, shape->most_steps, shape->skew, shape->work, weights);
 }
@@ -329,6 +333,9 @@ static void check_statistics(const struct world *world, const struct ss_statisti
              world->consumed);
     if (aborts != statistics->reruns)
         fail("%" PRIu64 " aborts, but %" PRIu64 " reruns", aborts, statistics->reruns);
+    if (statistics->head_aborts != 0)
+        fail("%" PRIu64 " runs that began as the head were dropped for a conflict",
+             statistics->head_aborts);
     if (aborts > statistics->speculative_runs)
         fail("%" PRIu64 " aborts of %" PRIu64 " speculative runs", aborts,
              statistics->speculative_runs);
@@ -391,6 +398,11 @@ static void run_world(uint64_t number)
     config->redo_limit = 1 + below(&dice, limits[below(&dice, 4)]);
     config->emit_limit = 1 + below(&dice, limits[below(&dice, 4)]);
     config->seed = world.seed;
+    config->protocol = chance(&dice, 2) ? SS_PROTOCOL_EAGER : SS_PROTOCOL_VALUE;
+    config->record_shift = below(&dice, 5);
+    /* Few records: words that have nothing to do with each other meet in one. */
+    config->records = chance(&dice, 3) ? UINT64_C(1) << below(&dice, 10) : 0;
+    totals.eager_worlds += config->protocol == SS_PROTOCOL_EAGER;
     config->state = allocate(config->state_words, sizeof *config->state);
     shape_fill(&world.regions, config->state, &dice);
     if (!model_open(&world.model, &world.regions, config->state))
@@ -439,6 +451,7 @@ static bool summarize(void)
         uint64_t count;
     } figures[] = {
         {"worlds", totals.worlds},
+        {"worlds of protocol eager", totals.eager_worlds},
         {"jobs", totals.jobs},
         {"jobs without events", totals.empty_jobs},
         {"jobs of 2000 events and more", totals.large_jobs},
@@ -460,6 +473,9 @@ static bool summarize(void)
         {"aborts: raised", engines->aborts[SS_ABORT_RAISED]},
         {"aborts: log full", engines->aborts[SS_ABORT_LOG_FULL]},
         {"aborts: runaway", engines->aborts[SS_ABORT_RUNAWAY]},
+        {"aborts: inconsistent snapshot", engines->aborts[SS_ABORT_INCONSISTENT_SNAPSHOT]},
+        {"aborts: locked", engines->aborts[SS_ABORT_LOCKED]},
+        {"aborts: stolen", engines->aborts[SS_ABORT_STOLEN]},
         {"parks", engines->parks},
         {"turns taken from outside", totals.turns_taken},
         {"yields in place", atomic_load(&sightings.yields)},

@@ -19,7 +19,8 @@ static char note[4096];
 /* Only atomics, for the engine may still be at work: enough to see who waits for what. */
 static void describe_engine(struct ss_engine *engine)
 {
-    static const char *const names[] = {"free", "running", "finished", "in place"};
+    static const char *const names[] = {"free", "running", "finished", "in place",
+                                         "waiting", "?",       "?",        "?"};
     int64_t head = atomic_load(&engine->next_commit);
     int64_t start = atomic_load(&engine->next_start);
     fprintf(stderr,
@@ -32,7 +33,7 @@ static void describe_engine(struct ss_engine *engine)
         uint64_t slot = (uint64_t)number & (engine->ring_size - 1);
         uint64_t status = atomic_load(&engine->ring[slot].status);
         fprintf(stderr, "  transaction %lld: slot says %lld, %s\n", (long long)number,
-                (long long)(status >> 3), names[status & 3]);
+                (long long)(status >> 3), names[status & 7]);
     }
     for (uint64_t i = 0; i < engine->config.threads; i++) {
         struct ss_run *run = &engine->workers[i].run;

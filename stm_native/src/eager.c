@@ -1,0 +1,459 @@
+/* Protocol `eager`: conflicts are found at the access (Brito 2010, 2.2 and 4.2).
+ *
+ * Records. Each word maps to an ownership *record*, one entry of the lock array; neighbouring words
+ * share one. A record holds either
+ *
+ *     the version:   the time of the last commit that changed one of its words           ...0
+ *     a reference:   incarnation | position | slot of the transaction that has locked it ...1
+ *
+ * While it is locked, the version is kept in the owner's entry `position` (struct ss_owned).
+ *
+ * Clock. It counts the commits that changed the state. A transaction carries the interval of ticks
+ * over which everything that it has read was current. A version beyond the interval's end makes it
+ * validate what it has read and extend the interval to now; if that fails, no instant ever showed
+ * all these values together, and it aborts.
+ *
+ * Order. Of two transactions that want one record, the earlier one has it (Table 4.1). Reads are
+ * not visible, and memory keeps the committed value until the commit, so an earlier transaction
+ * reads below a later one's lock (cases 3 and 4), a later one that finds an earlier one's lock
+ * aborts (5 and 7), one that has read before an earlier one writes fails its validation (6), and
+ * an earlier writer takes the lock over, with the version, and dooms the later owner (8), which sees
+ * it at its next load, store, or at its commit. The head is the earliest of all: it finds no lock
+ * that it may not take and nobody commits beside it, so nobody delays or aborts it.
+ *
+ * Who is the earlier one follows from the reference alone: the ring is longer than twice the
+ * horizon, so a slot less than half a ring ahead of mine belongs to a later transaction.
+ *
+ * Reclamation. A thread may look at a descriptor whose run has just ended. The descriptors are the
+ * slots of the ring, and their memory is never anything else while a job runs, so a late look is
+ * never wild; it may only be stale. Hence: read the record, read the owner's entry, read the record
+ * again. If the reference is still the same, the entry belonged to it, because every run of a slot
+ * has an incarnation of its own, and gives all records back before the next one writes an entry.
+ * The few bits of an incarnation in a reference cannot wrap during one look: who looks is itself a
+ * transaction that has not committed, and until it has, the slot of another one within the horizon
+ * has no further tenant (quiescence: the ring is longer than twice the horizon), while each rerun
+ * of the same tenant takes a commit of an earlier transaction, of which there are at most a horizon.
+ *
+ * In-place runs. A chunk that can make no progress as a transaction (it raised, passed a limit or
+ * was killed) is run plain by the holder of the turn, event by event, and its stores go past the
+ * records. After each event the records of all words in the undo log get a new version, and only
+ * then the clock moves; a lock found there is stolen. Until then others may read the new values
+ * under the old version. Such a read does no harm: it is in the read log with the old version, and
+ * nothing commits before the record has the new one, because the turn is taken. The same holds for
+ * an event that is undone: its words are back, but who has read them in between must fail. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+enum { SLOT_BITS = 18, POSITION_BITS = 20, INCARNATION_BITS = 25 };
+
+static const uint64_t slot_mask = (UINT64_C(1) << SLOT_BITS) - 1;
+static const uint64_t position_mask = (UINT64_C(1) << POSITION_BITS) - 1;
+static const uint64_t incarnation_mask = (UINT64_C(1) << INCARNATION_BITS) - 1;
+static const uint64_t most_records = UINT64_C(1) << 20;
+
+/* ---- records ---- */
+
+static inline bool is_locked(uint64_t content)
+{
+    return (content & 1) != 0;
+}
+
+static inline uint64_t unlocked(uint64_t version)
+{
+    return version << 1;
+}
+
+static inline uint64_t slot_index(const struct ss_engine *engine,
+                                  const struct ss_transaction *transaction)
+{
+    return (uint64_t)(transaction - engine->ring);
+}
+
+static inline uint64_t reference(const struct ss_engine *engine,
+                                 const struct ss_transaction *transaction, uint64_t position)
+{
+    return transaction->incarnation << (1 + SLOT_BITS + POSITION_BITS) |
+           position << (1 + SLOT_BITS) | slot_index(engine, transaction) << 1 | 1;
+}
+
+static inline struct ss_transaction *owner_of(const struct ss_engine *engine, uint64_t content)
+{
+    return &engine->ring[content >> 1 & slot_mask];
+}
+
+static inline uint64_t position_of(uint64_t content)
+{
+    return content >> (1 + SLOT_BITS) & position_mask;
+}
+
+static inline uint64_t record_of(const struct ss_engine *engine, uint64_t word)
+{
+    return word >> engine->config.record_shift & engine->record_mask;
+}
+
+/* Acquire: who sees a version sees the words that were written before it, and who sees a reference
+ * sees the owner's entry. */
+static inline uint64_t read_record(const struct ss_engine *engine, uint64_t record)
+{
+    return atomic_load_explicit(&engine->records[record], memory_order_acquire);
+}
+
+/* Whether the record still holds `content`, after what was read meanwhile. */
+static inline bool is_still(const struct ss_engine *engine, uint64_t record, uint64_t content)
+{
+    /* Without the fence the second look could be done before the reads that it is to confirm: the
+     * value of a later commit would pass under an earlier version, and the run would go on with
+     * values that never coexisted, or with the version of another owner's entry. */
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&engine->records[record], memory_order_relaxed) == content;
+}
+
+/* How far the owner in `content` is ahead of `number`: 0: it is the same; a horizon at most: it is
+ * later; else it is `ring_size` minus the result earlier. */
+static inline uint64_t distance_to(const struct ss_engine *engine, int64_t number, uint64_t content)
+{
+    return ((content >> 1 & slot_mask) - (uint64_t)number) & (engine->ring_size - 1);
+}
+
+static inline bool is_earlier(const struct ss_engine *engine, uint64_t distance)
+{
+    return distance >= engine->ring_size / 2;
+}
+
+/* The version below a lock. Relaxed: the acquire of the reference ordered it, and whether it is of
+ * that owner is for is_still, or for the exchange that takes the lock over, to say. */
+static inline uint64_t version_below(const struct ss_engine *engine, uint64_t content)
+{
+    const struct ss_transaction *owner = owner_of(engine, content);
+    return atomic_load_explicit(&owner->owned[position_of(content)].version, memory_order_relaxed);
+}
+
+/* ---- aborts ---- */
+
+static void abort_run(struct ss_run *run, enum ss_abort_reason reason, int64_t lost_to)
+{
+    struct ss_transaction *transaction = run->worker->transaction;
+    run->verdict = SS_ABORTED;
+    transaction->reason = reason;
+    atomic_store_explicit(&transaction->waits_for, lost_to, memory_order_relaxed);
+}
+
+bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int64_t *thief)
+{
+    /* Relaxed: seeing it late only makes the run last longer. That the commit sees it follows from
+     * the turn: the thief has committed before, and it doomed before that. */
+    uint64_t doom = atomic_load_explicit(&transaction->doom, memory_order_relaxed);
+    *thief = number - (int64_t)(doom & UINT32_MAX);
+    return SS_UNLIKELY((doom & UINT32_MAX) != 0);
+}
+
+static bool leave_if_doomed(struct ss_run *run)
+{
+    struct ss_transaction *transaction = run->worker->transaction;
+    int64_t thief;
+    if (!ss_eager_is_doomed(transaction, transaction->number, &thief))
+        return false;
+    abort_run(run, SS_ABORT_STOLEN, thief);
+    return true;
+}
+
+/* Forces the run that `content` refers to to abort; another run of the slot is left alone. */
+static void doom(struct ss_engine *engine, uint64_t content, uint64_t distance)
+{
+    uint64_t incarnation = content >> (1 + SLOT_BITS + POSITION_BITS);
+    uint64_t alive = incarnation << 32;
+    if (atomic_compare_exchange_strong_explicit(&owner_of(engine, content)->doom, &alive,
+                                                alive | distance, memory_order_relaxed,
+                                                memory_order_relaxed))
+        /* A finished run that is doomed need not wait until it is the head. */
+        atomic_store_explicit(&engine->retries, 1, memory_order_release);
+}
+
+/* ---- the validity interval ---- */
+
+/* Whether everything read is still current: no later commit, and no earlier transaction's lock that
+ * announces one. */
+static bool reads_hold(const struct ss_engine *engine, const struct ss_transaction *transaction,
+                       const struct ss_read *end)
+{
+    for (const struct ss_read *read = transaction->reads; read != end; read++) {
+        uint64_t record = record_of(engine, read->word);
+        uint64_t content, version;
+        do {
+            content = read_record(engine, record);
+            version = content >> 1;
+            if (!is_locked(content))
+                break;
+            if (is_earlier(engine, distance_to(engine, transaction->number, content)))
+                return false;
+            version = version_below(engine, content);
+        } while (!is_still(engine, record, content));
+        if (version != read->value)
+            return false;
+    }
+    return true;
+}
+
+/* Extends the interval so far that it holds `version`, or aborts. The read is in the log already:
+ * validated without it, it could have changed in between. */
+static void extend(struct ss_run *run, uint64_t version)
+{
+    struct ss_engine *engine = run->worker->engine;
+    struct ss_transaction *transaction = run->worker->transaction;
+    /* Acquire: before the clock moved, the commit had its records locked or marked; who sees the
+     * tick has to see that too. */
+    uint64_t now = atomic_load_explicit(&engine->clock, memory_order_acquire);
+    if (version > now) {
+        /* The head runs in place and is marking its records. Not at once again, or we would spin
+         * for as long as the thread that marks them is kept from running. Meanwhile it may have
+         * committed, and we be the head, which waits for nobody. */
+        int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
+        abort_run(run, SS_ABORT_INCONSISTENT_SNAPSHOT, head < transaction->number ? head : -1);
+    } else if (!reads_hold(engine, transaction, run->read_top)) {
+        abort_run(run, SS_ABORT_INCONSISTENT_SNAPSHOT, -1);
+    } else {
+        transaction->valid_to = now;
+    }
+}
+
+/* ---- load and store ---- */
+
+uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
+{
+    struct ss_engine *engine = run->worker->engine;
+    struct ss_transaction *transaction = run->worker->transaction;
+    assert(word < engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return 0;
+    const struct ss_slot *slot = ss_redo_find(run, word);
+    if (slot->key == (run->epoch_key | word))
+        return run->redo[slot->position].value;
+
+    uint64_t record = record_of(engine, word);
+    uint64_t content, version, value;
+    do {
+        content = read_record(engine, record);
+        version = content >> 1;
+        if (is_locked(content)) {
+            uint64_t distance = distance_to(engine, transaction->number, content);
+            if (is_earlier(engine, distance)) { /* case 5 */
+                abort_run(run, SS_ABORT_LOCKED,
+                          transaction->number - (int64_t)(engine->ring_size - distance));
+                return 0;
+            }
+            version = version_below(engine, content); /* case 4, or a neighbour of an own word */
+        }
+        value = ss_word_read(&run->state[word]);
+        /* Each repetition is another one's progress. */
+    } while (SS_UNLIKELY(!is_still(engine, record, content)));
+
+    if (SS_UNLIKELY(run->read_top == run->read_end)) {
+        run->verdict = SS_LOG_FULL;
+        return value;
+    }
+    *run->read_top++ = (struct ss_read){word, version};
+    if (version > transaction->valid_to)
+        extend(run, version);
+    return value;
+}
+
+/* Locks the record of a word; false: the run ends. */
+static bool lock_record(struct ss_run *run, uint64_t record)
+{
+    struct ss_engine *engine = run->worker->engine;
+    struct ss_transaction *transaction = run->worker->transaction;
+    uint64_t content = read_record(engine, record);
+    for (;;) {
+        uint64_t version = content >> 1;
+        uint64_t distance = 0;
+        if (is_locked(content)) {
+            distance = distance_to(engine, transaction->number, content);
+            if (distance == 0)
+                return true;
+            if (is_earlier(engine, distance)) { /* case 7 */
+                abort_run(run, SS_ABORT_LOCKED,
+                          transaction->number - (int64_t)(engine->ring_size - distance));
+                return false;
+            }
+            version = version_below(engine, content); /* case 8 */
+        }
+        if (SS_UNLIKELY(transaction->owned_count == engine->owned_limit)) {
+            run->verdict = SS_LOG_FULL;
+            return false;
+        }
+        struct ss_owned *entry = &transaction->owned[transaction->owned_count];
+        entry->record = record;
+        atomic_store_explicit(&entry->version, version, memory_order_relaxed);
+        uint64_t mine = reference(engine, transaction, transaction->owned_count);
+        /* Release: who follows the reference finds the entry filled in. Acquire on failure: the next
+         * turn follows another one's reference. */
+        if (atomic_compare_exchange_strong_explicit(&engine->records[record], &content, mine,
+                                                    memory_order_acq_rel, memory_order_acquire)) {
+            transaction->owned_count++;
+            /* After the exchange, so that only who really lost a lock is doomed. It cannot commit
+             * in between: we are earlier, and have not committed. */
+            if (distance != 0)
+                doom(engine, content, distance);
+            return true;
+        }
+    }
+}
+
+void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
+{
+    assert(word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return;
+    struct ss_slot *slot = ss_redo_find(run, word);
+    if (slot->key == (run->epoch_key | word)) {
+        run->redo[slot->position].value = value;
+        return;
+    }
+    if (SS_UNLIKELY(run->redo_count == run->redo_limit)) {
+        run->verdict = SS_LOG_FULL;
+        return;
+    }
+    /* A version beyond the interval needs no extension here: a store reads nothing, and an own
+     * earlier read of the record is compared with this version when the reads are validated. */
+    if (!lock_record(run, record_of(run->worker->engine, word)))
+        return;
+    *slot = (struct ss_slot){run->epoch_key | word, run->redo_count};
+    run->redo[run->redo_count++] = (struct ss_write){word, value};
+}
+
+/* ---- begin, end ---- */
+
+static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_run *run = &worker->run;
+    assert(transaction->owned_count == 0);
+    ss_redo_begin(worker, transaction);
+    run->read_top = transaction->reads;
+    run->read_end = transaction->reads + engine->config.read_limit;
+    worker->transaction = transaction;
+    /* Pairs with the fence in is_still: the records were given back before an entry is written anew,
+     * also in the eyes of who still reads the old ones. */
+    atomic_thread_fence(memory_order_release);
+    transaction->incarnation = (transaction->incarnation + 1) & incarnation_mask;
+    /* Relaxed: who could doom this run has its reference, and with that this store. */
+    atomic_store_explicit(&transaction->doom, transaction->incarnation << 32, memory_order_relaxed);
+    atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
+    transaction->began_as_head =
+        atomic_load_explicit(&engine->next_commit, memory_order_acquire) == transaction->number;
+    /* Acquire: as in extend. */
+    transaction->valid_from = transaction->valid_to =
+        atomic_load_explicit(&engine->clock, memory_order_acquire);
+}
+
+static void roll_back(struct ss_engine *engine, struct ss_transaction *transaction)
+{
+    for (uint64_t i = 0; i < transaction->owned_count; i++) {
+        struct ss_owned *entry = &transaction->owned[i];
+        uint64_t mine = reference(engine, transaction, i);
+        uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
+        /* It fails where an earlier transaction has taken the lock over: the version went with it.
+         * Release: a plain version stands for words, and it was acquired with those. */
+        atomic_compare_exchange_strong_explicit(&engine->records[entry->record], &mine,
+                                                unlocked(version), memory_order_release,
+                                                memory_order_relaxed);
+    }
+    transaction->owned_count = 0;
+    transaction->redo_count = 0;
+}
+
+static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
+{
+    struct ss_run *run = &worker->run;
+    if (run->verdict == SS_COMPLETED)
+        leave_if_doomed(run);
+    transaction->read_count = (uint64_t)(run->read_top - transaction->reads);
+    transaction->redo_count = run->redo_count;
+    if (run->verdict != SS_COMPLETED)
+        roll_back(worker->engine, transaction);
+}
+
+/* ---- the head ---- */
+
+static bool validate(const struct ss_engine *engine, struct ss_transaction *transaction)
+{
+    int64_t thief;
+    transaction->reason = SS_ABORT_STOLEN;
+    if (ss_eager_is_doomed(transaction, transaction->number, &thief))
+        return false;
+    transaction->reason = SS_ABORT_CONFLICT;
+    /* Relaxed: only holders of the turn move the clock. Nothing has committed since the end of the
+     * interval: nothing can have changed. */
+    return atomic_load_explicit(&engine->clock, memory_order_relaxed) == transaction->valid_to ||
+           reads_hold(engine, transaction, transaction->reads + transaction->read_count);
+}
+
+static void publish(struct ss_engine *engine, struct ss_transaction *transaction)
+{
+    assert(reads_hold(engine, transaction, transaction->reads + transaction->read_count));
+    if (transaction->owned_count == 0)
+        return;
+    uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
+    /* Release, and before the records: who begins at this tick must see our locks, or it could read
+     * an old word under its old version and find its interval up to date when it commits. */
+    atomic_store_explicit(&engine->clock, now, memory_order_release);
+    ss_redo_publish(engine, transaction);
+    for (uint64_t i = 0; i < transaction->owned_count; i++) {
+        _Atomic uint64_t *record = &engine->records[transaction->owned[i].record];
+        assert(atomic_load_explicit(record, memory_order_relaxed) ==
+               reference(engine, transaction, i)); /* nobody is earlier than the head */
+        /* Release: who sees the version sees the words. */
+        atomic_store_explicit(record, unlocked(now), memory_order_release);
+    }
+    transaction->owned_count = 0;
+}
+
+static void disturb(struct ss_worker *worker, int64_t number, const struct ss_undo *end)
+{
+    struct ss_engine *engine = worker->engine;
+    assert(ss_turn_is_held(engine));
+    if (end == worker->run.undo_base)
+        return;
+    uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
+    for (const struct ss_undo *undo = worker->run.undo_base; undo != end; undo++) {
+        uint64_t record = record_of(engine, (uint64_t)(undo->address - engine->config.state));
+        uint64_t content = read_record(engine, record);
+        /* Release: who sees the version sees the words. Acquire on failure: as in lock_record. */
+        while (!atomic_compare_exchange_weak_explicit(&engine->records[record], &content,
+                                                      unlocked(now), memory_order_acq_rel,
+                                                      memory_order_acquire))
+            continue;
+        if (is_locked(content))
+            doom(engine, content, distance_to(engine, number, content));
+    }
+    /* Release, and after the records: who sees the tick sees all of them marked. */
+    atomic_store_explicit(&engine->clock, now, memory_order_release);
+}
+
+bool ss_eager_open(struct ss_engine *engine)
+{
+    const struct ss_config *config = &engine->config;
+    uint64_t most = config->records != 0 ? config->records : most_records;
+    uint64_t count = 1;
+    while (count < most && count < config->state_words >> config->record_shift)
+        count *= 2;
+    engine->record_mask = count - 1;
+    engine->owned_limit =
+        config->redo_limit < position_mask ? config->redo_limit : position_mask;
+    engine->records = calloc(count, sizeof *engine->records);
+    return engine->records != NULL;
+}
+
+const struct ss_protocol ss_protocol_eager = {
+    .variant = SS_EAGER,
+    .head_speculates = true,
+    .begin = begin,
+    .load = ss_eager_load,
+    .store = ss_eager_store,
+    .finish = finish,
+    .validate = validate,
+    .publish = publish,
+    .roll_back = roll_back,
+    .disturb = disturb,
+};

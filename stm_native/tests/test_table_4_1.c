@@ -1,0 +1,424 @@
+/* Table 4.1 of Brito 2010, case by case.
+ *
+ * Two transactions, tx1 earlier than tx2, access one word; the program drives both from one thread
+ * through the functions that compiled code and the scheduler call, so that every interleaving is
+ * exact. For each case: who aborts, when, for which reason, and where the version is. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+enum { WORDS = 64, WORD = 20, OTHER = 40, FIRST_VALUE = 1000 };
+
+static uint64_t state[WORDS];
+static struct ss_engine *engine;
+static const struct ss_protocol *const eager = &ss_protocol_eager;
+static const char *scenario;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "FAILED: %s: line %d: %s\n", scenario, __LINE__, #condition);          \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+/* Worker w runs transaction number w. */
+static struct ss_run *run_of(int number)
+{
+    return &engine->workers[number].run;
+}
+
+static struct ss_transaction *transaction_of(int number)
+{
+    return &engine->ring[number];
+}
+
+static void begin(int number)
+{
+    struct ss_run *run = run_of(number);
+    run->speculative = 1;
+    run->verdict = SS_COMPLETED;
+    transaction_of(number)->number = number;
+    eager->begin(&engine->workers[number], transaction_of(number));
+}
+
+static uint64_t load(int number, uint64_t word)
+{
+    return eager->load(run_of(number), word);
+}
+
+static void store(int number, uint64_t word, uint64_t value)
+{
+    eager->store(run_of(number), word, value);
+}
+
+static bool goes_on(int number)
+{
+    return run_of(number)->verdict == SS_COMPLETED;
+}
+
+static bool aborted(int number, enum ss_abort_reason reason, int64_t lost_to)
+{
+    struct ss_transaction *transaction = transaction_of(number);
+    return run_of(number)->verdict == SS_ABORTED && transaction->reason == reason &&
+           atomic_load(&transaction->waits_for) == lost_to;
+}
+
+static bool doomed(int number)
+{
+    int64_t thief;
+    return ss_eager_is_doomed(transaction_of(number), number, &thief);
+}
+
+static bool commits(int number)
+{
+    struct ss_transaction *transaction = transaction_of(number);
+    eager->finish(&engine->workers[number], transaction);
+    if (!goes_on(number) || !eager->validate(engine, transaction))
+        return false;
+    eager->publish(engine, transaction);
+    atomic_store(&engine->next_commit, number + 1);
+    return true;
+}
+
+static void drop(int number)
+{
+    eager->finish(&engine->workers[number], transaction_of(number));
+    eager->roll_back(engine, transaction_of(number));
+}
+
+static uint64_t record(uint64_t word)
+{
+    return atomic_load(&engine->records[word >> engine->config.record_shift & engine->record_mask]);
+}
+
+static uint64_t clock_now(void)
+{
+    return atomic_load(&engine->clock);
+}
+
+static uint64_t logged_version(int number)
+{
+    return run_of(number)->read_top[-1].value;
+}
+
+static uint64_t owned_version(int number)
+{
+    return atomic_load(&transaction_of(number)->owned[0].version);
+}
+
+/* A fresh engine in which the word has a version of its own, and transactions 1 and 2 have begun:
+ * number 0 has committed it. */
+static void open_scenario(const char *name, uint64_t shift)
+{
+    scenario = name;
+    struct ss_config config = {.state = state,
+                               .state_words = WORDS,
+                               .emit_words = 1,
+                               .threads = 3,
+                               .read_limit = 8,
+                               .redo_limit = 8,
+                               .emit_limit = 1,
+                               .protocol = SS_PROTOCOL_EAGER,
+                               .record_shift = shift};
+    struct ss_job job = {.chunk = 1, .horizon = 3, .mode = SS_MODE_SPECULATE};
+    engine = ss_engine_new(&config);
+    CHECK(engine != NULL && ss_engine_start(engine, &job));
+    while (!ss_engine_wait(engine, 50))
+        continue;
+    ss_engine_take_turn(engine);
+    begin(0);
+    store(0, WORD, FIRST_VALUE);
+    CHECK(commits(0));
+    CHECK(record(WORD) == clock_now() << 1);
+    CHECK(state[WORD] == FIRST_VALUE);
+    begin(1);
+    begin(2);
+}
+
+static void close_scenario(void)
+{
+    drop(1);
+    drop(2);
+    CHECK((record(WORD) & 1) == 0);
+    CHECK((record(OTHER) & 1) == 0);
+    ss_engine_release_turn(engine);
+    ss_engine_free(engine);
+}
+
+static void both_read(const char *name, int first, int second)
+{
+    open_scenario(name, 0);
+    CHECK(load(first, WORD) == FIRST_VALUE && load(second, WORD) == FIRST_VALUE);
+    CHECK(goes_on(1) && goes_on(2));
+    CHECK(commits(1) && commits(2));
+    close_scenario();
+}
+
+static void case_3(void)
+{
+    open_scenario("case 3: tx1 reads before tx2 has written", 0);
+    uint64_t version = clock_now();
+    CHECK(load(1, WORD) == FIRST_VALUE);
+    CHECK(logged_version(1) == version); /* from the lock array */
+    store(2, WORD, 7);
+    CHECK(goes_on(1) && goes_on(2));
+    CHECK((record(WORD) & 1) == 1 && owned_version(2) == version);
+    /* What the lock hides is still found when the read is validated. */
+    store(1, OTHER, 1);
+    CHECK(commits(1) && state[WORD] == FIRST_VALUE);
+    CHECK(commits(2) && state[WORD] == 7);
+    CHECK(record(WORD) == clock_now() << 1);
+    close_scenario();
+}
+
+static void case_4(void)
+{
+    open_scenario("case 4: tx1 reads after tx2 has written", 0);
+    uint64_t version = clock_now();
+    store(2, WORD, 7);
+    CHECK(owned_version(2) == version);
+    CHECK(load(1, WORD) == FIRST_VALUE);
+    CHECK(logged_version(1) == version); /* from tx2's write entry */
+    CHECK(goes_on(1) && goes_on(2) && !doomed(2));
+    CHECK(load(2, WORD) == 7);
+    CHECK(commits(1) && commits(2) && state[WORD] == 7);
+    close_scenario();
+}
+
+static void case_5(void)
+{
+    open_scenario("case 5: tx1 writes before tx2 has read", 0);
+    store(1, WORD, 7);
+    load(2, WORD);
+    CHECK(goes_on(1) && aborted(2, SS_ABORT_LOCKED, 1));
+    CHECK(commits(1) && state[WORD] == 7);
+    drop(2);
+    begin(2);
+    CHECK(load(2, WORD) == 7 && commits(2));
+    close_scenario();
+}
+
+static void case_6(void)
+{
+    open_scenario("case 6: tx1 writes after tx2 has read", 0);
+    CHECK(load(2, WORD) == FIRST_VALUE);
+    store(1, WORD, 7);
+    CHECK(goes_on(1) && goes_on(2) && !doomed(2));
+    CHECK(commits(1));
+    CHECK(!commits(2) && goes_on(2) && transaction_of(2)->reason == SS_ABORT_CONFLICT);
+    close_scenario();
+}
+
+static void case_7(void)
+{
+    open_scenario("case 7: tx1 writes before tx2 has written", 0);
+    store(1, WORD, 7);
+    store(2, WORD, 8);
+    CHECK(goes_on(1) && aborted(2, SS_ABORT_LOCKED, 1));
+    CHECK(commits(1) && state[WORD] == 7);
+    close_scenario();
+}
+
+enum next { NEXT_LOAD, NEXT_STORE, NEXT_OWN_LOAD, NEXT_END, NEXT_COMMIT };
+
+static void case_8(const char *name, enum next next)
+{
+    open_scenario(name, 0);
+    uint64_t version = clock_now();
+    store(2, OTHER, 9);
+    store(2, WORD, 8);
+    if (next == NEXT_COMMIT)
+        eager->finish(&engine->workers[2], transaction_of(2));
+    store(1, WORD, 7);
+    CHECK(goes_on(1) && goes_on(2) && doomed(2)); /* it does not know yet */
+    CHECK(owned_version(1) == version);           /* the version went with the lock */
+    switch (next) {
+    case NEXT_LOAD:
+        load(2, 0);
+        break;
+    case NEXT_OWN_LOAD:
+        load(2, OTHER);
+        break;
+    case NEXT_STORE:
+        store(2, 0, 1);
+        break;
+    case NEXT_END:
+        eager->finish(&engine->workers[2], transaction_of(2));
+        break;
+    case NEXT_COMMIT:
+        CHECK(commits(1));
+        CHECK(!eager->validate(engine, transaction_of(2)));
+        CHECK(transaction_of(2)->reason == SS_ABORT_STOLEN);
+        CHECK(state[WORD] == 7);
+        close_scenario();
+        return;
+    }
+    CHECK(aborted(2, SS_ABORT_STOLEN, 1));
+    drop(2);
+    CHECK((record(WORD) & 1) == 1); /* tx1's lock stays */
+    CHECK((record(OTHER) & 1) == 0);
+    CHECK(commits(1) && state[WORD] == 7 && state[OTHER] != 9);
+    begin(2);
+    CHECK(!doomed(2)); /* the next run is another one */
+    store(2, WORD, 8);
+    CHECK(commits(2) && state[WORD] == 8);
+    close_scenario();
+}
+
+/* Not in the table, but what its cases stand on. */
+
+static void reason_i(void)
+{
+    open_scenario("reason i: the two values never coexisted", 0);
+    CHECK(load(2, WORD) == FIRST_VALUE);
+    store(1, WORD, 7);
+    store(1, OTHER, 7);
+    CHECK(commits(1));
+    load(2, OTHER);
+    CHECK(aborted(2, SS_ABORT_INCONSISTENT_SNAPSHOT, -1));
+    close_scenario();
+}
+
+static void extension(void)
+{
+    open_scenario("the interval is extended where all values coexist", 0);
+    uint64_t before = clock_now();
+    CHECK(load(2, WORD) == FIRST_VALUE && transaction_of(2)->valid_to == before);
+    store(1, OTHER, 7);
+    CHECK(commits(1));
+    CHECK(load(2, OTHER) == 7 && goes_on(2));
+    CHECK(transaction_of(2)->valid_from == before && transaction_of(2)->valid_to == before + 1);
+    CHECK(commits(2));
+    close_scenario();
+}
+
+static void shared_record(uint64_t shift)
+{
+    open_scenario("neighbouring words share a record", shift);
+    CHECK((record(WORD) == record(WORD + 3)) == (shift == 2));
+    store(1, WORD, 7);
+    load(2, WORD + 3);
+    CHECK(shift == 2 ? aborted(2, SS_ABORT_LOCKED, 1) : goes_on(2));
+    close_scenario();
+}
+
+static void rolled_back(void)
+{
+    open_scenario("an aborted run gives the version back", 0);
+    uint64_t version = clock_now();
+    store(2, WORD, 7);
+    drop(2);
+    CHECK(record(WORD) == version << 1 && state[WORD] == FIRST_VALUE);
+    close_scenario();
+}
+
+static void in_place(void)
+{
+    open_scenario("an in-place run takes over what it has written", 0);
+    CHECK(load(2, WORD) == FIRST_VALUE);
+    store(2, OTHER, 8);
+    /* Worker 0 runs transaction 1 as the head. */
+    struct ss_run *head = run_of(0);
+    drop(1);
+    head->speculative = 0;
+    ss_store(head, OTHER, 6);
+    eager->disturb(&engine->workers[0], 1, head->undo_top);
+    CHECK(doomed(2) && record(OTHER) == clock_now() << 1);
+    load(2, 0);
+    CHECK(aborted(2, SS_ABORT_STOLEN, 1));
+    drop(2);
+    CHECK(state[OTHER] == 6 && record(OTHER) == clock_now() << 1);
+    close_scenario();
+}
+
+/* Who runs next: the wait queue as a searching worker finds it. */
+
+static bool is_in_queue(int number)
+{
+    int64_t found = ss_find_retry(&engine->workers[0], false);
+    CHECK(found == number || found == -1);
+    return found == number;
+}
+
+static void waits_for_the_winner(void)
+{
+    open_scenario("after reason ii it waits for the transaction that it lost to", 0);
+    atomic_store(&engine->next_start, 3);
+    ss_set_status(transaction_of(1), 1, SS_RUNNING);
+    store(1, WORD, 7);
+    load(2, WORD);
+    drop(2);
+    ss_put_back(engine, transaction_of(2), 2);
+    CHECK(!is_in_queue(2));
+    CHECK(ss_find_retry(&engine->workers[0], true) == -1);
+    CHECK(commits(1));
+    CHECK(is_in_queue(2));
+    CHECK(ss_find_retry(&engine->workers[0], true) == 2);
+    CHECK(ss_has_status(transaction_of(2), 2, SS_RUNNING));
+    CHECK(ss_find_retry(&engine->workers[0], true) == -1);
+    close_scenario();
+}
+
+static void finished_and_stolen(void)
+{
+    open_scenario("a finished run that is stolen from runs again after the thief", 0);
+    atomic_store(&engine->next_start, 3);
+    ss_set_status(transaction_of(1), 1, SS_RUNNING);
+    store(2, WORD, 8);
+    eager->finish(&engine->workers[2], transaction_of(2));
+    transaction_of(2)->verdict = SS_COMPLETED;
+    ss_set_status(transaction_of(2), 2, SS_FINISHED);
+    CHECK(!is_in_queue(2));
+    store(1, WORD, 7);
+    CHECK(!is_in_queue(2));
+    CHECK(commits(1));
+    CHECK(ss_find_retry(&engine->workers[0], true) == 2);
+    CHECK(engine->workers[0].statistics.aborts[SS_ABORT_STOLEN] == 1);
+    begin(2);
+    store(2, WORD, 8);
+    CHECK(commits(2) && state[WORD] == 8);
+    close_scenario();
+}
+
+static void runs_again_at_once(void)
+{
+    open_scenario("after reason iii it runs again at once", 0);
+    atomic_store(&engine->next_start, 3);
+    CHECK(load(2, WORD) == FIRST_VALUE);
+    store(1, WORD, 7);
+    CHECK(commits(1) && !commits(2));
+    atomic_store(&transaction_of(2)->waits_for, -1);
+    ss_put_back(engine, transaction_of(2), 2);
+    CHECK(ss_find_retry(&engine->workers[0], true) == 2);
+    close_scenario();
+}
+
+int main(void)
+{
+    both_read("case 1: tx1 reads before tx2 has read", 1, 2);
+    both_read("case 2: tx1 reads after tx2 has read", 2, 1);
+    case_3();
+    case_4();
+    case_5();
+    case_6();
+    case_7();
+    case_8("case 8, seen at a load", NEXT_LOAD);
+    case_8("case 8, seen at a load of an own word", NEXT_OWN_LOAD);
+    case_8("case 8, seen at a store", NEXT_STORE);
+    case_8("case 8, seen at the end of the run", NEXT_END);
+    case_8("case 8, seen at the commit", NEXT_COMMIT);
+    reason_i();
+    extension();
+    shared_record(0);
+    shared_record(2);
+    rolled_back();
+    in_place();
+    waits_for_the_winner();
+    finished_and_stolen();
+    runs_again_at_once();
+    puts("table 4.1: passed");
+    return 0;
+}
