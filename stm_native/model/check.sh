@@ -28,8 +28,8 @@ ok|HORIZON=2 TRANSACTIONS=4|horizon 2
 ok|HORIZON=2 TRANSACTIONS=4 SPECULATE|horizon 2, no unclaimed head
 ok|HORIZON=2 TRANSACTIONS=4 READER|horizon 2 and a reader
 sleep|HORIZON=2 TRANSACTIONS=4 READER NO_WATCH_FINISHED|the finisher meets a reader and then runs away, like all others
-sleep|READER NO_FENCE_FINISH|FINISHED may become visible after the finisher looked at the turn
-sleep|READER NO_FENCE_RELEASE NO_FENCE_WAKE|the free turn may become visible after the last look at the head
+sleep|READER NO_FENCE_FINISH NO_WATCH_FINISHED|FINISHED may become visible after the finisher looked at the turn
+sleep|READER NO_FENCE_RELEASE NO_FENCE_WAKE NO_WATCH_FINISHED|the free turn may become visible after the last look at the head
 ok|READER NO_FENCE_RELEASE|harmless alone: the fence in wake follows at once
 ok|READER NO_FENCE_WAKE|harmless alone: the fence in release_turn precedes
 sleep|READER NO_FENCE_PARK|the sleeper may become visible after its last look
