@@ -17,7 +17,6 @@ void ss_run_log_free(struct ss_worker *worker)
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
     int64_t next = 0;
-    void *fault = NULL;
 
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     while (next < engine->job.count && may_run(engine, run)) {
@@ -25,7 +24,7 @@ void ss_run_log_free(struct ss_worker *worker)
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
         run->emit_end = engine->rows + engine->row_capacity;
-        engine->entries[SS_LOG_FREE](&next, &fault, run, from, engine->job.count);
+        next = ss_call(worker, SS_LOG_FREE, from, engine->job.count);
         if (run->verdict != SS_COMPLETED)
             run->emit_top = run->emit_mark;
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
@@ -54,7 +53,6 @@ void ss_run_locked(struct ss_worker *worker)
         int64_t first = number * engine->job.chunk;
         int64_t last = first + engine->job.chunk;
         int64_t next = first;
-        void *fault = NULL;
         if (last > engine->job.count)
             last = engine->job.count;
         run->verdict = SS_COMPLETED;
@@ -62,7 +60,7 @@ void ss_run_locked(struct ss_worker *worker)
         run->emit_end = worker->rows + engine->config.emit_limit * engine->config.emit_words;
         /* Who wants the turn makes the entry yield: the rest of the chunk is still ours to run. */
         do
-            engine->entries[SS_LOCKED](&next, &fault, run, next, last);
+            next = ss_call(worker, SS_LOCKED, next, last);
         while (run->verdict == SS_COMPLETED && next < last && may_run(engine, run));
         pthread_mutex_lock(output);
         if (run->verdict != SS_COMPLETED ||

@@ -253,6 +253,10 @@ void ss_put_back(struct ss_engine *engine, struct ss_transaction *transaction, i
  * the caller's, and RUNNING. */
 int64_t ss_find_retry(struct ss_worker *worker, bool take);
 
+/* fault.c */
+/* Runs events [first, last); gives the first one that did not complete. */
+int64_t ss_call(struct ss_worker *worker, enum ss_variant variant, int64_t first, int64_t last);
+
 /* direct.c */
 void ss_run_log_free(struct ss_worker *worker);
 void ss_run_locked(struct ss_worker *worker);

@@ -128,7 +128,6 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
     int64_t next = transaction->first;
-    void *fault = NULL;
     /* Where speculators have to be told of the stores: the undo log knows those of one event. */
     bool one_by_one = engine->protocol->disturb != NULL && engine->job.horizon > 0;
 
@@ -149,8 +148,7 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
         run->emit_end = engine->rows + engine->row_capacity;
-        engine->entries[SS_PLAIN](&next, &fault, run, from,
-                                  one_by_one ? from + 1 : transaction->last);
+        next = ss_call(worker, SS_PLAIN, from, one_by_one ? from + 1 : transaction->last);
         const struct ss_undo *end = run->undo_top;
         if (run->verdict != SS_COMPLETED) {
             ss_undo_roll_back(run);
@@ -369,8 +367,6 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
     const struct ss_protocol *protocol = engine->protocol;
-    int64_t next;
-    void *fault = NULL;
 
     run->verdict = SS_COMPLETED;
     run->emit_top = run->emit_mark = transaction->rows;
@@ -384,8 +380,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
         atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
         run->verdict = SS_KILLED;
     else
-        engine->entries[protocol->variant](&next, &fault, run, transaction->first,
-                                           transaction->last);
+        ss_call(worker, protocol->variant, transaction->first, transaction->last);
     protocol->finish(worker, transaction);
     transaction->row_words = (uint64_t)(run->emit_top - transaction->rows);
     transaction->verdict = run->verdict;
