@@ -36,7 +36,8 @@ enum ss_abort_reason {
     SS_ABORT_INCONSISTENT_SNAPSHOT = 4, /* i: what it was about to read never coexisted with the rest */
     SS_ABORT_LOCKED = 5, /* ii: an earlier transaction had locked what it was about to access */
     SS_ABORT_STOLEN = 6, /* iv: an earlier transaction took a lock that it held */
-    SS_ABORT_REASONS = 7
+    SS_ABORT_REORDERED = 7, /* open jobs: an event came that belongs between those of its chunk */
+    SS_ABORT_REASONS = 8
 };
 
 /* How conflicts are found. */
@@ -121,7 +122,8 @@ enum ss_mode {
     SS_MODE_ORDERED = 0,     /* speculation within the horizon; horizon 0 runs plain */
     SS_MODE_SPECULATE = 1,   /* as above, but the head is never run in place at its first try */
     SS_MODE_LOG_FREE = 2,    /* one thread, one native loop */
-    SS_MODE_LOCKED = 3       /* all threads, no order: whoever takes a chunk runs it */
+    SS_MODE_LOCKED = 3,      /* all threads, no order: whoever takes a chunk runs it */
+    SS_MODE_OPEN = 4         /* events come while the job runs, in any order; see src/arrivals.c */
 };
 
 struct ss_config {
@@ -149,9 +151,28 @@ struct ss_job {
     enum ss_mode mode;
 };
 
+/* Events of one source that come together, ordered by timestamp. The caller keeps it, and what it
+ * points to, until `left` is 0. */
+struct ss_segment {
+    /* Shifted: element `first` of a column is the first event's. Column 0 holds the timestamps. */
+    void *const *columns;
+    int64_t first; /* rows [first, last); row numbers run on from segment to segment */
+    int64_t last;
+    int64_t source;
+    int64_t first_sequence; /* an event's sequence number is its row plus this */
+    int64_t left;           /* kept by the runtime: events that are not yet applied */
+};
+
+/* An order key without its sequence number. */
+struct ss_frontier {
+    int64_t timestamp;
+    int64_t source;
+};
+
 struct ss_outcome {
     int64_t consumed;     /* events applied, a prefix of the job */
-    bool failed;          /* the operator raised at event `consumed`, on committed state */
+    bool failed;          /* the operator raised at event `failed_row`, on committed state */
+    int64_t failed_row;   /* `consumed`; in an open job -1 where memory ran out */
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
 };
@@ -184,6 +205,22 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine);
 void ss_engine_stop(struct ss_engine *engine);
 /* Asks the job to end now: the event in flight at the head is rolled back. */
 void ss_engine_kill(struct ss_engine *engine);
+
+/* An open job takes its events while it runs. It is started like any other, with a count of 0, and
+ * ends when it is stopped; events that are not applied by then are forgotten. */
+
+/* No event of the segment may be below the frontier. False: out of memory, nothing is submitted. */
+bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment);
+/* From now on every event that comes is above (timestamp, source), or at it with a higher sequence
+ * number: what is at it or below may commit. A frontier never moves back. */
+void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier);
+/* Waits until there are emitted rows, an event has failed, or nothing below the frontier is left.
+ * True: one of these. */
+bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds);
+/* With the turn: forgets the emitted rows. */
+void ss_engine_clear_rows(struct ss_engine *engine);
+/* Goes on after a failure: its event is not applied. */
+void ss_engine_resume(struct ss_engine *engine);
 
 /* Between the two the state stands still and holds a whole number of events. */
 void ss_engine_take_turn(struct ss_engine *engine);

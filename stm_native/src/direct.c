@@ -70,7 +70,7 @@ void ss_run_locked(struct ss_worker *worker)
         }
         engine->consumed += next - first;
         pthread_mutex_unlock(output);
-        worker->statistics.commits++;
+        ss_count(&worker->statistics.commits, 1);
     }
 }
 

@@ -22,7 +22,8 @@
  * that it may not take and nobody commits beside it, so nobody delays or aborts it.
  *
  * Who is the earlier one follows from the reference alone: the ring is longer than twice the
- * horizon, so a slot less than half a ring ahead of mine belongs to a later transaction.
+ * horizon, so a slot less than half a ring ahead of mine belongs to a later transaction. In an open
+ * job (arrivals.c) the slots tell nothing, and the keys of the two are compared.
  *
  * Reclamation. A thread may look at a descriptor whose run has just ended. The descriptors are the
  * slots of the ring, and their memory is never anything else while a job runs, so a late look is
@@ -109,16 +110,57 @@ static inline bool is_still(const struct ss_engine *engine, uint64_t record, uin
     return atomic_load_explicit(&engine->records[record], memory_order_relaxed) == content;
 }
 
-/* How far the owner in `content` is ahead of `number`: 0: it is the same; a horizon at most: it is
- * later; else it is `ring_size` minus the result earlier. */
+/* How far the owner in `content` is ahead of `number` on the ring: 0: it is the same; a horizon at
+ * most: it is later; else it is `ring_size` minus the result earlier. */
 static inline uint64_t distance_to(const struct ss_engine *engine, int64_t number, uint64_t content)
 {
     return ((content >> 1 & slot_mask) - (uint64_t)number) & (engine->ring_size - 1);
 }
 
-static inline bool is_earlier(const struct ss_engine *engine, uint64_t distance)
+static inline bool has_earlier_key(const struct ss_transaction *a, const struct ss_transaction *b)
 {
-    return distance >= engine->ring_size / 2;
+    int64_t difference[2];
+    difference[0] = atomic_load_explicit(&a->key.timestamp, memory_order_relaxed);
+    difference[1] = atomic_load_explicit(&b->key.timestamp, memory_order_relaxed);
+    if (difference[0] == difference[1]) {
+        difference[0] = atomic_load_explicit(&a->key.source, memory_order_relaxed);
+        difference[1] = atomic_load_explicit(&b->key.source, memory_order_relaxed);
+    }
+    if (difference[0] == difference[1]) {
+        difference[0] = atomic_load_explicit(&a->key.sequence, memory_order_relaxed);
+        difference[1] = atomic_load_explicit(&b->key.sequence, memory_order_relaxed);
+    }
+    return difference[0] < difference[1];
+}
+
+/* Who has locked a record, seen from a transaction. A stale look at a key may call a later one
+ * earlier, which costs a rerun; that it is later is believed only where the record is looked at once
+ * more and still refers to it. */
+enum relation { SELF, EARLIER, LATER };
+
+static inline enum relation relation_to(const struct ss_engine *engine,
+                                        const struct ss_transaction *transaction, uint64_t content)
+{
+    const struct ss_transaction *owner = owner_of(engine, content);
+    if (owner == transaction)
+        return SELF;
+    bool earlier = ss_is_open(engine)
+                       ? has_earlier_key(owner, transaction)
+                       : distance_to(engine, transaction->number, content) >= engine->ring_size / 2;
+    return earlier ? EARLIER : LATER;
+}
+
+/* The number of the owner, seen from `number`. */
+static inline int64_t number_of_owner(const struct ss_engine *engine, int64_t number,
+                                      uint64_t content)
+{
+    if (ss_is_open(engine))
+        return (int64_t)(atomic_load_explicit(&owner_of(engine, content)->status,
+                                              memory_order_relaxed) >>
+                         3);
+    uint64_t distance = distance_to(engine, number, content);
+    return number + (int64_t)distance -
+           (distance >= engine->ring_size / 2 ? (int64_t)engine->ring_size : 0);
 }
 
 /* The version below a lock. Relaxed: the acquire of the reference ordered it, and whether it is of
@@ -144,7 +186,7 @@ bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int6
     /* Relaxed: seeing it late only makes the run last longer. That the commit sees it follows from
      * the turn: the thief has committed before, and it doomed before that. */
     uint64_t doom = atomic_load_explicit(&transaction->doom, memory_order_relaxed);
-    *thief = number - (int64_t)(doom & UINT32_MAX);
+    *thief = number - (int32_t)(doom & UINT32_MAX);
     return SS_UNLIKELY((doom & UINT32_MAX) != 0);
 }
 
@@ -159,8 +201,11 @@ static bool leave_if_doomed(struct ss_run *run)
 }
 
 /* Forces the run that `content` refers to to abort; another run of the slot is left alone. */
-static void doom(struct ss_engine *engine, uint64_t content, uint64_t distance)
+static void doom(struct ss_engine *engine, uint64_t content, int64_t thief)
 {
+    /* Never 0: two transactions have two slots, and their numbers say which. */
+    uint64_t distance =
+        (uint64_t)(number_of_owner(engine, thief, content) - thief) & UINT32_MAX;
     uint64_t incarnation = content >> (1 + SLOT_BITS + POSITION_BITS);
     uint64_t alive = incarnation << 32;
     if (atomic_compare_exchange_strong_explicit(&owner_of(engine, content)->doom, &alive,
@@ -185,7 +230,7 @@ static bool reads_hold(const struct ss_engine *engine, const struct ss_transacti
             version = content >> 1;
             if (!is_locked(content))
                 break;
-            if (is_earlier(engine, distance_to(engine, transaction->number, content)))
+            if (relation_to(engine, transaction, content) == EARLIER)
                 return false;
             version = version_below(engine, content);
         } while (!is_still(engine, record, content));
@@ -209,7 +254,8 @@ static void extend(struct ss_run *run, uint64_t version)
          * for as long as the thread that marks them is kept from running. Meanwhile it may have
          * committed, and we be the head, which waits for nobody. */
         int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
-        abort_run(run, SS_ABORT_INCONSISTENT_SNAPSHOT, head < transaction->number ? head : -1);
+        bool waits = ss_is_open(engine) ? head != transaction->number : head < transaction->number;
+        abort_run(run, SS_ABORT_INCONSISTENT_SNAPSHOT, waits ? head : -1);
     } else if (!reads_hold(engine, transaction, run->read_top)) {
         abort_run(run, SS_ABORT_INCONSISTENT_SNAPSHOT, -1);
     } else {
@@ -236,10 +282,9 @@ uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
         content = read_record(engine, record);
         version = content >> 1;
         if (is_locked(content)) {
-            uint64_t distance = distance_to(engine, transaction->number, content);
-            if (is_earlier(engine, distance)) { /* case 5 */
+            if (relation_to(engine, transaction, content) == EARLIER) { /* case 5 */
                 abort_run(run, SS_ABORT_LOCKED,
-                          transaction->number - (int64_t)(engine->ring_size - distance));
+                          number_of_owner(engine, transaction->number, content));
                 return 0;
             }
             version = version_below(engine, content); /* case 4, or a neighbour of an own word */
@@ -266,14 +311,14 @@ static bool lock_record(struct ss_run *run, uint64_t record)
     uint64_t content = read_record(engine, record);
     for (;;) {
         uint64_t version = content >> 1;
-        uint64_t distance = 0;
+        enum relation owner = SELF;
         if (is_locked(content)) {
-            distance = distance_to(engine, transaction->number, content);
-            if (distance == 0)
+            owner = relation_to(engine, transaction, content);
+            if (owner == SELF)
                 return true;
-            if (is_earlier(engine, distance)) { /* case 7 */
+            if (owner == EARLIER) { /* case 7 */
                 abort_run(run, SS_ABORT_LOCKED,
-                          transaction->number - (int64_t)(engine->ring_size - distance));
+                          number_of_owner(engine, transaction->number, content));
                 return false;
             }
             version = version_below(engine, content); /* case 8 */
@@ -293,8 +338,8 @@ static bool lock_record(struct ss_run *run, uint64_t record)
             transaction->owned_count++;
             /* After the exchange, so that only who really lost a lock is doomed. It cannot commit
              * in between: we are earlier, and have not committed. */
-            if (distance != 0)
-                doom(engine, content, distance);
+            if (owner == LATER)
+                doom(engine, content, transaction->number);
             return true;
         }
     }
@@ -340,8 +385,10 @@ static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
     /* Relaxed: who could doom this run has its reference, and with that this store. */
     atomic_store_explicit(&transaction->doom, transaction->incarnation << 32, memory_order_relaxed);
     atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
-    transaction->began_as_head =
-        atomic_load_explicit(&engine->next_commit, memory_order_acquire) == transaction->number;
+    if (!ss_is_open(engine))
+        transaction->began_as_head = atomic_load_explicit(&engine->next_commit,
+                                                          memory_order_acquire) ==
+                                     transaction->number;
     /* Acquire: as in extend. */
     transaction->valid_from = transaction->valid_to =
         atomic_load_explicit(&engine->clock, memory_order_acquire);
@@ -425,7 +472,7 @@ static void disturb(struct ss_worker *worker, int64_t number, const struct ss_un
                                                       memory_order_acquire))
             continue;
         if (is_locked(content))
-            doom(engine, content, distance_to(engine, number, content));
+            doom(engine, content, number);
     }
     /* Release, and after the records: who sees the tick sees all of them marked. */
     atomic_store_explicit(&engine->clock, now, memory_order_release);

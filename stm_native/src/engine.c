@@ -107,6 +107,8 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     engine->spin_nanoseconds = 2000;
     pthread_mutex_init(&engine->park_mutex, NULL);
     pthread_mutex_init(&engine->pool_mutex, NULL);
+    pthread_mutex_init(&engine->queue.mutex, NULL);
+    condition_init(&engine->queue.news);
     condition_init(&engine->park_condition);
     condition_init(&engine->pool_start);
     condition_init(&engine->pool_done);
@@ -148,7 +150,11 @@ void ss_engine_free(struct ss_engine *engine)
         free(engine->ring[i].redo);
         free(engine->ring[i].rows);
         free(engine->ring[i].owned);
+        free(engine->ring[i].spans);
     }
+    ss_queue_close(engine);
+    pthread_cond_destroy(&engine->queue.news);
+    pthread_mutex_destroy(&engine->queue.mutex);
     for (uint64_t i = 0; engine->locks != NULL && i <= engine->config.locks; i++)
         pthread_mutex_destroy(&engine->locks[i]);
     pthread_cond_destroy(&engine->pool_done);
@@ -184,7 +190,9 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
      * reference names a slot, and a longer ring has another tenant in it. */
     for (uint64_t i = 0; i < engine->ring_size; i++)
         engine->protocol->roll_back(engine, &engine->ring[i]);
-    engine->transactions = (job->count + engine->job.chunk - 1) / engine->job.chunk;
+    engine->transactions = job->mode == SS_MODE_OPEN
+                               ? INT64_MAX
+                               : (job->count + engine->job.chunk - 1) / engine->job.chunk;
     /* A slot may still be looked at by who claimed it one horizon ago: twice the horizon. */
     if (!ring_resize(engine, power_of_two(2 * ((uint64_t)engine->job.horizon + 1))))
         return false;
@@ -199,6 +207,8 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     for (uint64_t i = 0; i < engine->ring_size; i++)
         atomic_store_explicit(&engine->ring[i].status, ss_status_word(-1, SS_FREE),
                               memory_order_relaxed);
+    if (job->mode == SS_MODE_OPEN && !ss_queue_open(engine))
+        return false;
     engine->row_words = 0;
     engine->consumed = 0;
     engine->failed = false;
@@ -226,7 +236,8 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
 {
     return (struct ss_outcome){
         .consumed = engine->consumed,
-        .failed = engine->failed,
+        .failed = ss_is_open(engine) ? engine->queue.failed : engine->failed,
+        .failed_row = ss_is_open(engine) ? engine->queue.failed_row : engine->consumed,
         .rows = engine->rows,
         .row_count = engine->row_words / engine->config.emit_words,
     };
@@ -237,15 +248,22 @@ struct ss_statistics ss_engine_statistics(struct ss_engine *engine)
     struct ss_statistics sum = engine->statistics;
     for (uint64_t i = 0; i < engine->config.threads; i++) {
         const struct ss_statistics *own = &engine->workers[i].statistics;
-        sum.commits += own->commits;
-        sum.head_runs += own->head_runs;
-        sum.reruns += own->reruns;
-        sum.speculative_runs += own->speculative_runs;
-        sum.head_aborts += own->head_aborts;
-        sum.parks += own->parks;
+        sum.commits += ss_counted(&own->commits);
+        sum.head_runs += ss_counted(&own->head_runs);
+        sum.reruns += ss_counted(&own->reruns);
+        sum.speculative_runs += ss_counted(&own->speculative_runs);
+        sum.head_aborts += ss_counted(&own->head_aborts);
+        sum.parks += ss_counted(&own->parks);
         for (int reason = 0; reason < SS_ABORT_REASONS; reason++)
-            sum.aborts[reason] += own->aborts[reason];
+            sum.aborts[reason] += ss_counted(&own->aborts[reason]);
     }
+    if (ss_is_open(engine) && engine->active != 0) {
+        sum.events += (uint64_t)engine->consumed;
+        sum.nanoseconds +=
+            (uint64_t)atomic_load_explicit(&engine->queue.nanoseconds, memory_order_relaxed);
+    }
+    sum.aborts[SS_ABORT_REORDERED] += engine->queue.reordered;
+    sum.reruns += engine->queue.reordered;
     return sum;
 }
 
@@ -265,5 +283,6 @@ uint64_t ss_engine_memory(struct ss_engine *engine)
         records = (engine->record_mask + 1) * sizeof *engine->records;
     }
     return sizeof *engine + records + config->threads * worker + engine->ring_size * transaction +
-           engine->row_capacity * sizeof(uint64_t);
+           engine->row_capacity * sizeof(uint64_t) +
+           engine->queue.pending_capacity * sizeof(struct ss_span);
 }

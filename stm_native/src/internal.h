@@ -63,12 +63,31 @@ struct ss_owned {
     _Atomic uint64_t version;
 };
 
+struct ss_key {
+    int64_t timestamp;
+    int64_t source;
+    int64_t sequence;
+};
+
+/* Consecutive events of one segment. */
+struct ss_span {
+    struct ss_segment *segment;
+    int64_t first;
+    int64_t last;
+    int64_t done; /* of a run in place: the first event that has not run */
+};
+
 struct ss_transaction {
     /* number << 3 | status. One word, so that a worker that comes back late from a speculative run
      * cannot mistake the slot's next tenant for its own transaction. */
     _Alignas(SS_CACHE_LINE) _Atomic uint64_t status;
     int64_t first; /* events [first, last) of the job */
     int64_t last;
+    /* An open job: the events are those of the spans, in the order of their keys. */
+    struct ss_span *spans;
+    uint64_t span_count;
+    uint64_t span_capacity;
+    _Atomic uint32_t dissolved; /* an event has come that belongs between those of the spans */
     uint32_t verdict;
     uint64_t read_count;
     uint64_t redo_count;
@@ -89,6 +108,11 @@ struct ss_transaction {
     uint64_t owned_count;
     enum ss_abort_reason reason; /* of an SS_ABORTED run */
     bool began_as_head;
+    struct { /* of an open job's first event; atomic, because others compare it with theirs */
+        _Atomic int64_t timestamp;
+        _Atomic int64_t source;
+        _Atomic int64_t sequence;
+    } key;
     /* Atomic, because who looks for work reads it before the slot is his. */
     _Atomic int64_t waits_for; /* number of the transaction it lost to, or -1 */
 };
@@ -107,9 +131,21 @@ struct ss_worker {
     uint64_t index;
     pthread_t thread;
     uint32_t epoch;
+    uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
 };
+
+/* A worker's figures are its own to write, and read by others while it works. */
+static inline void ss_count(uint64_t *figure, uint64_t more)
+{
+    __atomic_store_n(figure, *figure + more, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t ss_counted(const uint64_t *figure)
+{
+    return __atomic_load_n(figure, __ATOMIC_RELAXED);
+}
 
 /* ---- a protocol ---- */
 
@@ -133,6 +169,39 @@ struct ss_protocol {
     /* Tells the speculators of the words that one event of an in-place run of `number` has stored
      * to: those between undo_base and `end`. NULL: they notice by themselves. */
     void (*disturb)(struct ss_worker *worker, int64_t number, const struct ss_undo *end);
+};
+
+/* ---- the events of an open job; see arrivals.c ---- */
+
+struct ss_queue {
+    pthread_mutex_t mutex; /* guards everything here that is not atomic */
+    pthread_cond_t news;   /* for who waits outside the pool */
+    uint64_t listeners;
+    /* A heap by the key of a span's first event: claimed by nobody. It has room for the spans of all
+     * transactions besides, so that what is dissolved can always come back. */
+    struct ss_span *pending;
+    uint64_t pending_count;
+    uint64_t pending_capacity;
+    uint64_t claimed_spans;
+    uint64_t *active; /* slots of the transactions that are not committed, by key */
+    uint64_t active_first;
+    uint64_t active_count;
+    uint64_t *unused; /* slots, a ring */
+    uint64_t unused_first;
+    uint64_t unused_count;
+    uint64_t slots;      /* how many there are */
+    uint64_t dissolving; /* transactions that are dissolved as soon as their run is over */
+    uint64_t reordered;  /* runs dropped for that */
+    int64_t claims;      /* transactions formed so far */
+    struct ss_frontier frontier;
+    bool has_frontier;
+    bool has_rows;
+    bool failed; /* nothing commits until somebody has heard of it */
+    int64_t failed_row;
+    _Atomic uint32_t work; /* what there is to do; see enum work */
+    _Atomic uint64_t changes; /* times that it was worked out */
+    _Atomic uint64_t runs; /* that ended, and what they took */
+    _Atomic int64_t nanoseconds;
 };
 
 struct ss_engine {
@@ -160,6 +229,7 @@ struct ss_engine {
     uint64_t row_capacity;
     int64_t consumed;
     bool failed;
+    struct ss_queue queue;
 
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_start;  /* first transaction not yet claimed */
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_commit; /* the head */
@@ -212,9 +282,22 @@ static inline bool ss_has_status(struct ss_transaction *transaction, int64_t num
            ss_status_word(number, status);
 }
 
+static inline bool ss_is_open(const struct ss_engine *engine)
+{
+    return engine->job.mode == SS_MODE_OPEN;
+}
+
+/* In an open job the numbers do not tell the order; but a slot's number is its tenant's, and
+ * transactions that were dissolved count as gone, too. */
 static inline bool ss_has_committed(struct ss_engine *engine, int64_t number)
 {
-    return atomic_load_explicit(&engine->next_commit, memory_order_acquire) > number;
+    if (!ss_is_open(engine))
+        return atomic_load_explicit(&engine->next_commit, memory_order_acquire) > number;
+    if (number < 0)
+        return true;
+    uint64_t status =
+        atomic_load_explicit(&ss_slot_of(engine, number)->status, memory_order_acquire);
+    return status >> 3 != (uint64_t)number || (status & 7) == SS_FREE;
 }
 
 /* redo_log.c */
@@ -241,14 +324,57 @@ bool ss_rows_reserve(struct ss_engine *engine, uint64_t words);
 
 /* scheduler.c */
 void ss_run_ordered(struct ss_worker *worker);
+bool ss_try_turn(struct ss_engine *engine);
+void ss_release_turn(struct ss_engine *engine);
+void ss_end_job(struct ss_engine *engine);
+/* Runs a claimed transaction until it is finished or has to wait. */
+void ss_run_speculatively(struct ss_worker *worker, int64_t number);
+
+/* What became of the head. */
+enum ss_progress {
+    SS_COMMITTED,
+    SS_PUT_BACK, /* it is to be run again, as a transaction */
+    SS_ENDED     /* the job ends here */
+};
+
+/* With the turn: commits a finished transaction, or reruns it. */
+enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *transaction,
+                           int64_t number);
+/* With the turn: runs a transaction on the committed state; false: it did not come to its end. In an
+ * open job each span then begins with the first of its events that has not run. */
+bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number);
+/* Spins for about one event, then sleeps, until there is work or the time is up. */
+void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *),
+                   int64_t nanoseconds);
+void ss_watch(struct ss_engine *engine);
 enum ss_abort_reason ss_reason_of(uint32_t verdict);
 /* Counts a dropped run, and takes back what others see of it. */
 void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
              enum ss_abort_reason reason);
 
+/* arrivals.c */
+bool ss_queue_open(struct ss_engine *engine);
+void ss_queue_close(struct ss_engine *engine);
+void ss_run_open(struct ss_worker *worker);
+/* A speculative run is over: the transaction waits, or its events go back to the pending ones. */
+void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number,
+                     enum ss_status status);
+int64_t ss_queue_mean(struct ss_engine *engine); /* nanoseconds of a run */
+bool ss_queue_can_advance(struct ss_engine *engine);
+
+static inline void ss_use_segment(struct ss_run *run, const struct ss_segment *segment)
+{
+    run->columns = segment->columns;
+    run->first_sequence = segment->first_sequence;
+}
+
 /* wait_queue.c */
 /* Puts a dropped transaction back, until the one that it waits for has committed. */
 void ss_put_back(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number);
+/* Whether the transaction was dropped, or is going to be, and nothing keeps it from running again.
+ * Its status is then the one found; `later`: it was dropped and has to wait. */
+bool ss_can_retry(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number,
+                  uint64_t *status, bool *later);
 /* The earliest transaction of the wait queue that may run again; -1: none. With `take`, its slot is
  * the caller's, and RUNNING. */
 int64_t ss_find_retry(struct ss_worker *worker, bool take);

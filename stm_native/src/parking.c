@@ -33,7 +33,7 @@ void ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_
         int64_t at = ss_now() + nanoseconds;
         until.tv_sec = (time_t)(at / 1000000000);
         until.tv_nsec = (long)(at % 1000000000);
-        worker->statistics.parks++;
+        ss_count(&worker->statistics.parks, 1);
         pthread_cond_timedwait(&engine->park_condition, &engine->park_mutex, &until);
     }
     atomic_fetch_sub_explicit(&engine->sleepers, 1, memory_order_relaxed);

@@ -27,6 +27,9 @@ static void *worker_main(void *argument)
             if (worker->index == 0 || engine->job.horizon > 0)
                 ss_run_ordered(worker);
             break;
+        case SS_MODE_OPEN:
+            ss_run_open(worker);
+            break;
         case SS_MODE_LOG_FREE:
             if (worker->index == 0)
                 ss_run_log_free(worker);
@@ -38,7 +41,11 @@ static void *worker_main(void *argument)
 
         pthread_mutex_lock(&engine->pool_mutex);
         if (--engine->active == 0) {
-            engine->statistics.nanoseconds += (uint64_t)(ss_now() - engine->started_at);
+            /* An open job may be idle most of the time. */
+            engine->statistics.nanoseconds +=
+                ss_is_open(engine) ? (uint64_t)atomic_load_explicit(&engine->queue.nanoseconds,
+                                                                    memory_order_relaxed)
+                                   : (uint64_t)(ss_now() - engine->started_at);
             engine->statistics.events += (uint64_t)engine->consumed;
             pthread_cond_broadcast(&engine->pool_done);
         }

@@ -45,7 +45,7 @@
 
 /* ---- the turn ---- */
 
-static bool try_turn(struct ss_engine *engine)
+bool ss_try_turn(struct ss_engine *engine)
 {
     if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0)
         return false;
@@ -55,7 +55,7 @@ static bool try_turn(struct ss_engine *engine)
                                                    memory_order_relaxed);
 }
 
-static void release_turn(struct ss_engine *engine)
+void ss_release_turn(struct ss_engine *engine)
 {
     atomic_store_explicit(&engine->turn, 0, memory_order_release);
     /* Dekker with run_speculatively: the turn is free before we look at the head again. */
@@ -66,7 +66,7 @@ static void release_turn(struct ss_engine *engine)
  * run. The transaction stays ours (IN_PLACE), so nobody else can advance the head meanwhile. */
 static void lend_turn(struct ss_engine *engine)
 {
-    release_turn(engine);
+    ss_release_turn(engine);
     ss_wake(engine);
     uint32_t free;
     do {
@@ -104,7 +104,7 @@ void ss_engine_release_turn(struct ss_engine *engine)
 
 /* ---- the head ---- */
 
-static void end_job(struct ss_engine *engine)
+void ss_end_job(struct ss_engine *engine)
 {
     atomic_store_explicit(&engine->over, 1, memory_order_release);
     /* Dekker with run_speculatively: the job is over before the flags are up. */
@@ -121,21 +121,19 @@ static int64_t mean_transaction(const struct ss_engine *engine, int64_t at, int6
     return committed == 0 ? 0 : (at - engine->started_at - lost) / committed;
 }
 
-/* Runs what is left of a chunk on the committed state; false: the job ends here. */
-static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *transaction,
-                         int64_t number)
+/* Runs events [*first, last) on the committed state; false: the job ends here, *first has not run. */
+static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t *first,
+                               int64_t last)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
-    int64_t next = transaction->first;
     /* Where speculators have to be told of the stores: the undo log knows those of one event. */
     bool one_by_one = engine->protocol->disturb != NULL && engine->job.horizon > 0;
 
-    assert(ss_turn_is_held(engine));                  /* invariant 1 */
-    assert(transaction->first == engine->consumed); /* invariant 2: commits in order */
+    assert(ss_turn_is_held(engine)); /* invariant 1 */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
-    while (next < transaction->last) {
-        int64_t from = next;
+    while (*first < last) {
+        int64_t from = *first;
         __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
         /* Dekker with take_turn and stop: the flags are down before we look who asked. */
@@ -148,7 +146,7 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
         run->emit_end = engine->rows + engine->row_capacity;
-        next = ss_call(worker, SS_PLAIN, from, one_by_one ? from + 1 : transaction->last);
+        *first = ss_call(worker, SS_PLAIN, from, one_by_one ? from + 1 : last);
         const struct ss_undo *end = run->undo_top;
         if (run->verdict != SS_COMPLETED) {
             ss_undo_roll_back(run);
@@ -157,7 +155,7 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
         if (one_by_one)
             engine->protocol->disturb(worker, number, end);
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
-        engine->consumed += next - from;
+        engine->consumed += *first - from;
         if (run->verdict == SS_COMPLETED)
             continue;
         if (run->verdict == SS_KILLED) {
@@ -168,6 +166,22 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
         assert(!run->speculative); /* invariant 4: only a head run on committed state raises */
         engine->failed = true;
         return false;
+    }
+    return true;
+}
+
+bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
+{
+    int64_t next = transaction->first;
+    if (!ss_is_open(worker->engine)) {
+        assert(next == worker->engine->consumed); /* invariant 2: commits in order */
+        return run_range_in_place(worker, number, &next, transaction->last);
+    }
+    for (uint64_t i = 0; i < transaction->span_count; i++) {
+        struct ss_span *span = &transaction->spans[i];
+        ss_use_segment(&worker->run, span->segment);
+        if (!run_range_in_place(worker, number, &span->done, span->last))
+            return false;
     }
     return true;
 }
@@ -186,26 +200,18 @@ enum ss_abort_reason ss_reason_of(uint32_t verdict)
     }
 }
 
-/* What became of the head. */
-enum progress {
-    COMMITTED,
-    PUT_BACK, /* it is to be run again, as a transaction */
-    ENDED     /* the job ends here */
-};
-
 void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
              enum ss_abort_reason reason)
 {
-    worker->statistics.aborts[reason]++;
-    worker->statistics.reruns++;
+    ss_count(&worker->statistics.aborts[reason], 1);
+    ss_count(&worker->statistics.reruns, 1);
     if (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED)
-        worker->statistics.head_aborts += transaction->began_as_head;
+        ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
     worker->engine->protocol->roll_back(worker->engine, transaction);
 }
 
-/* Commits a finished transaction, or reruns it. */
-static enum progress commit(struct ss_worker *worker, struct ss_transaction *transaction,
-                            int64_t number)
+enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *transaction,
+                           int64_t number)
 {
     struct ss_engine *engine = worker->engine;
     const struct ss_protocol *protocol = engine->protocol;
@@ -216,10 +222,10 @@ static enum progress commit(struct ss_worker *worker, struct ss_transaction *tra
             reason = transaction->reason;
             in_place = !protocol->head_speculates;
         } else if (ss_rows_append(engine, transaction->rows, transaction->row_words)) {
-            assert(transaction->first == engine->consumed); /* invariant 2 */
+            assert(ss_is_open(engine) || transaction->first == engine->consumed); /* invariant 2 */
             protocol->publish(engine, transaction);
             engine->consumed += transaction->last - transaction->first;
-            return COMMITTED;
+            return SS_COMMITTED;
         }
     }
     int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
@@ -230,12 +236,12 @@ static enum progress commit(struct ss_worker *worker, struct ss_transaction *tra
     if (!in_place) {
         atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
         ss_put_back(engine, transaction, number);
-        return PUT_BACK;
+        return SS_PUT_BACK;
     }
     /* No longer FINISHED: while the rerun lends the turn to a reader, who else gets hold of it must
      * not commit the dropped run, or run the chunk a second time. */
     ss_set_status(transaction, number, SS_IN_PLACE);
-    return run_in_place(worker, transaction, number) ? COMMITTED : ENDED;
+    return ss_run_in_place(worker, transaction, number) ? SS_COMMITTED : SS_ENDED;
 }
 
 static void set_range(const struct ss_engine *engine, struct ss_transaction *transaction,
@@ -290,16 +296,16 @@ static void advance(struct ss_worker *worker)
         int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
         if (head == engine->transactions ||
             atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
-            end_job(engine);
+            ss_end_job(engine);
             return;
         }
         if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0)
             return;
 
         struct ss_transaction *transaction = ss_slot_of(engine, head);
-        enum progress progress;
+        enum ss_progress progress;
         if (win_finished(engine, transaction, head)) {
-            progress = commit(worker, transaction, head);
+            progress = ss_commit(worker, transaction, head);
         } else {
             int64_t unclaimed = head;
             if (!head_is_unclaimed(engine, head) ||
@@ -309,17 +315,17 @@ static void advance(struct ss_worker *worker)
                 return;
             ss_set_status(transaction, head, SS_IN_PLACE);
             set_range(engine, transaction, head);
-            worker->statistics.head_runs++;
-            progress = run_in_place(worker, transaction, head) ? COMMITTED : ENDED;
+            ss_count(&worker->statistics.head_runs, 1);
+            progress = ss_run_in_place(worker, transaction, head) ? SS_COMMITTED : SS_ENDED;
         }
-        if (progress == PUT_BACK)
+        if (progress == SS_PUT_BACK)
             return;
         ss_set_status(transaction, head, SS_FREE);
-        if (progress == ENDED) {
-            end_job(engine);
+        if (progress == SS_ENDED) {
+            ss_end_job(engine);
             return;
         }
-        worker->statistics.commits++;
+        ss_count(&worker->statistics.commits, 1);
         atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
         /* Release: who sees the new head sees the state it starts from, and the slot FREE. */
         atomic_store_explicit(&engine->next_commit, head + 1, memory_order_release);
@@ -377,22 +383,31 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     /* Dekker with end_job and stop: the flag is down before we look whether there is still a job. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&engine->over, memory_order_relaxed) != 0 ||
-        atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
+        atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ||
+        atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0)
         run->verdict = SS_KILLED;
-    else
+    else if (!ss_is_open(engine))
         ss_call(worker, protocol->variant, transaction->first, transaction->last);
+    else
+        for (uint64_t i = 0; i < transaction->span_count && run->verdict == SS_COMPLETED; i++) {
+            const struct ss_span *span = &transaction->spans[i];
+            ss_use_segment(run, span->segment);
+            ss_call(worker, protocol->variant, span->first, span->last);
+        }
     protocol->finish(worker, transaction);
     transaction->row_words = (uint64_t)(run->emit_top - transaction->rows);
     transaction->verdict = run->verdict;
-    worker->statistics.speculative_runs++;
+    ss_count(&worker->statistics.speculative_runs, 1);
 }
 
-static void run_speculatively(struct ss_worker *worker, int64_t number)
+void ss_run_speculatively(struct ss_worker *worker, int64_t number)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_transaction *transaction = ss_slot_of(engine, number);
 
-    set_range(engine, transaction, number);
+    enum ss_status status = SS_FINISHED;
+    if (!ss_is_open(engine))
+        set_range(engine, transaction, number);
     atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
     __atomic_store_n(&worker->run.speculative, 1, __ATOMIC_RELAXED);
     for (;;) {
@@ -402,29 +417,36 @@ static void run_speculatively(struct ss_worker *worker, int64_t number)
         ss_drop(worker, transaction, transaction->reason);
         int64_t waits_for = atomic_load_explicit(&transaction->waits_for, memory_order_relaxed);
         if (!ss_has_committed(engine, waits_for)) {
-            ss_put_back(engine, transaction, number);
-            return;
+            status = SS_WAITING;
+            break;
         }
     }
-    ss_set_status(transaction, number, SS_FINISHED);
-    /* Dekker with release_turn: FINISHED is visible before we try the turn. */
-    atomic_thread_fence(memory_order_seq_cst);
+    if (ss_is_open(engine)) {
+        ss_queue_settle(worker, transaction, number, status);
+    } else if (status == SS_WAITING) {
+        ss_put_back(engine, transaction, number);
+    } else {
+        ss_set_status(transaction, number, SS_FINISHED);
+        /* Dekker with release_turn: FINISHED is visible before we try the turn. */
+        atomic_thread_fence(memory_order_seq_cst);
+    }
 }
 
 /* Kills what keeps the head from advancing, once it has done so for longer than its budget: the run
  * of the head itself, or, where the head is finished and the turn is free, the runs beyond it that
  * keep all workers from taking it (a reader had the turn when the head finished). Called by whoever
  * has nothing better to do. */
-static void watch(struct ss_engine *engine)
+void ss_watch(struct ss_engine *engine)
 {
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
-    if (head >= engine->transactions)
+    if (head >= engine->transactions || head < 0)
         return;
     struct ss_transaction *transaction = ss_slot_of(engine, head);
     bool running = ss_has_status(transaction, head, SS_RUNNING);
     bool left_alone = ss_has_status(transaction, head, SS_FINISHED) &&
                       atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-                      atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0;
+                      atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0 &&
+                      (!ss_is_open(engine) || ss_queue_can_advance(engine));
     if (!running && !left_alone)
         return;
     int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
@@ -436,7 +458,8 @@ static void watch(struct ss_engine *engine)
     }
     /* The mean when the head was first seen overstaying: one that went on counting would let the
      * budget of an early transaction grow faster than the time that passes. */
-    int64_t budget = 2000000 + 16 * mean_transaction(engine, since, head);
+    int64_t mean = ss_is_open(engine) ? ss_queue_mean(engine) : mean_transaction(engine, since, head);
+    int64_t budget = 2000000 + 16 * mean;
     if (now - since <= budget)
         return;
     for (uint64_t i = 0; i < engine->config.threads; i++) {
@@ -459,7 +482,8 @@ static bool has_work(struct ss_worker *worker)
            head_can_advance(engine);
 }
 
-static void await_work(struct ss_worker *worker)
+void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *),
+                   int64_t nanoseconds)
 {
     struct ss_engine *engine = worker->engine;
     int64_t until =
@@ -471,8 +495,8 @@ static void await_work(struct ss_worker *worker)
             ss_relax();
         }
     } while (ss_now() < until);
-    watch(engine);
-    ss_park(worker, has_work, 1000000);
+    ss_watch(engine);
+    ss_park(worker, has_work, nanoseconds);
 }
 
 void ss_run_ordered(struct ss_worker *worker)
@@ -480,14 +504,14 @@ void ss_run_ordered(struct ss_worker *worker)
     struct ss_engine *engine = worker->engine;
     int64_t number;
     while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
-        if (head_can_advance(engine) && try_turn(engine)) {
+        if (head_can_advance(engine) && ss_try_turn(engine)) {
             advance(worker);
-            release_turn(engine);
+            ss_release_turn(engine);
             ss_wake(engine);
         } else if ((number = ss_find_retry(worker, true)) >= 0 || claim(engine, &number)) {
-            run_speculatively(worker, number);
+            ss_run_speculatively(worker, number);
         } else {
-            await_work(worker);
+            ss_await_work(worker, has_work, 1000000);
         }
     }
 }
@@ -537,7 +561,7 @@ bool ss_engine_wait(struct ss_engine *engine, int64_t milliseconds)
     pthread_mutex_unlock(&engine->pool_mutex);
     /* All workers may be in runaway runs at once; then nobody else is left to notice. */
     if (!done && atomic_load_explicit(&engine->over, memory_order_relaxed) == 0)
-        watch(engine);
+        ss_watch(engine);
     return done;
 }
 

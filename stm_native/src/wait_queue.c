@@ -22,9 +22,8 @@ void ss_put_back(struct ss_engine *engine, struct ss_transaction *transaction, i
         ss_wake(engine);
 }
 
-/* Whether the transaction was dropped, or is going to be, and nothing keeps it from running again. */
-static bool can_retry(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number,
-                      uint64_t *status, bool *later)
+bool ss_can_retry(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number,
+                  uint64_t *status, bool *later)
 {
     int64_t waits_for;
     *status = atomic_load_explicit(&transaction->status, memory_order_acquire);
@@ -48,7 +47,7 @@ static int64_t scan_queue(struct ss_worker *worker, bool take, bool *later)
          number < end && found < 0; number++) {
         struct ss_transaction *transaction = ss_slot_of(engine, number);
         uint64_t status;
-        if (!can_retry(engine, transaction, number, &status, later))
+        if (!ss_can_retry(engine, transaction, number, &status, later))
             continue;
         bool was_finished = (status & 7) == SS_FINISHED;
         /* Acquire: the slot as the last run left it. */

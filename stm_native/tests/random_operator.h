@@ -61,7 +61,7 @@ struct shape {
 };
 
 /* The columns of a batch. */
-enum column { COLUMN_SEED, COLUMN_TEMPER, COLUMN_SHAPE, COLUMNS };
+enum column { COLUMN_TIMESTAMP, COLUMN_SEED, COLUMN_TEMPER, COLUMN_SHAPE, COLUMNS };
 
 /* What the entries saw; so that a test which never went where it should does not pass. */
 struct sightings {

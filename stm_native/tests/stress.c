@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrivals.h"
 #include "companions.h"
 #include "internal.h"
 #include "long_sleep.h"
@@ -50,6 +51,8 @@ static struct {
     uint64_t speculate_jobs;
     uint64_t log_free_jobs;
     uint64_t locked_jobs;
+    uint64_t open_jobs;
+    uint64_t open_failures;
     uint64_t empty_jobs;
     uint64_t large_jobs;
     uint64_t abandoned_jobs;
@@ -102,7 +105,7 @@ static void *allocate(uint64_t count, size_t size)
 static void describe(const struct world *world, const struct batch *batch, uint64_t part,
                      int64_t offset, const struct ss_job *job, enum request request)
 {
-    static const char *const modes[] = {"ordered", "speculate", "log-free", "locked"};
+    static const char *const modes[] = {"ordered", "speculate", "log-free", "locked", "open"};
     static const char *const protocols[] = {"value", "eager"};
     static const char *const requests[] = {"", ", to be stopped", ", to be killed"};
     const struct shape *shape = &batch->shape;
@@ -307,6 +310,36 @@ static void draw_batch(struct world *world, struct batch *batch, struct dice *di
     }
 }
 
+/* The batch as an open job: its events come from several sources and out of order. */
+static void run_open(struct world *world, const struct batch *batch, struct dice *dice)
+{
+    struct ss_job job = {.chunk = chance(dice, 3) ? 1 : 1 + (int64_t)spread(dice, 31),
+                         .horizon = chance(dice, 6) ? 0 : (int64_t)spread(dice, 64),
+                         .mode = SS_MODE_OPEN,
+                         .count = batch->count};
+    describe(world, batch, 0, 0, &job, REQUEST_NONE);
+    struct arrivals arrivals = {.engine = world->engine,
+                                .state = world->config.state,
+                                .emit_words = world->config.emit_words,
+                                .shape = &batch->shape,
+                                .model = &world->model,
+                                .seeds = batch->seeds,
+                                .tempers = batch->tempers,
+                                .count = batch->count,
+                                .dice = *dice};
+    job.count = 0;
+    struct ss_outcome outcome = arrive(&arrivals, &job);
+    if (long_sleep_missed() != 0)
+        fail("a worker slept on while there was something to do: a wake-up was lost");
+    world->consumed += (uint64_t)outcome.consumed;
+    totals.jobs++;
+    totals.open_jobs++;
+    totals.events += (uint64_t)outcome.consumed;
+    totals.rows += arrivals.rows;
+    totals.open_failures += arrivals.failures;
+    report_progress();
+}
+
 static void run_batch(struct world *world, uint64_t number, int64_t *sequence)
 {
     struct dice dice = dice_for(world->seed, 100 + number);
@@ -314,9 +347,13 @@ static void run_batch(struct world *world, uint64_t number, int64_t *sequence)
     draw_batch(world, &batch, &dice);
     int64_t offset = 0;
     uint64_t part = 0;
-    do
-        offset = run_job(world, &batch, part++, offset);
-    while (offset < batch.count && !time_is_up());
+    if (chance(&dice, 3)) {
+        run_open(world, &batch, &dice);
+    } else {
+        do
+            offset = run_job(world, &batch, part++, offset);
+        while (offset < batch.count && !time_is_up());
+    }
     *sequence += batch.count;
     free(batch.seeds);
     free(batch.tempers);
@@ -453,6 +490,8 @@ static bool summarize(void)
         {"worlds", totals.worlds},
         {"worlds of protocol eager", totals.eager_worlds},
         {"jobs", totals.jobs},
+        {"open jobs", totals.open_jobs},
+        {"events that raise in open jobs", totals.open_failures},
         {"jobs without events", totals.empty_jobs},
         {"jobs of 2000 events and more", totals.large_jobs},
         {"jobs without horizon", totals.horizonless_jobs},
@@ -476,6 +515,7 @@ static bool summarize(void)
         {"aborts: inconsistent snapshot", engines->aborts[SS_ABORT_INCONSISTENT_SNAPSHOT]},
         {"aborts: locked", engines->aborts[SS_ABORT_LOCKED]},
         {"aborts: stolen", engines->aborts[SS_ABORT_STOLEN]},
+        {"aborts: reordered", engines->aborts[SS_ABORT_REORDERED]},
         {"parks", engines->parks},
         {"turns taken from outside", totals.turns_taken},
         {"yields in place", atomic_load(&sightings.yields)},
