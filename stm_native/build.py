@@ -27,6 +27,11 @@ ffibuilder = cffi.FFI()
 for name in HEADERS:
     ffibuilder.cdef(declarations(name))
 
+# The hooks of all engines come in here; see specstream/hooks.py.
+ffibuilder.cdef(
+    'extern "Python" int32_t ss_python_hook(void *context, const struct ss_occasion *occasion);'
+)
+
 ffibuilder.set_source(
     "specstream._native",
     "".join(f'#include "{name}"\n' for name in HEADERS),

@@ -37,7 +37,8 @@ enum ss_abort_reason {
     SS_ABORT_LOCKED = 5, /* ii: an earlier transaction had locked what it was about to access */
     SS_ABORT_STOLEN = 6, /* iv: an earlier transaction took a lock that it held */
     SS_ABORT_REORDERED = 7, /* open jobs: an event came that belongs between those of its chunk */
-    SS_ABORT_REASONS = 8
+    SS_ABORT_HOOK = 8,      /* the on_commit hook asked for it */
+    SS_ABORT_REASONS = 9
 };
 
 /* How conflicts are found. */
@@ -169,6 +170,30 @@ struct ss_frontier {
     int64_t source;
 };
 
+/* Hooks (Brito 2010, 4.2.4). With any of them a transaction is one event. */
+enum ss_hook_kind {
+    SS_ON_ABORT = 1,      /* a run was dropped; before the next one */
+    SS_ON_COMMIT = 2,     /* after the last validation, in order; nobody commits meanwhile */
+    SS_ON_POST_COMMIT = 4 /* after the commit, in no order; others may commit meanwhile */
+};
+
+struct ss_occasion {
+    enum ss_hook_kind kind;
+    enum ss_abort_reason reason; /* of SS_ON_ABORT */
+    int64_t row;                 /* of the event */
+    const uint64_t *rows;        /* that it emitted, of SS_ON_COMMIT */
+    uint64_t row_count;
+};
+
+enum ss_answer {
+    SS_PROCEED = 0,
+    SS_RUN_AGAIN = 1, /* of SS_ON_COMMIT: the run is dropped */
+    SS_FAIL = 2       /* the hook raised; of SS_ON_COMMIT: like an event that raises */
+};
+
+/* Called in a worker thread; returns an enum ss_answer. */
+typedef int32_t (*ss_hook)(void *context, const struct ss_occasion *occasion);
+
 struct ss_outcome {
     int64_t consumed;     /* events applied, a prefix of the job */
     bool failed;          /* the operator raised at event `failed_row`, on committed state */
@@ -194,6 +219,8 @@ struct ss_engine;
 /* NULL where memory or threads are not to be had. */
 struct ss_engine *ss_engine_new(const struct ss_config *config);
 void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_entry entry);
+/* `kinds`: a sum of enum ss_hook_kind. Between jobs. */
+void ss_engine_set_hook(struct ss_engine *engine, uint32_t kinds, ss_hook hook, void *context);
 /* Waits for the job in flight, ends the threads and frees everything but the state. */
 void ss_engine_free(struct ss_engine *engine);
 
@@ -224,6 +251,8 @@ void ss_engine_resume(struct ss_engine *engine);
 
 /* Between the two the state stands still and holds a whole number of events. */
 void ss_engine_take_turn(struct ss_engine *engine);
+/* Gives up after a while; true: the turn is taken. */
+bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds);
 void ss_engine_release_turn(struct ss_engine *engine);
 
 struct ss_statistics ss_engine_statistics(struct ss_engine *engine);

@@ -303,6 +303,9 @@ static bool can_claim(const struct ss_engine *engine)
     /* One slot is kept for the head, which must never wait for one. */
     if (queue->unused_count > 1)
         return true;
+    /* The latest one makes room. Not with a hook, which would have to be called under the mutex. */
+    if (engine->hooks.kinds != 0)
+        return false;
     uint64_t last = queue->active_count - 1;
     uint64_t status = status_of(active_at(engine, last));
     return place <= last && (status == SS_FINISHED || status == SS_WAITING);
@@ -393,7 +396,7 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
     struct ss_queue *queue = &engine->queue;
     uint64_t place = place_of(engine, pending_key(queue));
     int64_t most = engine->job.chunk;
-    if (engine->job.horizon == 0 && most < plain_chunk)
+    if (engine->job.horizon == 0 && most < plain_chunk && engine->hooks.kinds == 0)
         most = plain_chunk;
     uint64_t slot = queue->unused[queue->unused_first % queue->slots];
     struct ss_transaction *transaction = &engine->ring[slot];
@@ -451,6 +454,8 @@ static int64_t retry(struct ss_worker *worker)
     struct ss_queue *queue = &engine->queue;
     int64_t found = -1;
     bool later = false;
+    struct ss_transaction *doomed = NULL;
+    bool is_head = false;
     /* The hint goes down before we look: who raises it afterwards is looked for the next time.
      * Acquire: what it was raised for. */
     worker->seen_changes = atomic_load_explicit(&queue->changes, memory_order_acquire);
@@ -470,17 +475,19 @@ static int64_t retry(struct ss_worker *worker)
         if (!ready)
             continue;
         found = transaction->number;
-        if ((status & 7) == SS_FINISHED)
-            ss_drop(worker, transaction,
-                    transaction->verdict == SS_COMPLETED ? SS_ABORT_STOLEN
-                                                         : ss_reason_of(transaction->verdict));
-        transaction->began_as_head = i == 0 && !head_is_pending(engine) &&
-                                     is_safe(queue, last_key(transaction));
+        doomed = (status & 7) == SS_FINISHED ? transaction : NULL;
+        is_head = i == 0 && !head_is_pending(engine) && is_safe(queue, last_key(transaction));
         atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
         ss_set_status(transaction, found, SS_RUNNING);
         refresh(engine);
     }
     pthread_mutex_unlock(&queue->mutex);
+    /* Not under the mutex: a hook may be told of it. */
+    if (doomed != NULL)
+        ss_drop(worker, doomed,
+                doomed->verdict == SS_COMPLETED ? SS_ABORT_STOLEN : ss_reason_of(doomed->verdict));
+    if (found >= 0)
+        ss_slot_of(engine, found)->began_as_head = is_head;
     if (found >= 0 || later)
         atomic_store_explicit(&engine->retries, 1, memory_order_release);
     return found;
@@ -585,7 +592,11 @@ static void advance(struct ss_worker *worker)
         if (progress == SS_COMMITTED)
             ss_count(&worker->statistics.commits, 1);
         atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
+        if (progress == SS_COMMITTED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT)))
+            worker->committed_row = ss_row_of(engine, transaction);
         leave_head(engine, transaction, progress);
+        if (SS_UNLIKELY(worker->committed_row >= 0))
+            return;
     }
 }
 
@@ -622,6 +633,7 @@ void ss_run_open(struct ss_worker *worker)
             advance(worker);
             ss_release_turn(engine);
             ss_wake(engine);
+            ss_after_commit(worker);
         } else if ((number = retry(worker)) >= 0 || (number = claim(worker)) >= 0) {
             ss_run_speculatively(worker, number);
             atomic_fetch_add_explicit(&queue->runs, 1, memory_order_relaxed);

@@ -45,6 +45,7 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
 
     worker->engine = engine;
     worker->index = index;
+    worker->committed_row = -1;
     run->worker = worker;
     run->state = config->state;
     run->seed = config->seed;
@@ -134,6 +135,8 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
 
 void ss_engine_free(struct ss_engine *engine)
 {
+    if (ss_is_open(engine)) /* it has no end of its own */
+        ss_engine_stop(engine);
     /* Waiting also watches: all workers of the job in flight may be in runaway runs. */
     while (!ss_engine_wait(engine, 50))
         continue;
@@ -179,7 +182,9 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
 {
     const struct ss_config *config = &engine->config;
     engine->job = *job;
-    if (job->mode == SS_MODE_ORDERED && (job->horizon == 0 || job->count <= job->chunk)) {
+    if (engine->hooks.kinds != 0)
+        engine->job.chunk = 1;
+    else if (job->mode == SS_MODE_ORDERED && (job->horizon == 0 || job->count <= job->chunk)) {
         /* Nothing to speculate on: one transaction, and one worker that runs it as the head. */
         engine->job.horizon = 0;
         engine->job.chunk = job->count > 0 ? job->count : 1;

@@ -131,6 +131,7 @@ struct ss_worker {
     uint64_t index;
     pthread_t thread;
     uint32_t epoch;
+    int64_t committed_row; /* that on_post_commit has to be told of; -1: none */
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
@@ -230,6 +231,11 @@ struct ss_engine {
     int64_t consumed;
     bool failed;
     struct ss_queue queue;
+    struct {
+        uint32_t kinds;
+        ss_hook hook;
+        void *context;
+    } hooks;
 
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_start;  /* first transaction not yet claimed */
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_commit; /* the head */
@@ -367,6 +373,24 @@ static inline void ss_use_segment(struct ss_run *run, const struct ss_segment *s
     run->columns = segment->columns;
     run->first_sequence = segment->first_sequence;
 }
+
+/* hooks.c */
+static inline bool ss_has_hook(const struct ss_engine *engine, enum ss_hook_kind kind)
+{
+    return (engine->hooks.kinds & (uint32_t)kind) != 0;
+}
+
+void ss_tell_abort(struct ss_engine *engine, int64_t row, enum ss_abort_reason reason);
+void ss_tell_dropped(struct ss_engine *engine, const struct ss_transaction *transaction,
+                     enum ss_abort_reason reason);
+/* Without the turn, after it was given back: tells of the commit that it was held for. */
+void ss_after_commit(struct ss_worker *worker);
+/* With the turn: whether the event of a row may commit. */
+enum ss_answer ss_ask_commit(struct ss_engine *engine, int64_t row, const uint64_t *rows,
+                             uint64_t words);
+enum ss_answer ss_ask_finished(struct ss_engine *engine, const struct ss_transaction *transaction);
+/* The event of a transaction, where hooks are set. */
+int64_t ss_row_of(const struct ss_engine *engine, const struct ss_transaction *transaction);
 
 /* wait_queue.c */
 /* Puts a dropped transaction back, until the one that it waits for has committed. */

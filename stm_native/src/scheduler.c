@@ -79,20 +79,33 @@ static void lend_turn(struct ss_engine *engine)
                                                       memory_order_relaxed));
 }
 
-void ss_engine_take_turn(struct ss_engine *engine)
+bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds)
 {
-    atomic_fetch_add_explicit(&engine->readers, 1, memory_order_seq_cst);
+    int64_t until = ss_now() + milliseconds * 1000000;
     uint32_t free = 0;
+    atomic_fetch_add_explicit(&engine->readers, 1, memory_order_seq_cst);
     while (!atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
                                                     memory_order_relaxed)) {
         /* Dekker with run_in_place: we are announced before the flags are up. */
         atomic_thread_fence(memory_order_seq_cst);
         for (uint64_t i = 0; i < engine->config.threads; i++)
             __atomic_store_n(&engine->workers[i].run.yield, 1, __ATOMIC_RELAXED);
+        if (ss_now() >= until) {
+            atomic_fetch_sub_explicit(&engine->readers, 1, memory_order_seq_cst);
+            ss_wake(engine);
+            return false;
+        }
         struct timespec nap = {0, 5000};
         nanosleep(&nap, NULL);
         free = 0;
     }
+    return true;
+}
+
+void ss_engine_take_turn(struct ss_engine *engine)
+{
+    while (!ss_engine_try_turn(engine, 1000))
+        continue;
 }
 
 void ss_engine_release_turn(struct ss_engine *engine)
@@ -121,6 +134,18 @@ static int64_t mean_transaction(const struct ss_engine *engine, int64_t at, int6
     return committed == 0 ? 0 : (at - engine->started_at - lost) / committed;
 }
 
+/* The on_commit hook of an event that was run in place; it may want it undone. */
+static void ask_in_place(struct ss_worker *worker, int64_t row, int64_t *next)
+{
+    struct ss_run *run = &worker->run;
+    enum ss_answer answer = ss_ask_commit(worker->engine, row, run->emit_mark,
+                                          (uint64_t)(run->emit_top - run->emit_mark));
+    if (answer == SS_PROCEED)
+        return;
+    run->verdict = answer == SS_RUN_AGAIN ? SS_ABORTED : SS_RAISED;
+    *next = row;
+}
+
 /* Runs events [*first, last) on the committed state; false: the job ends here, *first has not run. */
 static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t *first,
                                int64_t last)
@@ -128,7 +153,8 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
     /* Where speculators have to be told of the stores: the undo log knows those of one event. */
-    bool one_by_one = engine->protocol->disturb != NULL && engine->job.horizon > 0;
+    bool one_by_one = (engine->protocol->disturb != NULL && engine->job.horizon > 0) ||
+                      ss_has_hook(engine, SS_ON_COMMIT);
 
     assert(ss_turn_is_held(engine)); /* invariant 1 */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
@@ -147,12 +173,14 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
         run->emit_end = engine->rows + engine->row_capacity;
         *first = ss_call(worker, SS_PLAIN, from, one_by_one ? from + 1 : last);
+        if (run->verdict == SS_COMPLETED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_COMMIT)))
+            ask_in_place(worker, from, first);
         const struct ss_undo *end = run->undo_top;
         if (run->verdict != SS_COMPLETED) {
             ss_undo_roll_back(run);
             run->emit_top = run->emit_mark;
         }
-        if (one_by_one)
+        if (engine->protocol->disturb != NULL && engine->job.horizon > 0)
             engine->protocol->disturb(worker, number, end);
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
         engine->consumed += *first - from;
@@ -162,6 +190,12 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
             if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
                 return false;
             continue; /* meant for a speculative run of this worker that is long over */
+        }
+        if (run->verdict == SS_ABORTED) {
+            ss_count(&worker->statistics.aborts[SS_ABORT_HOOK], 1);
+            ss_count(&worker->statistics.reruns, 1);
+            ss_tell_abort(engine, from, SS_ABORT_HOOK);
+            continue;
         }
         assert(!run->speculative); /* invariant 4: only a head run on committed state raises */
         engine->failed = true;
@@ -208,6 +242,7 @@ void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
     if (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED)
         ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
     worker->engine->protocol->roll_back(worker->engine, transaction);
+    ss_tell_dropped(worker->engine, transaction, reason);
 }
 
 enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *transaction,
@@ -216,11 +251,14 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     struct ss_engine *engine = worker->engine;
     const struct ss_protocol *protocol = engine->protocol;
     enum ss_abort_reason reason = ss_reason_of(transaction->verdict);
+    enum ss_answer answer = SS_PROCEED;
     bool in_place = true;
     if (transaction->verdict == SS_COMPLETED) {
         if (!protocol->validate(engine, transaction)) {
             reason = transaction->reason;
             in_place = !protocol->head_speculates;
+        } else if ((answer = ss_ask_finished(engine, transaction)) != SS_PROCEED) {
+            reason = SS_ABORT_HOOK;
         } else if (ss_rows_append(engine, transaction->rows, transaction->row_words)) {
             assert(ss_is_open(engine) || transaction->first == engine->consumed); /* invariant 2 */
             protocol->publish(engine, transaction);
@@ -232,6 +270,11 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     if (transaction->verdict == SS_KILLED && since != 0)
         atomic_fetch_add_explicit(&engine->runaway_nanoseconds, ss_now() - since,
                                   memory_order_relaxed);
+    if (answer == SS_FAIL) {
+        protocol->roll_back(engine, transaction);
+        engine->failed = true;
+        return SS_ENDED;
+    }
     ss_drop(worker, transaction, reason);
     if (!in_place) {
         atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
@@ -320,6 +363,7 @@ static void advance(struct ss_worker *worker)
         }
         if (progress == SS_PUT_BACK)
             return;
+        int64_t row = transaction->first;
         ss_set_status(transaction, head, SS_FREE);
         if (progress == SS_ENDED) {
             ss_end_job(engine);
@@ -333,6 +377,10 @@ static void advance(struct ss_worker *worker)
             int64_t spin = mean_transaction(engine, ss_now(), head + 1);
             spin = spin < 200 ? 200 : spin > 20000 ? 20000 : spin;
             __atomic_store_n(&engine->spin_nanoseconds, spin, __ATOMIC_RELAXED);
+        }
+        if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT))) {
+            worker->committed_row = row;
+            return;
         }
         /* Nobody is woken here, though the horizon has moved: whoever releases the turn wakes, and
          * a sleeper looks up every millisecond. A wake for each commit cost half the speed where
@@ -508,6 +556,7 @@ void ss_run_ordered(struct ss_worker *worker)
             advance(worker);
             ss_release_turn(engine);
             ss_wake(engine);
+            ss_after_commit(worker);
         } else if ((number = ss_find_retry(worker, true)) >= 0 || claim(engine, &number)) {
             ss_run_speculatively(worker, number);
         } else {
