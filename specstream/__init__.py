@@ -27,6 +27,7 @@ from specstream.errors import (
     SnapshotError,
     SpecstreamError,
 )
+from specstream.hooks import Abort, Notification
 from specstream.operator import Operator, SequentialRun, operator
 from specstream.predictor import AbortDriven, Auto, Fixed, ThroughputDriven
 from specstream.state import State, array, scalar, scratch
@@ -35,6 +36,7 @@ from specstream.stats import Statistics
 __version__ = "0.1.0"
 
 __all__ = [
+    "Abort",
     "AbortDriven",
     "Auto",
     "CompileError",
@@ -44,6 +46,7 @@ __all__ = [
     "EngineClosedError",
     "Fixed",
     "InputError",
+    "Notification",
     "Operator",
     "Partial",
     "SequentialRun",

@@ -15,7 +15,15 @@ from specstream.errors import InputError
 from specstream.schema import Kind, Schema
 from specstream.strings import StringTable
 
-__all__ = ["KEY_COLUMNS", "Events", "as_table", "read_events", "rows_to_table"]
+__all__ = [
+    "KEY_COLUMNS",
+    "Events",
+    "as_table",
+    "keys_of",
+    "order_key",
+    "read_events",
+    "rows_to_table",
+]
 
 KEY_COLUMNS = ("timestamp", "source", "sequence")
 
@@ -63,11 +71,23 @@ class Events:
         columns: timestamp (int64), source (int64), then those of the schema: int64 for int and str,
             float64 for float, uint8 for bool; all contiguous and of length ``count``.
         keys: timestamp and source as the table had them, for output and messages.
+        positions: row of each event in the table.
     """
 
     count: int
     columns: tuple[npt.NDArray[Any], ...]
     keys: tuple[pa.Array, pa.Array]
+    positions: npt.NDArray[np.int64]
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Events:
+        """Some of the events, copied."""
+        at = pa.array(rows)
+        return Events(
+            len(rows),
+            tuple(column[rows] for column in self.columns),
+            (self.keys[0].take(at), self.keys[1].take(at)),
+            self.positions[rows],
+        )
 
 
 def read_events(
@@ -94,7 +114,12 @@ def read_events(
     if order_by is None:
         timestamp = np.arange(first_sequence, first_sequence + count, dtype=np.int64)
         timestamp_key: pa.Array = pa.array(timestamp)
-        return Events(count, (timestamp, source_code, *columns), (timestamp_key, source_key))
+        return Events(
+            count,
+            (timestamp, source_code, *columns),
+            (timestamp_key, source_key),
+            np.arange(count),
+        )
 
     timestamp_key, timestamp = _timestamp(table, order_by, what, reads_timestamp)
     order = np.lexsort((source_rank, timestamp))
@@ -105,7 +130,7 @@ def read_events(
             timestamp_key.take(pa.array(order)),
             source_key.take(pa.array(order)),
         )
-    return Events(count, (timestamp, source_code, *columns), (timestamp_key, source_key))
+    return Events(count, (timestamp, source_code, *columns), (timestamp_key, source_key), order)
 
 
 def _get(table: pa.Table, name: str, what: str) -> pa.Array:
@@ -221,6 +246,20 @@ def _timestamp(
 ) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """The order column as given, and as int64 of the same order."""
     array = _get(table, name, what)
+    if reads_timestamp and pa.types.is_floating(array.type):
+        raise InputError(
+            f"{what}: the operator reads event.timestamp, an int64, and order column {name!r} "
+            f"has type {array.type}: cast it to an integer or a timestamp"
+        )
+    return array, order_key(array, name, what)
+
+
+def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
+    """An order column as int64 of the same order.
+
+    Raises:
+        InputError: it is of a type without an order, or holds a NaN.
+    """
     of = array.type
     if pa.types.is_floating(of):
         numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -230,20 +269,13 @@ def _timestamp(
                 f"{what}: order column {name!r} has a NaN in row {wrong[0]}, which has no place in "
                 "an order: drop such rows, or give them a time"
             )
-        if reads_timestamp:
-            raise InputError(
-                f"{what}: the operator reads event.timestamp, an int64, and order column {name!r} "
-                f"has type {of}: cast it to an integer or a timestamp"
-            )
         # The usual order-preserving image of a float; + 0.0 makes the two zeros equal.
         bits = (np.ascontiguousarray(numbers) + 0.0).view(np.int64)
-        return array, np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
+        return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
     if pa.types.is_integer(of) or pa.types.is_temporal(of):
         try:
             plain = array.cast(pa.int32()) if pa.types.is_date32(of) else array
-            return array, np.ascontiguousarray(
-                plain.cast(pa.int64()).to_numpy(zero_copy_only=False)
-            )
+            return np.ascontiguousarray(plain.cast(pa.int64()).to_numpy(zero_copy_only=False))
         except pa.ArrowInvalid as error:
             raise InputError(
                 f"{what}: order column {name!r} of type {of} does not fit int64 ({error}): cast it"
@@ -258,8 +290,7 @@ def rows_to_table(
     rows: npt.NDArray[np.int64],
     schema: Schema,
     strings: StringTable,
-    events: Events | None = None,
-    first_sequence: int = 0,
+    keys: Mapping[str, pa.Array] | None = None,
 ) -> pa.Table:
     """Emitted rows as an Arrow table.
 
@@ -267,8 +298,7 @@ def rows_to_table(
         rows: shape (n, 1 + number of columns), int64 words: the event's row, then the values.
         schema: the emit schema.
         strings: table for columns of kind str; a code that is in no table comes out as null.
-        events: give the order-key columns as well, of these events.
-        first_sequence: sequence number of the batch's first event.
+        keys: the order-key columns of the rows, to be added.
     """
     arrays = []
     for number, kind in enumerate(schema.kinds):
@@ -284,9 +314,18 @@ def rows_to_table(
         else:
             arrays.append(pa.array(words))
     table = pa.Table.from_arrays(arrays, schema=schema.arrow())
-    if events is None:
-        return table
-    at = pa.array(rows[:, 0])
-    table = table.append_column("timestamp", events.keys[0].take(at))
-    table = table.append_column("source", events.keys[1].take(at))
-    return table.append_column("sequence", pa.array(rows[:, 0] + first_sequence))
+    for name, column in (keys or {}).items():
+        table = table.append_column(name, column)
+    return table
+
+
+def keys_of(
+    events: Events, rows: npt.NDArray[np.int64], first_sequence: int
+) -> dict[str, pa.Array]:
+    """The order-key columns of a batch's events, by their rows."""
+    at = pa.array(rows)
+    return {
+        "timestamp": events.keys[0].take(at),
+        "source": events.keys[1].take(at),
+        "sequence": pa.array(rows + first_sequence),
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal
@@ -15,7 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.columns import KEY_COLUMNS, Events, as_table, read_events, rows_to_table
+from specstream.arrivals import Arrivals, Late, Name, Sources
+from specstream.columns import (
+    KEY_COLUMNS,
+    Events,
+    as_table,
+    keys_of,
+    read_events,
+    rows_to_table,
+)
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.types import VARIANTS, Variant
 from specstream.compiler.variants import Entry, compile_entry
@@ -23,9 +31,11 @@ from specstream.errors import (
     ConfigurationError,
     DeclarationError,
     EngineClosedError,
+    InputError,
     Partial,
     SpecstreamError,
 )
+from specstream.hooks import Hook, Hooks, Notification
 from specstream.operator import Operator
 from specstream.predictor import Auto, Fixed, Measurement, Predictor, Setting
 from specstream.snapshot import Snapshot
@@ -92,6 +102,18 @@ class Engine:
             at its first try, "log_free" is one thread without any log, "locked" runs all threads
             without order under the operator's own locks.
         locks: number of locks that a "locked" operator uses.
+        sources: of events that are submitted out of order: those that hold back commits from the
+            start, though they be silent; others join when their first event comes.
+        late: what :meth:`submit` does with events below their source's frontier: "error" refuses
+            the table, "drop" leaves them out and counts them, "side" keeps them for :meth:`late`.
+        on_abort: called before a dropped run is repeated.
+        on_commit: called in order, when an event's run is validated and nobody has seen its effects
+            yet; ``raise ss.Abort`` has the event run again.
+        on_post_commit: called after a commit, in no order.
+
+    A hook is called with a :class:`specstream.Notification`, in a thread of the engine; it must not
+    use the engine. What it raises ends the batch: out of ``on_commit``, like something that the
+    event itself raises. With a hook a transaction is one event.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have.
@@ -128,6 +150,11 @@ class Engine:
         restore: bytes | None = None,
         execution: Execution = "ordered",
         locks: int = 1,
+        sources: Iterable[Name] = (),
+        late: Late = "error",
+        on_abort: Hook | None = None,
+        on_commit: Hook | None = None,
+        on_post_commit: Hook | None = None,
     ) -> None:
         self._closed = True  # until there is something to close
         if not isinstance(operator, Operator):
@@ -163,6 +190,29 @@ class Engine:
         self._lock = threading.RLock()
         self._closing = False
         self._strings = StringTable(operator.program.strings)
+        what = f"operator {self.name!r}"
+        self._hooks = Hooks(
+            {"on_abort": on_abort, "on_commit": on_commit, "on_post_commit": on_post_commit},
+            self._notification,
+        )
+        if self._hooks and execution not in ("ordered", "speculate"):
+            raise ConfigurationError(
+                f'execution={execution!r} calls no hooks; expected execution="ordered" with '
+                "on_abort, on_commit or on_post_commit"
+            )
+        self._arrivals = Arrivals(
+            Sources(self._strings, what),
+            operator.event,
+            self._strings,
+            late,
+            operator.program.reads_timestamp,
+            what,
+        )
+        self._arrivals.sources.declare(sources)
+        self._is_open = False  # an open job takes submitted events
+        self._frontier: tuple[int, int] | None = None
+        self._applied = 0  # events of the open job that a poll has told of
+        self._locate: Any = None  # finds a hook's event: row -> (events, row, key)
         self._next_sequence = 0
         # Rows of the batch in flight that earlier stretches have done; None: no batch is in flight.
         # With the count of the stretch in flight it says how far the state is: hence the lock.
@@ -204,6 +254,7 @@ class Engine:
             lib.ss_engine_set_entry(
                 self._native, VARIANTS[variant], ffi.cast("ss_entry", entry.address)
             )
+        self._hooks.set_in(self._native)
         self._closed = False
         self._count()
 
@@ -246,6 +297,9 @@ class Engine:
             pass  # the thread in process() sees _closing and ends its batch
         try:
             if not self._closed:
+                if self._is_open:
+                    self._end_job()
+                    self._is_open = False
                 self._count()
                 self._closed = True
                 lib.ss_engine_free(self._native)
@@ -257,6 +311,7 @@ class Engine:
     def _open(self) -> Iterator[None]:
         """One caller at a time, on an engine that is not closed."""
         self._check_open()
+        self._check_hook()
         with self._lock:
             self._check_open()
             yield
@@ -266,6 +321,13 @@ class Engine:
             raise EngineClosedError(
                 f"engine of {self.name!r} is closed: make a new one; "
                 "Engine(operator, restore=snapshot) goes on from a snapshot"
+            )
+
+    def _check_hook(self) -> None:
+        if self._hooks.running:
+            raise SpecstreamError(
+                f"engine of {self.name!r}: a hook uses the engine that called it, which waits for "
+                "the hook: use what the notification holds"
             )
 
     # ---- batches ----
@@ -297,6 +359,12 @@ class Engine:
         with self._open():
             operator = self.operator
             what = f"operator {self.name!r}"
+            if self._arrivals.pending:
+                raise InputError(
+                    f"{what}: {self._arrivals.pending} submitted event(s) are not committed: "
+                    "advance() their sources and poll() first, or submit() this table as well"
+                )
+            self._end_open_job()
             known = len(self._strings)
             try:
                 events = read_events(
@@ -323,6 +391,13 @@ class Engine:
         try:
             while done < events.count and not failed:
                 setting = self._predictor.next()
+                self._locate = lambda row, begin=done: (
+                    events,
+                    begin + row,
+                    events.keys[0][begin + row].as_py(),
+                    events.keys[1][begin + row].as_py(),
+                    first + begin + row,
+                )
                 outcome, interruption = self._run_stretch(events, done, setting)
                 rows = self._rows(outcome)
                 if done > 0 or outcome.consumed < events.count:
@@ -331,6 +406,7 @@ class Engine:
                 parts.append(rows)
                 done += outcome.consumed
                 failed = outcome.failed
+                interruption = interruption or self._hooks.take_error()
                 if interruption is not None:
                     raise interruption
         except BaseException as error:
@@ -417,9 +493,12 @@ class Engine:
         emits = self.operator.emits
         empty = np.empty((0, 1 + len(emits)), np.int64)
         rows = parts[0] if len(parts) == 1 else np.concatenate([empty, *parts])
-        return rows_to_table(rows, emits, self._strings, events if self._keys else None, first)
+        keys = keys_of(events, rows[:, 0], first) if self._keys else None
+        return rows_to_table(rows, emits, self._strings, keys)
 
-    def _raise_for(self, events: Events, row: int, first: int, output: pa.Table) -> None:
+    def _raise_for(
+        self, events: Events, row: int, first: int, output: pa.Table, consumed: int | None = None
+    ) -> None:
         """Raises what the event in ``row`` raises, from the user's own line.
 
         Native code only says that it raised. The real exception comes from the oracle, over an
@@ -429,7 +508,7 @@ class Engine:
         oracle = Oracle(operator.program.oracle, operator.layout, self._words, overlay=True)
         oracle.begin(operator.event, operator.emits, events.columns, first, self.seed)
         key = f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})"
-        partial = Partial(output, row)
+        partial = Partial(output, row if consumed is None else consumed)
         try:
             oracle.run(row)
         except Exception as error:
@@ -451,26 +530,290 @@ class Engine:
         raise failure
 
     def _show(self, kind: str, value: Any) -> str:
+        return repr(self._value(kind, value))
+
+    # ---- out of order ----
+
+    def submit(
+        self,
+        table: Any,
+        *,
+        order_by: str,
+        source: Name | None = None,
+        source_column: str | None = None,
+        ordered: bool = False,
+    ) -> None:
+        """Hands in events that may be out of order with those before; does not wait for them.
+
+        Events run at once, ahead of their turn, and commit in the order of (timestamp, source,
+        sequence number within the source), when the frontiers of all sources have passed them. The
+        outcome is that of one sequential run in this order. :meth:`advance` moves a frontier,
+        :meth:`poll` gets what was emitted.
+
+        Args:
+            table: as for :meth:`process`.
+            order_by: column of the timestamps; of one type in all tables.
+            source: name of the source that all rows are of; 0 by default.
+            source_column: instead of ``source``: the column that names each row's source.
+            ordered: the source sends no earlier event later: moves its frontier to the table's
+                last timestamp.
+
+        Raises:
+            InputError: the table does not fit, or has late events and the engine was made with
+                ``late="error"``; nothing is submitted.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"x": int, "place": int})
+        ... def number(state, event, emit):
+        ...     state.count += 1
+        ...     emit(event.x, state.count)
+        >>> with ss.Engine(number, threads=2, horizon=8, chunk=1, sources=["a", "b"]) as engine:
+        ...     engine.submit({"time": [10, 30], "x": [1, 3]}, order_by="time", source="a")
+        ...     engine.submit({"time": [20], "x": [2]}, order_by="time", source="b")
+        ...     engine.advance("a", 40)
+        ...     engine.advance("b", 25)
+        ...     engine.poll(timeout=5)["x"].to_pylist()
+        [1, 2]
+        """
+        if source is not None and source_column is not None:
+            raise ConfigurationError(
+                "source and source_column were both given: name the one source of the table, or "
+                "the column that names each row's"
+            )
+        with self._open():
+            known = len(self._strings)
+            try:
+                segments = self._arrivals.read(
+                    as_table(table, f"operator {self.name!r}"),
+                    order_by,
+                    0 if source is None and source_column is None else source,
+                    source_column,
+                )
+            except BaseException:
+                self._strings.truncate(known)
+                raise
+            self._start_open_job()
+            for segment in segments:
+                if not lib.ss_engine_submit(self._native, segment.native):
+                    raise MemoryError(f"engine of {self.name!r}: no memory for more events")
+                if ordered:
+                    last = int(segment.events.columns[0][-1])
+                    reached = segment.source.frontier
+                    segment.source.frontier = last if reached is None else max(reached, last)
+            self._move_frontier()
+
+    def advance(self, source: Name, to: Any = None) -> None:
+        """Moves a source's frontier: none of its events below ``to`` comes any more.
+
+        Args:
+            source: its name; one that is new is declared by this.
+            to: a timestamp of the order column's type; None: the source has ended. A frontier never
+                moves back: an earlier ``to`` changes nothing.
+
+        Raises:
+            InputError: ``to`` is of another type.
+        """
+        with self._open():
+            self._arrivals.advance(self._arrivals.sources.get(source), to)
+            self._start_open_job()
+            self._move_frontier()
+
+    def poll(self, timeout: float = 0.0) -> pa.Table:
+        """What submitted events have emitted since the last call, in the order of their keys.
+
+        Args:
+            timeout: seconds to wait until there is something, or nothing is left that could commit.
+
+        Returns:
+            A table as :meth:`process` gives it. Its events are committed.
+
+        Raises:
+            Exception: what the operator raised. Its event is not applied; later ones are, and
+                the next call goes on behind it. ``specstream_partial`` on the exception holds what
+                this call would have returned, and how many events were applied since the last.
+        """
+        with self._open():
+            rows, outcome = self._collect(timeout)
+            output = self._polled(rows)
+            self._finish_poll(outcome, output)
+            return output
+
+    def poll_rows(self, timeout: float = 0.0) -> list[tuple[Any, ...]]:
+        """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
+        with self._open():
+            rows, outcome = self._collect(timeout)
+            failed = outcome is not None and outcome.failed
+            self._finish_poll(outcome, self._polled(rows) if failed else None)
+            return self._tuples(rows)
+
+    def late(self) -> pa.Table | None:
+        """Late events since the last call, as they were given; None: none.
+
+        They are kept by engines made with ``late="side"``; ``stats.late`` counts them under every
+        policy but "error".
+        """
+        with self._open():
+            return self._arrivals.take_late()
+
+    def _start_open_job(self) -> None:
+        if self._is_open:
+            return
+        if self._mode not in (lib.SS_MODE_ORDERED, lib.SS_MODE_SPECULATE):
+            raise ConfigurationError(
+                'events can be submitted to an engine with execution="ordered" only'
+            )
+        horizon, chunk = self._predictor.open()
+        job = ffi.new(
+            "struct ss_job *", {"chunk": chunk, "horizon": horizon, "mode": lib.SS_MODE_OPEN}
+        )
+        if not lib.ss_engine_start(self._native, job):
+            raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller horizon")
+        self._is_open = True
+        self._applied = 0
+        self._locate = self._locate_arrival
+        if self._frontier is not None:
+            self._tell_frontier(self._frontier)
+
+    def _end_open_job(self) -> None:
+        if self._is_open:
+            self._end_job()
+            self._is_open = False
+            self._arrivals.settle()
+            self._arrivals.forget()
+
+    def _move_frontier(self) -> None:
+        frontier = self._arrivals.sources.frontier()
+        if frontier is not None and frontier != self._frontier:
+            self._frontier = frontier
+            self._tell_frontier(frontier)
+
+    def _tell_frontier(self, frontier: tuple[int, int]) -> None:
+        at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
+        lib.ss_engine_advance(self._native, at[0])
+
+    def _collect(self, timeout: float) -> tuple[npt.NDArray[np.int64], Any]:
+        """Emitted rows since the last call, and the C side's outcome."""
+        width = 1 + len(self.operator.emits)
+        if not self._is_open:
+            return np.empty((0, width), np.int64), None
+        until = time.monotonic() + timeout
+        while True:
+            rest = int(1000 * (until - time.monotonic()) + 0.999)
+            if lib.ss_engine_await(self._native, min(max(rest, 0), WAIT_MILLISECONDS)):
+                break
+            if rest <= 0:
+                break
+            self._check_open()
+        with self._native_turn():
+            outcome = lib.ss_engine_outcome(self._native)
+            rows = self._rows(outcome).copy()
+            lib.ss_engine_clear_rows(self._native)
+            self._arrivals.settle()
+        return rows, outcome
+
+    def _polled(self, rows: npt.NDArray[np.int64]) -> pa.Table:
+        keys = self._arrivals.keys(rows[:, 0]) if self._keys else None
+        return rows_to_table(rows, self.operator.emits, self._strings, keys)
+
+    def _finish_poll(self, outcome: Any, output: pa.Table | None) -> None:
+        """Raises what kept the events from going on, and lets them go on."""
+        if outcome is None:
+            return
+        consumed = outcome.consumed - self._applied
+        self._applied = outcome.consumed
+        try:
+            if outcome.failed:
+                assert output is not None
+                error = self._hooks.take_error()
+                if error is None and outcome.failed_row >= 0:
+                    segment, row = self._arrivals.find(outcome.failed_row)
+                    self._raise_for(
+                        segment.events, row, segment.first_sequence, output, int(consumed)
+                    )
+                error = error or MemoryError(f"engine of {self.name!r}: no memory for more events")
+                error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
+                raise error
+        finally:
+            if outcome.failed:
+                lib.ss_engine_resume(self._native)
+            self._arrivals.forget()
+
+    # ---- hooks ----
+
+    def _locate_arrival(self, row: int) -> Any:
+        segment, at = self._arrivals.find(row)
+        keys = segment.events.keys
+        return (
+            segment.events,
+            at,
+            keys[0][at].as_py(),
+            segment.source.name,
+            segment.first_sequence + at,
+        )
+
+    def _notification(self, occasion: Any) -> Notification:
+        """An occasion of the C side, as a hook is told of it."""
+        operator = self.operator
+        events, row, timestamp, source, sequence = self._locate(occasion.row)
+        values = {
+            name: self._value(kind, column[row])
+            for (name, kind), column in zip(operator.event, events.columns[2:], strict=True)
+        }
+        rows: list[tuple[Any, ...]] = []
+        reason = ""
+        if occasion.kind == lib.SS_ON_COMMIT:
+            rows = self._tuples(self._rows(occasion))
+        elif occasion.kind == lib.SS_ON_ABORT:
+            reason = next(name for name, at in ABORT_REASONS.items() if at == occasion.reason)
+        return Notification(timestamp, source, sequence, values, rows, reason)
+
+    def _value(self, kind: str, value: Any) -> Any:
+        """An element of a column as a plain Python value."""
         if kind == "str":
-            return repr(self._strings.text(int(value)))
-        return repr(bool(value)) if kind == "bool" else repr(value.item())
+            return self._strings.text(int(value))
+        return bool(value) if kind == "bool" else value.item()
+
+    def _tuples(self, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
+        """Emitted rows as plain Python values."""
+        columns = [
+            [
+                self._value(kind, word)
+                for word in (rows[:, at].view(np.float64) if kind == "float" else rows[:, at])
+            ]
+            for at, kind in enumerate(self.operator.emits.kinds, start=1)
+        ]
+        return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
 
     # ---- state ----
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[bool]:
         """The state stands still inside; True: no batch is in flight."""
+        self._check_hook()
         if self._lock.acquire(blocking=False):
             try:
-                yield True
+                if not self._is_open:
+                    yield True
+                    return
+                with self._native_turn():
+                    yield False
             finally:
                 self._lock.release()
             return
         # A batch is in flight in another thread, which keeps the engine open while it waits.
         self._check_open()
-        lib.ss_engine_take_turn(self._native)
-        try:
+        with self._native_turn():
             yield False
+
+    @contextlib.contextmanager
+    def _native_turn(self) -> Iterator[None]:
+        """Nothing commits inside."""
+        while not lib.ss_engine_try_turn(self._native, WAIT_MILLISECONDS):
+            self._check_open()
+        try:
+            yield
         finally:
             lib.ss_engine_release_turn(self._native)
 
@@ -493,7 +836,11 @@ class Engine:
         """
         if self._lock.acquire(blocking=False):
             try:
-                self._count()
+                if self._is_open:
+                    with self._native_turn():
+                        self._count()
+                else:
+                    self._count()
             finally:
                 self._lock.release()
         return self._stats
@@ -505,6 +852,7 @@ class Engine:
                 lib.ss_engine_memory(self._native),
                 self.threads,
                 self._predictor,
+                self._arrivals,
             )
 
     def snapshot(self) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from specstream.columns import as_table, read_events, rows_to_table
+from specstream.columns import as_table, keys_of, read_events, rows_to_table
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.source import Program, analyse
 from specstream.errors import ConfigurationError, DeclarationError, Partial
@@ -133,7 +133,9 @@ class Operator:
 
         def output() -> pa.Table:
             rows = pack_rows(oracle.rows, self.emits)
-            return rows_to_table(rows, self.emits, strings, events if keys else None)
+            return rows_to_table(
+                rows, self.emits, strings, keys_of(events, rows[:, 0], 0) if keys else None
+            )
 
         raised: list[tuple[int, Exception]] = []
         for row in range(events.count):

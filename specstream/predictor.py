@@ -94,6 +94,10 @@ class Predictor:
         """Horizon and chunk as they stand."""
         raise NotImplementedError
 
+    def open(self) -> tuple[int, int]:
+        """Horizon and chunk for events that come out of order: not measured, hence not moved."""
+        return self.current()
+
     def next(self) -> Setting:
         """The setting of the next stretch."""
         raise NotImplementedError
@@ -293,6 +297,9 @@ class Auto(Predictor):
 
     def current(self) -> tuple[int, int]:
         return (self.horizon if self._speculating else 0), self.chunk
+
+    def open(self) -> tuple[int, int]:
+        return self.horizon, self.chunk
 
     def next(self) -> Setting:
         self._probing = self._since_probe >= self._pause and self._plain < float("inf")

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from specstream._native import lib
+from specstream.arrivals import Arrivals
 from specstream.predictor import Decision, Predictor
 
 __all__ = ["ABORT_REASONS", "Statistics"]
@@ -20,6 +21,8 @@ ABORT_REASONS = {
     "inconsistent_snapshot": lib.SS_ABORT_INCONSISTENT_SNAPSHOT,
     "locked": lib.SS_ABORT_LOCKED,
     "stolen": lib.SS_ABORT_STOLEN,
+    "reordered": lib.SS_ABORT_REORDERED,
+    "hook": lib.SS_ABORT_HOOK,
 }
 
 
@@ -36,7 +39,9 @@ class Statistics:
             "raised", "log_full" (a limit was passed), "runaway" (killed in an endless loop).
             Protocol "eager" tells its conflicts apart (Brito 2010, 4.2.2): "inconsistent_snapshot"
             (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
-            "stolen" (iv: an earlier transaction took a lock).
+            "stolen" (iv: an earlier transaction took a lock). Where events come out of order:
+            "reordered" (one came that belongs between those of a chunk). "hook": ``on_commit``
+            asked for it.
         reruns: runs that took the place of a dropped one.
         head_aborts: runs that began as the head and were dropped for a conflict; always 0.
         parks: times a worker went to sleep inside a batch.
@@ -46,6 +51,8 @@ class Statistics:
         horizon: transactions that may start ahead of the head, as it stands.
         chunk: events per transaction, as it stands.
         decisions: the predictor's latest changes of setting, each with its reason.
+        pending: submitted events that are not committed.
+        late: submitted events that came below their source's frontier.
     """
 
     events: int
@@ -62,6 +69,8 @@ class Statistics:
     horizon: int
     chunk: int
     decisions: tuple[Decision, ...]
+    pending: int
+    late: int
 
     @property
     def time_per_event(self) -> float:
@@ -85,7 +94,14 @@ class Statistics:
         }
 
     @classmethod
-    def of(cls, counted: Any, memory: int, threads: int, predictor: Predictor) -> Statistics:
+    def of(
+        cls,
+        counted: Any,
+        memory: int,
+        threads: int,
+        predictor: Predictor,
+        arrivals: Arrivals,
+    ) -> Statistics:
         """From the C runtime's ``struct ss_statistics``."""
         horizon, chunk = predictor.current()
         aborts = {name: int(counted.aborts[at]) for name, at in ABORT_REASONS.items()}
@@ -104,4 +120,6 @@ class Statistics:
             horizon=horizon,
             chunk=chunk,
             decisions=tuple(predictor.decisions),
+            pending=arrivals.pending,
+            late=arrivals.late,
         )

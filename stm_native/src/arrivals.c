@@ -202,7 +202,7 @@ static void discard(struct ss_engine *engine, uint64_t position)
     ss_set_status(transaction, transaction->number, SS_FREE);
 }
 
-/* Events are pending again. */
+/* Events that have not run are pending again; the first of them is not, where it has failed. */
 static void give_back(struct ss_queue *queue, const struct ss_transaction *transaction,
                       bool but_one)
 {
@@ -212,7 +212,8 @@ static void give_back(struct ss_queue *queue, const struct ss_transaction *trans
         if (span.first == span.last)
             continue;
         if (but_one) {
-            span.segment->left--;
+            queue->failed_segment = span.segment;
+            queue->failed_row = span.first;
             span.first++;
             but_one = false;
         }
@@ -548,12 +549,7 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
         }
         if (progress == SS_ENDED) {
             queue->claimed_spans -= transaction->span_count;
-            if (engine->failed) {
-                queue->failed = true;
-                for (uint64_t i = transaction->span_count; i-- > 0;)
-                    if (transaction->spans[i].done < transaction->spans[i].last)
-                        queue->failed_row = transaction->spans[i].done;
-            }
+            queue->failed = queue->failed || engine->failed;
             give_back(queue, transaction, engine->failed);
             engine->failed = false;
             queue->claimed_spans += transaction->span_count;
@@ -691,6 +687,7 @@ void ss_queue_close(struct ss_engine *engine)
     queue->unused_first = queue->unused_count = 0;
     queue->dissolving = 0;
     queue->has_frontier = queue->has_rows = queue->failed = false;
+    queue->failed_segment = NULL;
     atomic_store_explicit(&queue->work, 0, memory_order_relaxed);
 }
 
@@ -776,11 +773,25 @@ void ss_engine_clear_rows(struct ss_engine *engine)
     pthread_mutex_unlock(&engine->queue.mutex);
 }
 
+void ss_queue_fail(struct ss_engine *engine)
+{
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    if (!queue->failed)
+        queue->failed_row = -1;
+    queue->failed = true;
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
 void ss_engine_resume(struct ss_engine *engine)
 {
     struct ss_queue *queue = &engine->queue;
     pthread_mutex_lock(&queue->mutex);
     queue->failed = false;
+    if (queue->failed_segment != NULL)
+        queue->failed_segment->left--;
+    queue->failed_segment = NULL;
     refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
 }

@@ -6,7 +6,8 @@
  * validated; where the hook wants the event run again, the undo log takes them back.
  *
  * On_post_commit is called without the turn: who has committed a transaction gives the turn back
- * first. Who fails outside of a commit ends the job at the next event boundary. */
+ * first. Who fails outside of a commit ends the job, or halts an open one, at the next event
+ * boundary. */
 #include "internal.h"
 
 void ss_engine_set_hook(struct ss_engine *engine, uint32_t kinds, ss_hook hook, void *context)
@@ -26,12 +27,21 @@ static enum ss_answer call(struct ss_engine *engine, const struct ss_occasion *o
     return (enum ss_answer)engine->hooks.hook(engine->hooks.context, occasion);
 }
 
+/* An open job holds events that are not applied: it does not end, it waits to be resumed. */
+static void fail(struct ss_engine *engine)
+{
+    if (ss_is_open(engine))
+        ss_queue_fail(engine);
+    else
+        ss_engine_stop(engine);
+}
+
 void ss_tell_abort(struct ss_engine *engine, int64_t row, enum ss_abort_reason reason)
 {
     if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_ABORT)) &&
         call(engine, &(struct ss_occasion){.kind = SS_ON_ABORT, .row = row, .reason = reason}) ==
             SS_FAIL)
-        ss_engine_stop(engine);
+        fail(engine);
 }
 
 void ss_tell_dropped(struct ss_engine *engine, const struct ss_transaction *transaction,
@@ -66,6 +76,6 @@ void ss_after_commit(struct ss_worker *worker)
         worker->committed_row = -1;
         if (call(worker->engine,
                  &(struct ss_occasion){.kind = SS_ON_POST_COMMIT, .row = row}) == SS_FAIL)
-            ss_engine_stop(worker->engine);
+            fail(worker->engine);
     }
 }

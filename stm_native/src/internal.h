@@ -199,6 +199,7 @@ struct ss_queue {
     bool has_rows;
     bool failed; /* nothing commits until somebody has heard of it */
     int64_t failed_row;
+    struct ss_segment *failed_segment; /* counts the failed event as left until it was heard of */
     _Atomic uint32_t work; /* what there is to do; see enum work */
     _Atomic uint64_t changes; /* times that it was worked out */
     _Atomic uint64_t runs; /* that ended, and what they took */
@@ -367,6 +368,8 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
                      enum ss_status status);
 int64_t ss_queue_mean(struct ss_engine *engine); /* nanoseconds of a run */
 bool ss_queue_can_advance(struct ss_engine *engine);
+/* A hook has failed: nothing commits until somebody has heard of it. */
+void ss_queue_fail(struct ss_engine *engine);
 
 static inline void ss_use_segment(struct ss_run *run, const struct ss_segment *segment)
 {

@@ -1,0 +1,419 @@
+"""Events that come out of order, from several sources (Brito 2010, 4.3.1).
+
+Each source says how far it has come: its *frontier*, the time below which it sends nothing more.
+Events run as they come; they commit in the order of their keys (timestamp, source, sequence) once
+the frontiers of all sources have passed them. The C side keeps the order (``arrivals.c``); what is
+here keeps the sources, and the columns of events that are not yet committed.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream._native import ffi
+from specstream.columns import Events, order_key, read_events
+from specstream.errors import ConfigurationError, InputError
+from specstream.schema import Schema
+from specstream.strings import StringTable
+
+__all__ = ["Arrivals", "Late", "Segment", "Source", "Sources"]
+
+Late = Literal["error", "drop", "side"]
+LATE: tuple[str, ...] = ("error", "drop", "side")
+
+Name = int | str
+END = 2**63 - 1
+# Between the ranks of sources that are declared or come later: room for names in between.
+_STEP = 2**40
+
+
+@dataclass
+class Source:
+    """One source of events.
+
+    Attributes:
+        name: as it was given.
+        rank: its place among sources where timestamps are equal.
+        code: what ``event.source`` is inside an operator.
+        frontier: no event below this timestamp comes any more; None: anything may come.
+        next_sequence: number of its next event.
+        late: its events that came below its frontier.
+    """
+
+    name: Name
+    rank: int
+    code: int
+    frontier: int | None
+    next_sequence: int = 0
+    late: int = 0
+
+
+class Sources:
+    """The sources of an engine, ordered by number or by text."""
+
+    def __init__(self, strings: StringTable, what: str) -> None:
+        self._strings = strings
+        self._what = what
+        self._known: dict[Name, Source] = {}
+        self._highest: tuple[int, int] | None = None  # (timestamp, rank) of all events
+
+    def __iter__(self) -> Iterator[Source]:
+        return iter(self._known.values())
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def truncate(self, length: int) -> None:
+        """Forgets all but the first ``length`` sources."""
+        for name in list(self._known)[length:]:
+            del self._known[name]
+
+    def declare(self, names: Iterable[Name]) -> None:
+        """Sources that hold back commits from the start, also while they are silent."""
+        for name in sorted(_checked(name, self._what) for name in names):
+            self.get(name)
+
+    def get(self, name: Name) -> Source:
+        """The source of that name; a new one begins where nothing is committed yet."""
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        name = _checked(name, self._what)
+        kinds = {type(other) for other in self._known}
+        if kinds - {type(name)}:
+            raise InputError(
+                f"{self._what}: source {name!r} is {type(name).__name__}, and the sources before "
+                f"are {kinds.pop().__name__}: name them all alike"
+            )
+        reached = self.frontier()
+        if reached is not None and reached[0] == END:
+            # All sources have ended; what comes after their last event is still to be applied.
+            reached = self._highest
+        rank = self._rank(name)
+        code = name if isinstance(name, int) else self._strings.add(name)
+        start = None
+        if reached is not None:
+            # What may commit ends at (timestamp, rank): an event before that comes no more.
+            start = reached[0] + (1 if rank < reached[1] else 0)
+        source = Source(name, rank, code, start)
+        self._known[name] = source
+        return source
+
+    def _rank(self, name: Name) -> int:
+        """A number that sorts as the name does; those given out before stay."""
+        if isinstance(name, int):
+            return name
+        names = sorted(other for other in self._known if isinstance(other, str))
+        at = bisect.bisect(names, name)
+        before = self._known[names[at - 1]].rank if at > 0 else None
+        after = self._known[names[at]].rank if at < len(names) else None
+        if before is None:
+            return 0 if after is None else after - _STEP
+        if after is None:
+            return before + _STEP
+        if after - before < 2:
+            raise InputError(
+                f"{self._what}: no place is left for source {name!r} between {names[at - 1]!r} "
+                f"and {names[at]!r}: declare the sources, Engine(..., sources=[...])"
+            )
+        return (before + after) // 2
+
+    def note(self, timestamp: int, source: Source) -> None:
+        """An event of the source was submitted; its last one of several."""
+        here = (timestamp, source.rank)
+        self._highest = here if self._highest is None else max(self._highest, here)
+
+    def frontier(self) -> tuple[int, int] | None:
+        """The last (timestamp, rank) whose events may commit; None: none yet."""
+        reached = []
+        for source in self._known.values():
+            if source.frontier is None:
+                return None
+            reached.append((source.frontier, END if source.frontier == END else source.rank))
+        return min(reached, default=None)
+
+
+def _checked(name: object, what: str) -> Name:
+    if isinstance(name, np.integer):
+        name = int(name)
+    if isinstance(name, bool) or not isinstance(name, int | str):
+        raise InputError(f"{what}: source {name!r}; expected an integer or a string")
+    if isinstance(name, int) and not -(2**63) <= name < END:
+        raise InputError(f"{what}: source {name!r}; expected an integer that fits int64")
+    return name
+
+
+@dataclass
+class Segment:
+    """Events of one source that came together, in order; kept until all are applied.
+
+    Attributes:
+        first: row of its first event; rows run on from segment to segment.
+        events: their columns, and their keys as they were given.
+        source: where they came from.
+        first_sequence: sequence number of the first event.
+        native: ``struct ss_segment``; ``left`` says how many are not applied.
+        kept: what ``native`` points to.
+    """
+
+    first: int
+    events: Events
+    source: Source
+    first_sequence: int
+    native: Any
+    kept: Any
+
+    @property
+    def left(self) -> int:
+        """Events that are not applied."""
+        return int(self.native.left)
+
+
+class Arrivals:
+    """What one engine was given out of order and has not committed.
+
+    Args:
+        sources: of the engine.
+        schema: of the events.
+        strings: the engine's table.
+        late: what happens to events below their source's frontier.
+        reads_timestamp: the operator uses ``event.timestamp``.
+        what: names the operator in messages.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        schema: Schema,
+        strings: StringTable,
+        late: Late,
+        reads_timestamp: bool,
+        what: str,
+    ) -> None:
+        if late not in LATE:
+            raise ConfigurationError(f"late={late!r}; expected one of {', '.join(LATE)}")
+        self.sources = sources
+        self._schema = schema
+        self._strings = strings
+        self._late: Late = late
+        self._reads_timestamp = reads_timestamp
+        self._what = what
+        self._segments: list[Segment] = []
+        self._applied: list[Segment] = []
+        self._rows = 0
+        # Of the order column: all timestamps must be of one type, or they could not be compared.
+        self._type: pa.DataType | None = None
+        self._given: list[tuple[Source, Any]] = []  # frontiers given before any event
+        self._side: list[pa.Table] = []
+
+    @property
+    def pending(self) -> int:
+        """Events submitted and not applied."""
+        return sum(segment.left for segment in self._segments)
+
+    @property
+    def late(self) -> int:
+        """Events that came below their source's frontier."""
+        return sum(source.late for source in self.sources)
+
+    # ---- in ----
+
+    def read(
+        self, table: pa.Table, order_by: str, source: Name | None, source_column: str | None
+    ) -> list[Segment]:
+        """The table's events as segments, one for each source, late ones sorted out.
+
+        Raises:
+            InputError: the table does not fit, or has late events and the policy is "error".
+        """
+        of = table.schema.field(order_by).type if order_by in table.column_names else None
+        if of is not None and self._type is not None and of != self._type:
+            raise InputError(
+                f"{self._what}: order column {order_by!r} has type {of}, and the events before had "
+                f"{self._type}: cast it"
+            )
+        events = read_events(
+            table,
+            self._schema,
+            self._strings,
+            self._what,
+            0,
+            order_by,
+            source_column,
+            self._reads_timestamp,
+        )
+        if self._type is None and of is not None:
+            self._type = of
+            given, self._given = self._given, []
+            for known, to in given:
+                self.advance(known, to)
+        known_before = len(self.sources)
+        try:
+            pieces = self._on_time(table, events, source, order_by)
+        except BaseException:
+            self.sources.truncate(known_before)
+            raise
+        return [self._segment(*piece) for piece in pieces]
+
+    def _on_time(
+        self, table: pa.Table, events: Events, source: Name | None, order_by: str
+    ) -> list[tuple[Source, Events]]:
+        """The events that are not late, by source."""
+        pieces = []
+        late: list[tuple[Source, Events]] = []
+        for name, rows in _by_source(events, source):
+            known = self.sources.get(name)
+            mine = events if rows is None else events.take(rows)
+            count = 0
+            if known.frontier is not None:
+                count = int(np.searchsorted(mine.columns[0], known.frontier, side="left"))
+            if count:
+                late.append((known, mine.take(np.arange(count))))
+                mine = mine.take(np.arange(count, mine.count))
+            if mine.count:
+                pieces.append((known, mine))
+        if late and self._late == "error":
+            known, below = late[0]
+            raise InputError(
+                f"{self._what}: {sum(some.count for _, some in late)} event(s) are late, the first "
+                f"of source {known.name!r} at {order_by}={below.keys[0][0]}, below its frontier: "
+                'nothing was submitted; send events before advance(), or use late="drop" or '
+                'late="side"'
+            )
+        for known, below in late:
+            known.late += below.count
+        if late and self._late == "side":
+            self._side.append(self._late_rows(table, order_by, late))
+        return pieces
+
+    def _late_rows(
+        self, table: pa.Table, order_by: str, late: list[tuple[Source, Events]]
+    ) -> pa.Table:
+        """The rows of the table that are late, as they were given."""
+        positions = np.concatenate([below.positions for _, below in late])
+        return table.take(pa.array(np.sort(positions)))
+
+    def _segment(self, source: Source, events: Events) -> Segment:
+        """The events with the source's next sequence numbers."""
+        first = self._rows
+        code = np.full(events.count, source.code, np.int64)
+        events = replace(
+            events,
+            columns=(events.columns[0], code, *events.columns[2:]),
+            keys=(events.keys[0], pa.repeat(source.name, events.count)),
+        )
+        pointers = ffi.new(
+            "void *[]",
+            [
+                ffi.cast("void *", (column.ctypes.data - first * column.itemsize) % 2**64)
+                for column in events.columns
+            ],
+        )
+        native = ffi.new(
+            "struct ss_segment *",
+            {
+                "columns": pointers,
+                "first": first,
+                "last": first + events.count,
+                "source": source.rank,
+                "first_sequence": source.next_sequence - first,
+                "left": events.count,
+            },
+        )
+        segment = Segment(first, events, source, source.next_sequence, native, pointers)
+        self._segments.append(segment)
+        self._rows += events.count
+        source.next_sequence += events.count
+        self.sources.note(int(events.columns[0][-1]), source)
+        return segment
+
+    def advance(self, source: Source, to: Any) -> None:
+        """Moves a source's frontier; one that lies behind changes nothing."""
+        if to is None:
+            source.frontier = END
+        elif self._type is None:
+            self._given.append((source, to))
+        else:
+            reached = self._timestamp(to)
+            if source.frontier is None or reached > source.frontier:
+                source.frontier = reached
+
+    def _timestamp(self, value: Any) -> int:
+        try:
+            array = pa.array([value], self._type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
+            array = None
+        if array is None or array.null_count:
+            raise InputError(
+                f"{self._what}: frontier {value!r} is no {self._type}, as the order column is: "
+                "give a value of that type, or None at the end of the source"
+            )
+        return int(order_key(array, "to", self._what)[0])
+
+    # ---- out ----
+
+    def find(self, row: int) -> tuple[Segment, int]:
+        """The segment of an event, and the event's row in it."""
+        at = bisect.bisect(self._segments, row, key=lambda segment: segment.first) - 1
+        segment = self._segments[at]
+        return segment, row - segment.first
+
+    def keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+        """The order-key columns of events, by their rows."""
+        starts = np.array([segment.first for segment in self._segments], np.int64)
+        where = np.searchsorted(starts, rows, side="right") - 1
+        timestamps, names, sequences = [], [], np.empty(len(rows), np.int64)
+        for number in np.unique(where):
+            segment = self._segments[number]
+            inside = np.flatnonzero(where == number)
+            local = rows[inside] - segment.first
+            timestamps.append(segment.events.keys[0].take(pa.array(local)))
+            names.append(segment.events.keys[1].take(pa.array(local)))
+            sequences[inside] = local + segment.first_sequence
+        # The pieces come segment by segment; this brings each row back to its place.
+        back = pa.array(np.argsort(np.argsort(where, kind="stable"), kind="stable"))
+        return {
+            "timestamp": _joined(timestamps, self._type).take(back),
+            "source": _joined(names, None).take(back),
+            "sequence": pa.array(sequences),
+        }
+
+    def settle(self) -> None:
+        """Notes what is applied; while nothing commits, so that it fits what was emitted."""
+        self._applied = [segment for segment in self._segments if segment.left == 0]
+
+    def forget(self) -> None:
+        """Lets go of what was applied when :meth:`settle` was called."""
+        if self._applied:
+            gone = set(map(id, self._applied))
+            self._segments = [segment for segment in self._segments if id(segment) not in gone]
+            self._applied = []
+
+    def take_late(self) -> pa.Table | None:
+        """Late events of policy "side" since the last call."""
+        side, self._side = self._side, []
+        return pa.concat_tables(side, promote_options="default") if side else None
+
+
+def _by_source(
+    events: Events, source: Name | None
+) -> Iterator[tuple[Name, npt.NDArray[np.int64] | None]]:
+    """Names of sources, each with the rows of its events; None: all of them."""
+    if source is not None:
+        yield source, None
+        return
+    codes, first, which = np.unique(events.columns[1], return_index=True, return_inverse=True)
+    for number, row in enumerate(first):
+        name = events.keys[1][int(row)].as_py()
+        yield name, None if len(codes) == 1 else np.flatnonzero(which == number)
+
+
+def _joined(parts: list[pa.Array], of: pa.DataType | None) -> pa.Array:
+    return pa.concat_arrays(parts) if parts else pa.array([], of or pa.int64())

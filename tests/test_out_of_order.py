@@ -1,0 +1,533 @@
+"""Events that come out of order: the answer is that of one sequential run in the order of keys."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import assert_identical, run_oracle
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import specstream as ss
+
+PATIENCE = 20.0
+
+
+class Six(ss.State):
+    values = ss.array(int, 6)
+    last = ss.scalar(int)
+
+
+@ss.operator(
+    state=Six,
+    event={"at": int, "amount": int},
+    emits={"at": int, "value": int, "before": int},
+)
+def entities(state, event, emit):
+    """Reads and writes one entity, and depends on the event before."""
+    state.values[event.at % 6] += event.amount
+    if event.amount % 7 == 0:
+        state.last = state.last * 3 + event.timestamp
+    if event.amount == -1:
+        raise ValueError(f"amount -1 at {event.at}")
+    emit(event.at, state.values[event.at % 6], state.last)
+
+
+@ss.operator(
+    state=Six,
+    event={"at": int},
+    emits={"at": int, "sequence": int, "source": int, "bits": int},
+)
+def keyed(state, event, emit):
+    emit(event.at, event.sequence, event.source, np.int64(event.random_bits(0)))
+
+
+class Count(ss.State):
+    count = ss.scalar(int)
+
+
+@ss.operator(state=Count, event={"name": str}, emits={"name": str, "place": int})
+def places(state, event, emit):
+    state.count += 1
+    emit(event.name, state.count)
+
+
+SETTINGS = [
+    {"threads": 1, "horizon": 0},
+    {"threads": 1, "horizon": 8, "chunk": 1},
+    {"threads": 2, "horizon": 8, "chunk": 8},
+    {"threads": 3, "horizon": 1, "chunk": 1},
+    {"threads": 2, "horizon": 64, "chunk": 3},
+    {"threads": 2, "horizon": 8, "chunk": 8, "protocol": "eager"},
+    {"threads": 3, "horizon": 16, "chunk": 1, "protocol": "eager"},
+    {"threads": 2, "horizon": "auto"},
+]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits for something that other threads bring about."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.001)
+
+
+def drain(engine: ss.Engine, events: int) -> tuple[pa.Table, list[tuple[str, str]]]:
+    """Everything that is still to come, and what was raised on the way."""
+    parts, raised = [], []
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            parts.append(engine.poll(timeout=0.5))
+        except ValueError as error:
+            parts.append(error.specstream_partial.output)  # type: ignore[attr-defined]
+            raised.append((type(error).__name__, str(error)))
+        if engine.stats.events + len(raised) == events:
+            break
+        assert time.monotonic() < deadline, "not all events were applied"
+    parts.append(engine.poll())
+    return pa.concat_tables(parts), raised
+
+
+PIECES = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "c"]),
+        st.lists(st.integers(0, 40), min_size=1, max_size=12),
+        st.integers(0, 3),  # 0: advance afterwards; 1: poll
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(pieces=PIECES, options=st.sampled_from(SETTINGS), salt=st.integers(0, 50))
+def test_any_arrival_gives_the_sequential_answer(pieces: Any, options: Any, salt: int) -> None:
+    """Random pieces of three sources; a frontier moves up to what the source still has to send."""
+    rng = np.random.default_rng(salt)
+    tables = []
+    for source, times, _ in pieces:
+        amounts = rng.integers(-1 if salt % 3 == 0 else 0, 9, len(times))
+        tables.append(
+            pa.table(
+                {
+                    "time": np.array(times, np.int64),
+                    "source": [source] * len(times),
+                    "at": rng.integers(0, 30, len(times)),
+                    "amount": amounts,
+                }
+            )
+        )
+    rest = {source: [min(t) for s, t, _ in pieces if s == source] for source in ("a", "b", "c")}
+    whole = pa.concat_tables(tables)
+    expected = run_oracle(entities, whole, order_by="time", source="source")
+    with ss.Engine(entities, sources=["a", "b", "c"], **options) as engine:
+        outputs, raised = [], []
+
+        def look() -> None:
+            try:
+                outputs.append(engine.poll())
+            except ValueError as error:
+                outputs.append(error.specstream_partial.output)  # type: ignore[attr-defined]
+                raised.append((type(error).__name__, str(error)))
+
+        for (source, _, action), table in zip(pieces, tables, strict=True):
+            engine.submit(table, order_by="time", source=source)
+            rest[source].pop(0)
+            if action == 0:
+                engine.advance(source, min(rest[source], default=None))
+            elif action == 1:
+                look()
+        for source in ("a", "b", "c"):
+            engine.advance(source)
+        deadline = time.monotonic() + PATIENCE
+        while engine.stats.pending and time.monotonic() < deadline:
+            engine_output, more = None, None
+            try:
+                engine_output = engine.poll(timeout=0.2)
+            except ValueError as error:
+                engine_output = error.specstream_partial.output  # type: ignore[attr-defined]
+                more = (type(error).__name__, str(error))
+            outputs.append(engine_output)
+            if more:
+                raised.append(more)
+        look()
+        found = pa.concat_tables(outputs)
+        assert found.equals(expected.output)
+        assert raised == [(kind, text) for _, kind, text in expected.raised]
+        assert engine.state.values.tolist() == expected.state["values"].tolist()
+        assert engine.stats.head_aborts == 0
+        assert engine.stats.events == whole.num_rows - len(raised)
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_the_six_steps_of_figure_4_3(protocol: str) -> None:
+    """Brito 2010, Figure 4.3: two ordered channels, one thread, entities instead of positions."""
+
+    def event(time: int, at: int) -> dict[str, list[int]]:
+        return {"time": [time], "at": [at], "amount": [1]}
+
+    with ss.Engine(
+        entities,
+        threads=1,
+        horizon=8,
+        chunk=1,
+        protocol=protocol,
+        sources=["lower", "upper"],
+    ) as engine:
+
+        def send(source: str, time: int, at: int) -> None:
+            engine.submit(event(time, at), order_by="time", source=source, ordered=True)
+
+        def ahead() -> int:
+            return engine.stats.speculative_runs
+
+        # (a) 9 commits; the upper channel is empty then, and who is next is not known.
+        # (b) 11 runs ahead of its turn, and waits.
+        send("upper", 9, 0)
+        send("lower", 11, 2)
+        until(lambda: engine.stats.commits == 1 and engine.stats.pending == 1)
+        assert engine.poll()["at"].to_pylist() == [0]
+        before = ahead()
+        # (c) so does 13.
+        send("lower", 13, 3)
+        until(lambda: ahead() == before + 1)
+        assert (engine.poll().num_rows, engine.stats.commits) == (0, 1)
+        # (d) 12 comes in the upper channel: 11 is next, and commits as it is; (e) 12 commits.
+        send("upper", 12, 5)
+        until(lambda: engine.stats.commits == 3)
+        assert engine.poll()["at"].to_pylist() == [2, 5]
+        # 15 touches what 12 has touched; it comes later, so it sees that.
+        send("lower", 15, 5)
+        until(lambda: ahead() >= before + 2)
+        # (f) all queues are empty, 13 and 15 wait for news of the upper channel.
+        assert (engine.poll().num_rows, engine.stats.commits, engine.stats.pending) == (0, 3, 2)
+        assert sum(engine.stats.aborts.values()) == 0
+        engine.advance("upper")
+        until(lambda: engine.stats.pending == 0)
+        assert engine.poll_rows() == [(3, 1, 0), (5, 2, 0)]
+        assert sum(engine.stats.aborts.values()) == 0, "none of the runs ahead was in vain"
+        assert engine.state.values.tolist() == [1, 0, 1, 1, 0, 2]
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_an_event_inside_a_finished_chunk(protocol: str) -> None:
+    """Eight events have run together; the ninth belongs between them."""
+    with ss.Engine(
+        entities, threads=2, horizon=8, chunk=8, protocol=protocol, sources=["a", "b"]
+    ) as engine:
+        times = list(range(10, 90, 10))
+        engine.submit(
+            {"time": times, "at": [0] * 8, "amount": [1] * 8}, order_by="time", source="a"
+        )
+        until(lambda: engine.stats.speculative_runs == 1)
+        engine.submit({"time": [45], "at": [0], "amount": [100]}, order_by="time", source="b")
+        until(lambda: engine.stats.aborts["reordered"] == 1)
+        engine.advance("a")
+        engine.advance("b")
+        output, raised = drain(engine, 9)
+        assert not raised
+        assert output["value"].to_pylist() == [1, 2, 3, 4, 104, 105, 106, 107, 108]
+
+
+def test_a_frontier_inside_a_finished_chunk_does_not_hold_back_its_first_events() -> None:
+    with ss.Engine(entities, threads=2, horizon=8, chunk=8) as engine:
+        engine.submit(
+            {"time": [1, 2, 3, 4], "at": [0] * 4, "amount": [1] * 4}, order_by="time", source="a"
+        )
+        until(lambda: engine.stats.speculative_runs == 1)
+        engine.advance("a", 3)
+        until(lambda: engine.stats.events == 2 or engine.stats.events == 3)
+        assert engine.poll(timeout=PATIENCE)["value"].to_pylist()[:2] == [1, 2]
+
+
+def test_ties_gaps_and_a_silent_source() -> None:
+    with ss.Engine(entities, threads=2, horizon=8, chunk=2, sources=[1, 2, 3], keys=True) as engine:
+        for source, times in ((2, [5, 5, 1000]), (1, [5, 7]), (2, [5])):
+            engine.submit(
+                {"time": times, "at": [0] * len(times), "amount": [1] * len(times)},
+                order_by="time",
+                source=source,
+            )
+        for source in (1, 2):
+            engine.advance(source)
+        assert engine.poll(timeout=0.05).num_rows == 0, "source 3 has not said anything"
+        engine.advance(3, 6)
+        rows = engine.poll(timeout=PATIENCE)
+        until(lambda: engine.stats.events == 4)
+        rows = pa.concat_tables([rows, engine.poll()])
+        assert rows["source"].to_pylist() == [1, 2, 2, 2]
+        assert rows["sequence"].to_pylist() == [0, 0, 1, 3]
+        assert rows["value"].to_pylist() == [1, 2, 3, 4]
+        engine.advance(3)
+        rows, _ = drain(engine, 6)
+        assert rows["timestamp"].to_pylist() == [7, 1000]
+
+
+@pytest.mark.parametrize("options", SETTINGS)
+def test_sequence_numbers_and_randomness_do_not_depend_on_the_arrival(options: Any) -> None:
+    """They are those of the source, however its events and others' are mixed on the way."""
+    answers = []
+    for order in ([0, 1, 2, 3], [2, 0, 3, 1], [2, 3, 0, 1]):
+        pieces = [
+            ("x", {"time": [1, 4], "at": [0, 1]}),
+            ("x", {"time": [6, 6], "at": [2, 3]}),
+            ("y", {"time": [1, 2], "at": [4, 5]}),
+            ("y", {"time": [5, 9], "at": [6, 7]}),
+        ]
+        with ss.Engine(keyed, seed=7, sources=["x", "y"], **options) as engine:
+            for number in order:
+                engine.submit(pieces[number][1], order_by="time", source=pieces[number][0])
+            engine.advance("x")
+            engine.advance("y")
+            answers.append(drain(engine, 8)[0])
+    assert answers[0]["at"].to_pylist() == [0, 4, 5, 1, 6, 2, 3, 7]
+    assert answers[0]["sequence"].to_pylist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert answers[0].equals(answers[1])
+    assert answers[0].equals(answers[2])
+
+
+def test_sources_in_a_column_and_strings() -> None:
+    with ss.Engine(places, threads=2, horizon=4, chunk=2, sources=["JFK", "LGA"]) as engine:
+        day = datetime.datetime(2013, 1, 1)
+        hour = datetime.timedelta(hours=1)
+        engine.submit(
+            {
+                "when": [day + 2 * hour, day, day + hour],
+                "from": ["LGA", "JFK", "LGA"],
+                "name": ["c", "a", "b"],
+            },
+            order_by="when",
+            source_column="from",
+        )
+        engine.advance("JFK", day + 5 * hour)
+        engine.advance("LGA", day + 2 * hour)
+        assert engine.poll(timeout=PATIENCE)["name"].to_pylist()[:2] == ["a", "b"]
+        engine.advance("LGA", day + 3 * hour)
+        until(lambda: engine.stats.pending == 0)
+        engine.poll()
+        assert engine.state.count == 3
+
+
+def test_a_source_that_joins_late_starts_where_nothing_is_committed() -> None:
+    with ss.Engine(entities, threads=2, horizon=8, chunk=1, late="drop", sources=["m"]) as engine:
+        send = {"time": [10], "at": [0], "amount": [1]}
+        engine.submit(send, order_by="time", source="m", ordered=True)
+        drain(engine, 1)
+        # Before "m" in the order of ties: an event at 10 would have to be applied before.
+        engine.submit(send, order_by="time", source="a")
+        assert (engine.stats.late, engine.stats.pending) == (1, 0)
+        engine.submit(send, order_by="time", source="z")
+        assert (engine.stats.late, engine.stats.pending) == (1, 1)
+
+
+# ---- late events ----
+
+
+def late_engine(**options: Any) -> ss.Engine:
+    engine = ss.Engine(entities, threads=2, horizon=4, chunk=1, **options)
+    engine.submit({"time": [1, 9], "at": [0, 0], "amount": [1, 1]}, order_by="time", source="a")
+    engine.advance("a", 5)
+    return engine
+
+
+LATE = {"time": [6, 4, 3], "at": [0, 0, 0], "amount": [7, 5, 5]}
+
+
+def test_late_events_are_an_error() -> None:
+    with late_engine() as engine:
+        with pytest.raises(ss.InputError, match=r"2 event.* late.*'a' at time=3.*frontier"):
+            engine.submit(LATE, order_by="time", source="a")
+        assert engine.stats.pending <= 2
+        with pytest.raises(ss.InputError, match="late"):
+            engine.submit(
+                {**LATE, "source": ["a", "new", "a"]}, order_by="time", source_column="source"
+            )
+        engine.advance("a")
+        assert drain(engine, 2)[0]["value"].to_pylist() == [1, 2], "nothing of the tables came in"
+
+
+def test_late_events_are_dropped_and_counted() -> None:
+    with late_engine(late="drop") as engine:
+        engine.submit(LATE, order_by="time", source="a")
+        assert engine.stats.late == 2
+        engine.advance("a")
+        assert drain(engine, 3)[0]["value"].to_pylist() == [1, 8, 9]
+        assert engine.late() is None
+
+
+def test_late_events_go_to_the_side() -> None:
+    with late_engine(late="side") as engine:
+        engine.submit(LATE, order_by="time", source="a")
+        side = engine.late()
+        assert side is not None
+        assert side.to_pydict() == {"time": [4, 3], "at": [0, 0], "amount": [5, 5]}
+        assert engine.late() is None
+        engine.advance("a")
+        assert drain(engine, 3)[0]["value"].to_pylist() == [1, 8, 9]
+
+
+# ---- beside the rest of an engine ----
+
+
+@pytest.mark.parametrize("options", SETTINGS)
+def test_an_event_that_raises_is_not_applied_and_the_others_go_on(options: Any) -> None:
+    with ss.Engine(entities, **options) as engine:
+        engine.submit(
+            {"time": [1, 2, 3, 4], "at": [0, 0, 0, 0], "amount": [1, -1, 2, -1]}, order_by="time"
+        )
+        engine.advance(0)
+
+        def poll_on() -> None:
+            while True:
+                engine.poll(timeout=PATIENCE)
+
+        with pytest.raises(ValueError, match="amount -1") as raised:
+            poll_on()
+        assert "source, sequence) = (2, 0, 1)" in raised.value.__notes__[0]
+        output, errors = drain(engine, 3)
+        assert output["value"].to_pylist() in ([3], [])
+        assert errors == [("ValueError", "amount -1 at 0")]
+        assert engine.state.values[0] == 3
+
+
+def test_process_waits_for_submitted_events() -> None:
+    table = {"at": [0], "amount": [1]}
+    with ss.Engine(entities, threads=2, horizon=4, chunk=1) as engine:
+        engine.process(table)
+        engine.submit({"time": [5], **table}, order_by="time", source="a")
+        with pytest.raises(ss.InputError, match=r"1 submitted event.*advance.*poll"):
+            engine.process(table)
+        engine.advance("a")
+        until(lambda: engine.stats.pending == 0)
+        assert engine.poll()["value"].to_pylist() == [2]
+        assert engine.process(table)["value"].to_pylist() == [3]
+        engine.submit({"time": [6], **table}, order_by="time", source="b")
+        engine.advance("b")
+        assert engine.poll(timeout=PATIENCE)["value"].to_pylist() == [4]
+        assert engine.stats.events == 4
+
+
+def test_state_is_a_whole_number_of_events_while_they_commit() -> None:
+    class Pair(ss.State):
+        left = ss.scalar(int)
+        right = ss.scalar(int)
+
+    @ss.operator(state=Pair, event={"x": int}, emits={})
+    def both(state, event, emit):
+        state.left += event.x
+        for _ in range(20):
+            state.right += 0
+        state.right += event.x
+
+    with ss.Engine(both, threads=2, horizon=8, chunk=2) as engine:
+        seen = set()
+        over = threading.Event()
+
+        def read() -> None:
+            while not over.is_set():
+                state = engine.state
+                seen.add(state.left - state.right)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        for start in range(0, 4000, 40):
+            engine.submit(
+                {"time": range(start, start + 40), "x": [1] * 40}, order_by="time", ordered=True
+            )
+            engine.poll()
+        engine.advance(0)
+        drain(engine, 4000)
+        over.set()
+        reader.join()
+        assert seen == {0}
+        assert engine.state.left == 4000
+
+
+def test_closing_with_pending_events_ends_at_once() -> None:
+    engine = ss.Engine(entities, threads=2, horizon=4, chunk=1)
+    engine.submit({"time": [1], "at": [0], "amount": [1]}, order_by="time")
+    engine.close()
+    assert engine.state.values.sum() == 0
+    with pytest.raises(ss.EngineClosedError):
+        engine.poll()
+
+
+def test_rows_and_tables_are_the_same() -> None:
+    @ss.operator(
+        state=Count,
+        event={"i": int, "f": float, "b": bool, "s": str},
+        emits={"i": int, "f": float, "b": bool, "s": str},
+    )
+    def same(state, event, emit):
+        emit(event.i, event.f, event.b, event.s)
+
+    events = {"time": [1, 2], "i": [3, -4], "f": [0.5, -0.0], "b": [True, False], "s": ["x", "ä"]}
+    with ss.Engine(same, threads=1, horizon=4, chunk=1) as engine:
+        engine.submit(events, order_by="time", ordered=True)
+        until(lambda: engine.stats.events == 2)
+        assert engine.poll_rows() == [(3, 0.5, True, "x"), (-4, -0.0, False, "ä")]
+        assert engine.poll_rows() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"order_by": "when"}, "no column 'when'"),
+        ({"order_by": "time", "source": 1.5}, "source 1.5; expected an integer or a string"),
+        ({"order_by": "time", "source": "a", "source_column": "time"}, "both given"),
+        ({"order_by": "time", "source_column": "from"}, "no column 'from'"),
+    ],
+)
+def test_wrong_submissions_change_nothing(arguments: Any, message: str) -> None:
+    with ss.Engine(entities, threads=1, horizon=2, chunk=1) as engine:
+        table = {"time": [1], "at": [0], "amount": [1]}
+        with pytest.raises((ss.InputError, ss.ConfigurationError), match=message):
+            engine.submit(table, **arguments)
+        engine.submit(table, order_by="time", source=3)
+        with pytest.raises(ss.InputError, match="name them all alike"):
+            engine.submit(table, order_by="time", source="a")
+        with pytest.raises(ss.InputError, match="order column 'time' has type double"):
+            engine.submit({**table, "time": [1.5]}, order_by="time", source=3)
+        with pytest.raises(ss.InputError, match="frontier 'soon' is no int64"):
+            engine.advance(3, "soon")
+        engine.advance(3)
+        assert engine.poll(timeout=PATIENCE)["value"].to_pylist() == [1]
+
+
+def test_wrong_policies_are_refused() -> None:
+    with pytest.raises(ss.ConfigurationError, match="late='ignore'; expected one of error, drop"):
+        ss.Engine(entities, late="ignore")  # type: ignore[arg-type]
+    with (
+        ss.Engine(entities, execution="log_free") as engine,
+        pytest.raises(ss.ConfigurationError, match='execution="ordered"'),
+    ):
+        engine.advance("a")
+
+
+def test_identical_to_process_in_the_same_order() -> None:
+    rng = np.random.default_rng(5)
+    table = pa.table(
+        {
+            "time": rng.integers(0, 3000, 4000),
+            "source": rng.choice(["a", "b"], 4000),
+            "at": rng.integers(0, 6, 4000),
+            "amount": rng.integers(0, 50, 4000),
+        }
+    )
+    expected = run_oracle(entities, table, order_by="time", source="source")
+    with ss.Engine(entities, threads=2, horizon=16, chunk=8) as engine:
+        for start in range(0, 4000, 100):
+            engine.submit(table.slice(start, 100), order_by="time", source_column="source")
+        engine.advance("a")
+        engine.advance("b")
+        output, raised = drain(engine, 4000)
+        found = type(expected)(output, engine.state.to_dict(), tuple(raised))
+    assert_identical(found, expected)
