@@ -91,7 +91,7 @@ static void drop(int number)
 
 static uint64_t record(uint64_t word)
 {
-    return atomic_load(&engine->records[word >> engine->config.record_shift & engine->record_mask]);
+    return atomic_load(&engine->records[ss_record_of(engine, word)]);
 }
 
 static uint64_t clock_now(void)
