@@ -335,10 +335,11 @@ def _holds(storage: Storage, value: int | float | bool) -> bool:
     """Whether a fill is within the range of the elements."""
     if storage.bounds is not None:
         return storage.bounds[0] <= value <= storage.bounds[1]
-    if storage.number != "float" or math.isinf(value) or math.isnan(value):
+    if storage.number == "bool":
         return True
     try:
-        with np.errstate(over="ignore"):
-            return not np.isinf(storage.dtype.type(value))
+        exact = float(value)
     except OverflowError:  # an int beyond all floats
         return False
+    with np.errstate(over="ignore"):
+        return math.isinf(exact) or not np.isinf(storage.dtype.type(exact))

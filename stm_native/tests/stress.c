@@ -118,16 +118,16 @@ static void describe(const struct world *world, const struct batch *batch, uint6
         "  threads %" PRIu64 ", read limit %" PRIu64 ", redo limit %" PRIu64 ", emit limit %" PRIu64
         "%s%s\n"
         "  protocol %s, record shift %" PRIu64 ", records %" PRIu64 "\n"
-        "  words %" PRIu64 " (free %" PRIu64 ", accounts %" PRIu64 ", pairs %" PRIu64
-        "), row words %" PRIu64 ", scratch %" PRIu64 "\n"
+        "  words %" PRIu64 " (free %" PRIu64 ", narrow %" PRIu64 ", accounts %" PRIu64
+        ", pairs %" PRIu64 "), row words %" PRIu64 ", scratch %" PRIu64 "\n"
         "  most steps %" PRIu64 ", skew %" PRIu64 ", work %" PRIu64 ", weights%s",
         options.seed, world->number, options.threads, batch->number, part, modes[job->mode],
         job->count, offset, batch->count, job->chunk, job->horizon, requests[request],
         config->threads, config->read_limit, config->redo_limit, config->emit_limit,
         world->sleepy ? ", long sleeps" : "", world->companions.reading ? ", with a reader" : "",
         protocols[config->protocol], config->record_shift, config->records,
-        shape->words, shape->free_words, shape->accounts, shape->pairs, shape->emit_words,
-        shape->scratch_words, shape->most_steps, shape->skew, shape->work, weights);
+        shape->words, shape->free_words, shape->narrow_words, shape->accounts, shape->pairs,
+        shape->emit_words, shape->scratch_words, shape->most_steps, shape->skew, shape->work, weights);
 }
 
 static void report_progress(void)
