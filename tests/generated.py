@@ -34,7 +34,7 @@ class State(ss.State):
     n = ss.scalar(int)
     x = ss.scalar(float, fill=1.0)
     c = ss.array(np.int8, 11, fill=-1)
-    h = ss.array(np.uint16, (2, 6))
+    h = ss.array(np.uint16, (2, 6), share=2)
     w = ss.scalar(np.int32)
     g = ss.array(np.float32, 6, fill=0.3)
     e = ss.array(np.bool_, 9)

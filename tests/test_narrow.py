@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import Path, assert_identical, run_engine, run_oracle
-from families import Narrow, events, narrow_integers
+from families import Narrow, events, narrow_integers, narrow_others
 
 import specstream as ss
 
@@ -74,6 +74,28 @@ def test_an_integer_that_does_not_fit_is_an_error_that_names_the_range(dtype: ty
     assert "state.elements" in expected.raised[0][2]
     for options in [IN_PLACE, *SPECULATING]:
         assert_identical(run_engine(operator, table, **options), expected)
+
+
+@pytest.mark.parametrize("operator", [narrow_integers, narrow_others], ids=lambda of: of.name)
+@pytest.mark.parametrize("execution", ["log_free", "locked"])
+def test_direct_execution_stores_single_elements(operator: ss.Operator, execution: str) -> None:
+    table = events(300)
+    found = run_engine(operator, table, threads=1, execution=execution, seed=2)
+    assert_identical(found, run_oracle(operator, table, seed=2))
+
+
+def test_a_value_of_another_type_is_refused_under_the_declared_name() -> None:
+    class State(ss.State):
+        small = ss.array(np.int8, 4)
+
+    @ss.operator(state=State, event={"x": float}, emits={})
+    def keeps(state, event, emit):
+        state.small[0] = event.x
+
+    with pytest.raises(ss.CompileError, match="declared int8 and gets float64"):
+        ss.Engine(keeps)
+    with pytest.raises(TypeError, match=r"declared int8 and gets 1\.0"):
+        keeps.run_sequential({"x": [1.0]})
 
 
 def test_float32_rounds_to_nearest_as_numpy_does(path: Path) -> None:

@@ -111,12 +111,17 @@ _WAYS_OUT = {
 }
 
 
-def check_kind(value: types.Type, kind: Kind | Number, what: str) -> None:
-    """Refuses a value that would lose something when stored as ``kind``."""
+def check_kind(
+    value: types.Type, kind: Kind | Number, what: str, declared: str | None = None
+) -> None:
+    """Refuses a value that would lose something when stored as ``kind``.
+
+    Whether a number is within the range of a narrower type is seen when it is stored.
+    """
     found = scalar_kind(value)
     if found not in _ACCEPTED[kind]:
         way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
-        raise refuse(f"{what} is declared {kind} and gets {found or value}: {way_out}")
+        raise refuse(f"{what} is declared {declared or kind} and gets {found or value}: {way_out}")
 
 
 def convert(
@@ -237,7 +242,7 @@ def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
             f"field {field.name!r} is an array and cannot be replaced: assign elements, "
             f"like state.{field.name}[i] = x"
         )
-    check_kind(value, field.kind, f"field {field.name!r}")
+    check_kind(value, field.kind, f"field {field.name!r}", field.storage.name)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         element = convert(context, builder, args[2], sig.args[2], field.kind)
@@ -390,7 +395,7 @@ class _SetElement(AbstractTemplate):
         index = types.unliteral(index)
         if isinstance(_remaining(view, _index_types(view, index)), ViewType):
             return None
-        check_kind(value, view.kind, "an array")
+        check_kind(value, view.kind, "an array", view.storage.name)
         return signature(types.void, view, index, types.unliteral(value))
 
 
@@ -435,7 +440,7 @@ def _set_items(view: Any, index: Any, value: Any) -> Any:
         raise refuse(
             "an array of more than one axis cannot be assigned at once: write a loop over its rows"
         )
-    check_kind(NUMBA_KINDS[value.kind], view.kind, "an array")
+    check_kind(NUMBA_KINDS[value.kind], view.kind, "an array", view.storage.name)
 
     def copy(view: Any, index: Any, value: Any) -> Any:
         target = view[index]

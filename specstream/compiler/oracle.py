@@ -48,16 +48,16 @@ class OverlaidWords:
         self._changed[at] = value
 
 
-def _store_int(value: Any, what: str) -> int:
+def _store_int(value: Any, what: str, declared: str = "int") -> int:
     if isinstance(value, Int64 | bool) or type(value) is int:
         return int(value)
-    raise TypeError(_mismatch(what, "int", value))
+    raise TypeError(_mismatch(what, declared, value))
 
 
-def _store_float(value: Any, what: str) -> float:
+def _store_float(value: Any, what: str, declared: str = "float") -> float:
     if isinstance(value, float | Int64 | bool) or type(value) is int:
         return NAN if value != value else float(value)
-    raise TypeError(_mismatch(what, "float", value))
+    raise TypeError(_mismatch(what, declared, value))
 
 
 def _store_bool(value: Any, what: str) -> int:
@@ -74,11 +74,11 @@ def _store_uint64(value: Any, what: str) -> int:
 
 def _store_float32(value: Any, what: str) -> float:
     """Rounded here and not by the memory, because an overlay has to give it back rounded."""
-    return ctypes.c_float(_store_float(value, what)).value
+    return ctypes.c_float(_store_float(value, what, "float32")).value
 
 
 def _store_narrow(storage: Storage, value: Any, what: str) -> int:
-    exact = _store_int(value, what)
+    exact = _store_int(value, what, storage.name)
     assert storage.bounds is not None
     low, high = storage.bounds
     if low <= exact <= high:
@@ -89,8 +89,8 @@ def _store_narrow(storage: Storage, value: Any, what: str) -> int:
     )
 
 
-def _mismatch(what: str, kind: str, value: Any) -> str:
-    return f"{what} is declared {kind} and gets {value!r} ({type(value).__name__})"
+def _mismatch(what: str, declared: str, value: Any) -> str:
+    return f"{what} is declared {declared} and gets {value!r} ({type(value).__name__})"
 
 
 _load_int: Callable[[int], Int64] = functools.partial(int.__new__, Int64)
