@@ -477,8 +477,9 @@ static bool open_regions(struct ss_engine *engine, uint64_t *used)
         uint64_t shift = regions[i].shift;
         uint64_t end = i + 1 < count ? regions[i + 1].first : config->state_words;
         assert(first < end && shift <= 32);
-        engine->regions[i] = (struct ss_record_region){
-            .end = i + 1 < count ? end : UINT64_MAX, .bias = (*used << shift) - first, .shift = shift};
+        engine->regions[i] = (struct ss_record_region){.end = i + 1 < count ? end : UINT64_MAX,
+                                                       .bias = (*used << shift) - first,
+                                                       .shift = shift};
         *used += ((end - first - 1) >> shift) + 1;
     }
     return true;
