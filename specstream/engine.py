@@ -94,7 +94,8 @@ class Engine:
         predictor: moves horizon and chunk itself; takes the place of both.
         protocol: how conflicts are found: "value" compares what was read with the state at commit;
             "eager" locks what is written at the access, as in the dissertation (Brito 2010, 4.2).
-        record_shift: protocol "eager": 2 to this power neighbouring words share one lock.
+        record_shift: protocol "eager": 2 to this power neighbouring words share one lock, where a
+            field does not say otherwise (``ss.array(..., share=...)``).
         seed: of ``event.random`` and ``event.random_bits``.
         keys: add the columns timestamp, source and sequence to the output.
         restore: a snapshot to start from.
@@ -230,6 +231,8 @@ class Engine:
             variant: compile_entry(program, layout, operator.event, operator.emits, variant)
             for variant in variants
         }
+        regions = layout.regions(record_shift)
+        native_regions = ffi.new("struct ss_region[]", regions)
         config = ffi.new(
             "struct ss_config *",
             {
@@ -245,6 +248,8 @@ class Engine:
                 "seed": seed,
                 "protocol": kind,
                 "record_shift": record_shift,
+                "regions": native_regions,
+                "region_count": len(regions),
             },
         )
         self._native = lib.ss_engine_new(config)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,16 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.errors import DeclarationError
-from specstream.schema import Kind, kind_of
+from specstream.storage import Number, Storage, storage_of
 
 __all__ = ["Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
 
 Space = Literal["state", "scratch"]
-DTYPES: dict[Kind, np.dtype[Any]] = {
-    "int": np.dtype(np.int64),
-    "float": np.dtype(np.float64),
-    "bool": np.dtype(np.int64),
-}
+WORD_BYTES = 8
+# The index of a word has 32 bits in the logs.
+MOST_WORDS = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,7 @@ class Declaration:
     shape: tuple[int, ...]
     fill: int | float | bool
     space: Space
+    share: int | None = None
 
 
 @dataclass(frozen=True)
@@ -40,24 +39,43 @@ class Field:
 
     Attributes:
         name: as declared in the state class.
-        kind: "int" (int64), "float" (float64) or "bool"; each element takes one word of 8 bytes.
+        storage: type of an element, in memory and when read.
         shape: empty for a scalar.
         fill: every element at the start.
         space: "state", or "scratch" for memory private to the running event.
         offset: first word, within its space.
+        share: protocol "eager": so many neighbouring words share an ownership record; None: as many
+            as the engine says. Machine code does not depend on it, hence it is not in the repr,
+            which keys the cache.
     """
 
     name: str
-    kind: Kind
+    storage: Storage
     shape: tuple[int, ...]
     fill: int | float | bool
     space: Space
     offset: int
+    share: int | None = dataclasses.field(default=None, repr=False)
+
+    @property
+    def kind(self) -> Number:
+        """What a read of an element gives."""
+        return self.storage.number
 
     @property
     def size(self) -> int:
-        """Number of elements, hence of words."""
+        """Number of elements."""
         return math.prod(self.shape)
+
+    @property
+    def words(self) -> int:
+        """Number of words; the last one may be padded."""
+        return -(-self.size * self.storage.size // WORD_BYTES)
+
+    @property
+    def start(self) -> int:
+        """First element, counted in elements of this size from the start of the space."""
+        return self.offset * WORD_BYTES // self.storage.size
 
 
 class State:
@@ -98,32 +116,38 @@ class Layout:
 
     @classmethod
     def pack(cls, name: str, declared: dict[str, Declaration]) -> Layout:
-        """Fields one after the other, each space for itself, without gaps."""
+        """Fields one after the other, each space for itself, each from a whole word on."""
         fields = []
         used = {"state": 0, "scratch": 0}
         for field_name, declaration in declared.items():
             what = f"state {name!r}, field {field_name!r}"
-            kind = kind_of(declaration.dtype, what, ("int", "float", "bool"))
-            field = Field(
+            storage = storage_of(declaration.dtype, what)
+            packed = Field(
                 field_name,
-                kind,
+                storage,
                 _shape(declaration.shape, what),
-                _fill(declaration.fill, kind, what),
+                _fill(declaration.fill, storage, what),
                 declaration.space,
                 used[declaration.space],
+                _share(declaration.share, what),
             )
-            used[declaration.space] += field.size
-            fields.append(field)
+            used[declaration.space] += packed.words
+            fields.append(packed)
         if used["state"] == 0:
             raise DeclarationError(
                 f"state {name!r} declares no state field; expected at least one ss.array(...) or "
                 "ss.scalar(...)"
             )
+        if used["state"] > MOST_WORDS:
+            raise DeclarationError(
+                f"state {name!r} takes {used['state']} words of 8 bytes; a state holds less than "
+                "2**32: declare narrower types or shorter arrays"
+            )
         return cls(name, tuple(fields))
 
     def words(self, space: Space) -> int:
         """Number of words of a space."""
-        return sum(field.size for field in self.fields if field.space == space)
+        return sum(field.words for field in self.fields if field.space == space)
 
     def field(self, name: str) -> Field | None:
         """The field of that name, if there is one."""
@@ -132,7 +156,7 @@ class Layout:
     def allocate(self) -> npt.NDArray[np.int64]:
         """New state words, filled as declared; aligned to a cache line of 64 bytes."""
         words = self.words("state")
-        raw = np.empty(words + 8, np.int64)
+        raw = np.zeros(words + 8, np.int64)  # zero, so that padding is the same in every snapshot
         start = (-(raw.ctypes.data // 8)) % 8
         memory = raw[start : start + words]
         for field in self.fields:
@@ -141,24 +165,50 @@ class Layout:
         return memory
 
     def elements(self, memory: npt.NDArray[np.int64], field: Field) -> npt.NDArray[Any]:
-        """The field's elements as an array over ``memory``; a bool field shows its words."""
-        words = memory[field.offset : field.offset + field.size]
-        return words.view(DTYPES[field.kind]).reshape(field.shape)
+        """The field's elements as an array over ``memory``; those of type bool as int64."""
+        words = memory[field.offset : field.offset + field.words]
+        return words.view(field.storage.dtype)[: field.size].reshape(field.shape)
 
     def describe(self) -> list[dict[str, object]]:
         """The layout as plain data, as a snapshot stores it."""
         return [
-            {"name": field.name, "kind": field.kind, "shape": list(field.shape)}
+            {"name": field.name, "kind": field.storage.name, "shape": list(field.shape)}
             for field in self.fields
             if field.space == "state"
         ]
+
+    def regions(self, shift: int) -> list[tuple[int, int]]:
+        """Where in the state how many words share an ownership record: (first word, log2 of them).
+
+        A field that declares ``share`` is a region of its own, and shares records with no other
+        field; those between two such fields are one region with the engine's ``shift``.
+
+        >>> import specstream as ss
+        >>> class Two(ss.State):
+        ...     rows = ss.array(int, 100, share=8)
+        ...     total = ss.scalar(int)
+        >>> Two.layout().regions(0)
+        [(0, 3), (100, 0)]
+        """
+        regions: list[tuple[int, int]] = []
+        may_join = False
+        for field in self.fields:
+            if field.space == "scratch":
+                continue
+            if field.share is not None:
+                regions.append((field.offset, field.share.bit_length() - 1))
+            elif not may_join:
+                regions.append((field.offset, shift))
+            may_join = field.share is None
+        return regions
 
 
 class StateView:
     """Committed state, by field name: scalars as Python numbers, arrays as read-only NumPy arrays.
 
-    The arrays keep their memory alive, also after the engine was closed. ``kind`` "bool" comes as
-    a NumPy array of bool, which is a copy.
+    The arrays are of the declared NumPy type and keep their memory alive, also after the engine was
+    closed. A field of type ``bool`` comes as a NumPy array of bool, which is a copy; one of type
+    ``np.bool_`` is a view like the others.
     """
 
     def __init__(self, layout: Layout, memory: npt.NDArray[np.int64]) -> None:
@@ -172,7 +222,7 @@ class StateView:
                 f"state {self._layout.name!r} has no field {name!r}; it has: {', '.join(dir(self))}"
             )
         elements = self._layout.elements(self._memory, field)
-        if field.kind == "bool":
+        if field.storage.name == "bool":
             elements = elements != 0
         if field.shape == ():
             return elements.item()
@@ -191,27 +241,51 @@ class StateView:
         return {name: np.copy(getattr(self, name)) for name in dir(self)}
 
 
-def array(dtype: type, shape: int | Sequence[int], fill: int | float | bool = 0) -> Any:
-    """An array field; ``dtype`` is ``int`` (int64), ``float`` (float64) or ``bool``.
+def array(
+    dtype: type, shape: int | Sequence[int], fill: int | float | bool = 0, share: int | None = None
+) -> Any:
+    """An array field.
 
     Args:
-        dtype: element type; each element takes 8 bytes.
+        dtype: element type. ``int`` (int64), ``float`` (float64) and ``bool`` take 8 bytes an
+            element; ``np.int8`` to ``np.int32``, ``np.uint8`` to ``np.uint32``, ``np.float32`` and
+            ``np.bool_`` (one byte) are packed densely. Reads widen to int64, float64 or bool; a
+            store of an integer that does not fit raises OverflowError; one of a float into
+            float32 rounds to nearest. ``np.uint64`` holds uint64 numbers, and nothing else.
         shape: one length, or a tuple of any rank.
         fill: value of every element at the start.
+        share: protocol "eager": so many neighbouring words of 8 bytes share one ownership record; a
+            power of two. By default the engine's ``record_shift`` decides.
+
+    Raises:
+        DeclarationError: when the state is laid out, for a type, shape, fill or share that cannot
+            be; names the field.
+
+    >>> import numpy as np
+    >>> import specstream as ss
+    >>> class Sketch(ss.State):
+    ...     counts = ss.array(np.uint16, (4, 1000), share=8)
+    >>> Sketch.layout().words("state")
+    1000
     """
-    lengths = (shape,) if isinstance(shape, int) else tuple(shape)
-    return Declaration(dtype, lengths, fill, "state")
+    return Declaration(dtype, _lengths(shape), fill, "state", share)
 
 
 def scalar(dtype: type, fill: int | float | bool = 0) -> Any:
-    """A scalar field, read and written as ``state.name``."""
+    """A scalar field, read and written as ``state.name``; types as of :func:`array`."""
     return Declaration(dtype, (), fill, "state")
 
 
 def scratch(dtype: type, shape: int | Sequence[int]) -> Any:
-    """An array private to the running event: zero at its start, never logged, in no snapshot."""
-    lengths = (shape,) if isinstance(shape, int) else tuple(shape)
-    return Declaration(dtype, lengths, 0, "scratch")
+    """An array private to the running event: zero at its start, never logged, in no snapshot.
+
+    Types and shapes as of :func:`array`.
+    """
+    return Declaration(dtype, _lengths(shape), 0, "scratch")
+
+
+def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
+    return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
 def _shape(shape: tuple[int, ...], what: str) -> tuple[int, ...]:
@@ -223,16 +297,49 @@ def _shape(shape: tuple[int, ...], what: str) -> tuple[int, ...]:
     return shape
 
 
-def _fill(fill: object, kind: Kind, what: str) -> int | float | bool:
-    accepted = {"int": (int,), "float": (int, float), "bool": (bool,)}[kind]
-    if kind == "bool" and type(fill) is int and fill in (0, 1):
+def _share(share: object, what: str) -> int | None:
+    if share is None:
+        return None
+    if type(share) is not int or share < 1 or share > 2**31 or share & (share - 1) != 0:
+        raise DeclarationError(
+            f"{what} has share {share!r}; expected the number of words that share an ownership "
+            "record, a power of two: 1, 2, 4, 8 ..."
+        )
+    return share
+
+
+_FILLS: dict[Number, tuple[type, ...]] = {
+    "int": (int,),
+    "uint": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+}
+
+
+def _fill(fill: Any, storage: Storage, what: str) -> int | float | bool:
+    if storage.number == "bool" and type(fill) is int and fill in (0, 1):
         fill = bool(fill)
-    if not isinstance(fill, accepted) or (isinstance(fill, bool) and kind != "bool"):
-        raise DeclarationError(f"{what} has fill {fill!r}; expected a value of type {kind}")
-    value = fill
-    if kind == "int":
-        try:
-            struct.pack("q", value)
-        except struct.error:
-            raise DeclarationError(f"{what} has fill {fill!r}, outside of int64") from None
+    value: int | float | bool = fill
+    is_bool = isinstance(fill, bool)
+    if not isinstance(fill, _FILLS[storage.number]) or is_bool != (storage.number == "bool"):
+        raise DeclarationError(f"{what} has fill {fill!r}; expected a value of type {storage.name}")
+    if not _holds(storage, value):
+        raise DeclarationError(
+            f"{what} has fill {fill!r}, outside of {storage.dtype.name}: declare a wider type or "
+            "another fill"
+        )
     return value
+
+
+def _holds(storage: Storage, value: int | float | bool) -> bool:
+    """Whether a fill is within the range of the elements."""
+    if storage.bounds is not None:
+        return storage.bounds[0] <= value <= storage.bounds[1]
+    if storage.number == "bool":
+        return True
+    try:
+        exact = float(value)
+    except OverflowError:  # an int beyond all floats
+        return False
+    with np.errstate(over="ignore"):
+        return math.isinf(exact) or not np.isinf(storage.dtype.type(exact))

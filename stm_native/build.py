@@ -38,7 +38,8 @@ ffibuilder.set_source(
     # Relative to the project's root, where setuptools runs: it refuses absolute paths.
     sources=[f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.c"))],
     include_dirs=[str(ROOT / "include")],
-    depends=[f"stm_native/include/{name}" for name in HEADERS] + ["stm_native/src/internal.h"],
+    depends=[f"stm_native/include/{name}" for name in HEADERS]
+    + ["stm_native/src/internal.h", "stm_native/src/narrow.h"],
     extra_compile_args=[
         "-std=gnu11",
         "-O2",

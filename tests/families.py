@@ -135,7 +135,95 @@ def recent(state, event, emit):
     emit(state.a[SIZE // 2])
 
 
-FAMILY = [one_word, scattered, chase, raises_often, views, names, silent, recent]
+class Narrow(ss.State):
+    i8 = ss.array(np.int8, 21, fill=-3)
+    i16 = ss.array(np.int16, (3, 5))
+    i32 = ss.array(np.int32, 9, share=2)
+    u8 = ss.array(np.uint8, 32, share=4)
+    u16 = ss.array(np.uint16, 10, fill=65535)
+    u32 = ss.array(np.uint32, (2, 3), fill=7)
+    u64 = ss.array(np.uint64, 5, share=1)
+    f32 = ss.array(np.float32, 11, fill=0.1)
+    on = ss.array(np.bool_, 19)
+    least = ss.scalar(np.int8, fill=127)
+    newest = ss.scalar(np.float32)
+    odd = ss.scalar(np.bool_)
+    hash = ss.scalar(np.uint64)
+    work = ss.scratch(np.int16, 7)
+    mark = ss.scratch(np.bool_, 5)
+    rest = ss.scratch(np.float32, 3)
+
+
+def fit(x: int, bits: int) -> int:
+    """The low bits of x, as a signed number."""
+    half = 1 << (bits - 1)
+    return ((x + half) & ((1 << bits) - 1)) - half
+
+
+@ss.operator(state=Narrow, event=EVENT, emits={"at": int, "small": int, "sum": int})
+def narrow_integers(state, event, emit):
+    """Every width, signed and unsigned: single elements, rows, slices, reductions."""
+    key = mix(event.key)
+    at = key % 21
+    state.i8[at] = fit(state.i8[at] * 3 + key, 8)
+    state.u8[key % 32] ^= key & 255
+    state.i16[key % 3, -1 - key % 5] -= key % 3
+    state.i32[-(1 + key % 9)] = fit(key, 32)
+    state.u16[key % 10] = (state.u16[key % 10] + 1) % 65536
+    row = state.u32[key % 2]
+    row[key % 3] = key & 4294967295
+    state.work[1:4] = state.i8[at % 18 : at % 18 + 3]
+    state.i8[3:9] = state.i8[2:8]
+    state.i16[0] = state.work[0:5]
+    state.least = min(state.i8)
+    total = sum(state.u8) + max(state.i16[1]) + sum(state.u32[0])
+    for value in state.u16[::3]:
+        total += value
+    if -3 in state.i8:
+        total += 1
+    if event.on:
+        emit(at, state.least, total + state.work[2])
+
+
+@ss.operator(state=Narrow, event=EVENT, emits={"x": float, "draw": int, "on": bool})
+def narrow_others(state, event, emit):
+    """float32, one-byte bools, and uint64."""
+    key = mix(event.key)
+    at = key % 11
+    state.f32[at] = state.f32[at] * 1.5 + event.value
+    state.f32[key % 5 : key % 5 + 3] = state.f32[key % 4 : key % 4 + 3]
+    state.f32[3] = event.key
+    state.rest[key % 3] = 1e30 * event.value * float(key % 100)
+    state.newest = state.rest[key % 3] * event.value
+    state.on[key % 19] = not state.on[key % 19]
+    state.odd = state.on[(key >> 8) % 19] != event.on
+    state.mark[key % 5] = state.odd
+    bits = event.random_bits(0)
+    state.u64[key % 5] = state.u64[key % 5] * np.uint64(31) + bits
+    state.hash = state.hash ^ max(state.u64)
+    state.u64[key % 3 : key % 3 + 2] = state.hash
+    if state.mark[key % 5]:
+        emit(min(state.f32) + sum(state.f32), np.int64(sum(state.u64)), True in state.on)
+    emit(state.newest, np.int64(state.hash), state.odd)
+
+
+@ss.operator(state=Narrow, event=EVENT, emits={"x": int})
+def out_of_range(state, event, emit):
+    """Integers that do not fit, after other stores and rows; these events leave no trace."""
+    at = mix(event.key) % 32
+    state.u8[at - 1] = at
+    emit(state.u8[at])
+    state.u8[at] += event.key % 40
+    state.least = state.least - event.key % 3
+    state.work[0] = event.key
+    state.i16[at % 3, 0] = state.i16[at % 3, 0] * 2 - 1
+    emit(state.i16[at % 3, 0])
+
+
+FAMILY = [
+    *(one_word, scattered, chase, raises_often, views, names, silent, recent),
+    *(narrow_integers, narrow_others, out_of_range),
+]
 
 
 def events(count: int, seed: int = 0, skew: float = 1.3) -> pa.Table:

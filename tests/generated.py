@@ -33,6 +33,12 @@ class State(ss.State):
     m = ss.array(int, (3, 5))
     n = ss.scalar(int)
     x = ss.scalar(float, fill=1.0)
+    c = ss.array(np.int8, 11, fill=-1)
+    h = ss.array(np.uint16, (2, 6), share=2)
+    w = ss.scalar(np.int32)
+    g = ss.array(np.float32, 6, fill=0.3)
+    e = ss.array(np.bool_, 9)
+    q = ss.scratch(np.uint8, 5)
     t = ss.scratch(int, 6)
     u = ss.scratch(float, 4)
 
@@ -92,6 +98,8 @@ class Writer:
                 "event.sequence",
                 f"state.a[{self.at(16, 0)}]",
                 "len(state.f)",
+                "state.w",
+                f"state.c[{self.at(11, 0)}]",
                 f"PRIMES[{self.rng.randint(0, 5)}]",
             )
         a, b = self.int_(depth - 1), self.int_(self.rng.randint(0, depth - 1))
@@ -111,13 +119,23 @@ class Writer:
             f"state.a[{self.at(16, depth - 1)}]",
             f"state.m[{self.at(3, 0)}, {self.at(5, 0)}]",
             f"state.t[{self.at(6, 0)}]",
+            f"state.h[{self.at(2, 0)}, {self.at(6, 0)}]",
+            f"state.q[{self.at(5, 0)}]",
             f"int({self.float_(0)} % 1000.0)",
             f"{self.pick('min', 'max', 'sum')}(state.{self.pick('a', 't', 'm[1]', 'a[2:9:3]')})",
+            f"{self.pick('min', 'max', 'sum')}(state.{self.pick('c', 'q', 'h[1]', 'c[::-2]')})",
             f"int({self.bool_(depth - 1)})",
             f"np.int64(event.random_bits({self.rng.randint(0, 3)}) % 1000)",
             f"bump(state.a, {a}, {b})",
             f"round({self.float_(0)} % 50.0)",
         )
+
+    def narrow(self, low: int, high: int) -> str:
+        """An integer from low to high; rarely one that may be outside."""
+        value = self.int_(1)
+        if self.rng.random() < 0.1:
+            return value
+        return f"(({value}) % {high - low + 1} {'-' if low < 0 else '+'} {abs(low)})"
 
     def at(self, length: int, depth: int) -> str:
         """An index; rarely one that may be out of bounds."""
@@ -144,6 +162,7 @@ class Writer:
                 "event.value",
                 "state.x",
                 f"state.f[{self.at(8, 0)}]",
+                f"state.g[{self.at(6, 0)}]",
             )
         a, b = self.float_(depth - 1), self.float_(self.rng.randint(0, depth - 1))
         return self.pick(
@@ -166,7 +185,8 @@ class Writer:
             f"math.copysign({a}, {b})",
             f"event.random({self.rng.randint(0, 3)})",
             f"state.u[{self.at(4, 0)}]",
-            f"{self.pick('min', 'max', 'sum')}(state.{self.pick('f', 'u', 'f[::-1]', 'f[1:4]')})",
+            f"{self.pick('min', 'max', 'sum')}"
+            f"(state.{self.pick('f', 'u', 'g', 'f[::-1]', 'f[1:4]', 'g[2:]')})",
         )
 
     def bool_(self, depth: int = 1) -> str:
@@ -174,6 +194,7 @@ class Writer:
             return self.pick(
                 "event.on",
                 f"state.b[{self.at(8, 0)}]",
+                f"state.e[{self.at(9, 0)}]",
                 "(event.key > 5)",
                 "(event.value < 0.5)",
                 "(state.n % 2 == 0)",
@@ -188,7 +209,8 @@ class Writer:
             f"(not {self.bool_(depth - 1)})",
             f"({self.bool_(depth - 1)} {self.pick('and', 'or')} {self.bool_(depth - 1)})",
             f"({self.int_(0)} < {self.int_(0)} <= {self.int_(0)})",
-            f"({self.int_(0)} {self.pick('in', 'not in')} {self.pick('state.a', 'PRIMES')})",
+            f"({self.int_(0)} {self.pick('in', 'not in')} "
+            f"{self.pick('state.a', 'state.c', 'PRIMES')})",
             f"math.isfinite({self.float_(0)})",
             f"({self.bool_(0)} {self.pick('&', '|', '^', '==')} {self.bool_(0)})",
         )
@@ -216,6 +238,18 @@ class Writer:
             lambda: f"state.m[{self.at(3, 0)}][{self.at(5, 0)}] = {self.int_(1)}",
             lambda: f"state.n {self.pick('', '+', '-')}= {self.int_()}",
             lambda: f"state.x {self.pick('', '+', '*')}= {self.float_()}",
+            lambda: f"state.c[{self.at(11, 1)}] = {self.narrow(-128, 127)}",
+            lambda: f"state.c[{self.at(11, 0)}] {self.pick('+', '-', '^')}= {self.int_(0)}",
+            lambda: f"state.h[{self.at(2, 0)}, {self.at(6, 1)}] = {self.narrow(0, 65535)}",
+            lambda: f"state.h[{self.at(2, 0)}][{self.at(6, 0)}] += 1",
+            lambda: f"state.w = {self.narrow(-(2**31), 2**31 - 1)}",
+            lambda: f"state.g[{self.at(6, 1)}] {self.pick('', '+', '*')}= {self.float_()}",
+            lambda: f"state.e[{self.at(9, 0)}] = {self.bool_()}",
+            lambda: f"state.q[{self.at(5, 0)}] = {self.narrow(0, 255)}",
+            lambda: (
+                f"state.c[{self.pick('1:5', '4:8', '-6:-2')}] = "
+                f"state.{self.pick('c[0:4]', 'c[2:6]', 'q[1:]', 'a[3:7]')}"
+            ),
             lambda: f"state.t[{self.at(6, 0)}] += {self.int_(1)}",
             lambda: f"state.u[{self.at(4, 0)}] = {self.float_(1)}",
             lambda: f"i0, i1 = both({self.int_(1)})",
@@ -251,7 +285,9 @@ class Writer:
         elif kind < 0.95:
             self.loops += 1
             name = f"v{self.loops}"
-            self.put(indent, f"for {name} in state.{self.pick('a', 't', 'm[2]', 'a[::5]')}:")
+            self.put(
+                indent, f"for {name} in state.{self.pick('a', 't', 'm[2]', 'a[::5]', 'c', 'h[0]')}:"
+            )
             self.put(indent + 1, f"i1 = i1 ^ ({name} + {self.int_(0)})")
         else:
             self.put(indent, f"if {self.bool_(1)}:")

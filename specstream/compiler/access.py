@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
@@ -45,6 +46,7 @@ from specstream.compiler.types import (
 )
 from specstream.schema import Kind
 from specstream.state import Field
+from specstream.storage import Number
 
 __all__ = [
     "compiled",
@@ -89,8 +91,9 @@ def refuse(message: str) -> TypingError:
 
 # ---- kinds ----
 
-_ACCEPTED: dict[Kind, tuple[str, ...]] = {
+_ACCEPTED: dict[Kind | Number, tuple[str, ...]] = {
     "int": ("int64", "bool"),
+    "uint": ("uint64",),
     "float": ("float64", "int64", "bool"),
     "bool": ("bool",),
     "str": ("int64",),
@@ -100,20 +103,30 @@ _WAYS_OUT = {
     ("uint64", "int"): "write np.int64(x)",
     ("uint64", "str"): "write np.int64(x)",
     ("uint64", "float"): "write float(x)",
+    ("int64", "uint"): "write np.uint64(x)",
+    ("bool", "uint"): "write np.uint64(x)",
+    ("float64", "uint"): "write np.uint64(x)",
     ("int64", "bool"): "write x != 0",
     ("float64", "bool"): "write x != 0.0",
 }
 
 
-def check_kind(value: types.Type, kind: Kind, what: str) -> None:
-    """Refuses a value that would lose something when stored as ``kind``."""
+def check_kind(
+    value: types.Type, kind: Kind | Number, what: str, declared: str | None = None
+) -> None:
+    """Refuses a value that would lose something when stored as ``kind``.
+
+    Whether a number is within the range of a narrower type is seen when it is stored.
+    """
     found = scalar_kind(value)
     if found not in _ACCEPTED[kind]:
         way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
-        raise refuse(f"{what} is declared {kind} and gets {found or value}: {way_out}")
+        raise refuse(f"{what} is declared {declared or kind} and gets {found or value}: {way_out}")
 
 
-def convert(context: Any, builder: Any, value: Value, given: types.Type, kind: Kind) -> Value:
+def convert(
+    context: Any, builder: Any, value: Value, given: types.Type, kind: Kind | Number
+) -> Value:
     """A scalar as the kind that it is stored as; exact but for int to float, as in Python."""
     return context.cast(builder, value, given, NUMBA_KINDS[kind])
 
@@ -190,7 +203,7 @@ class _StateAttribute(AttributeTemplate):
 
     def generic_resolve(self, state: StateType, name: str) -> types.Type:
         field = _field(state, name)
-        view = ViewType(field.kind, len(field.shape), field.space, state.variant)
+        view = ViewType(field.storage, len(field.shape), field.space, state.variant)
         return view.with_ndim(view.ndim)
 
 
@@ -199,18 +212,18 @@ def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, n
     field = _field(state, name)
     if field.shape == ():
         return Run(context, builder, value).load(
-            field.space, state.variant, field.kind, I64(field.offset)
+            field.space, state.variant, field.storage, I64(field.start)
         )
     strides = [1]
     for length in reversed(field.shape[1:]):
         strides.insert(0, strides[0] * length)
-    view = ViewType(field.kind, len(field.shape), field.space, state.variant)
+    view = ViewType(field.storage, len(field.shape), field.space, state.variant)
     return _make_view(
         context,
         builder,
         view,
         value,
-        I64(field.offset),
+        I64(field.start),
         [I64(length) for length in field.shape],
         [I64(stride) for stride in strides],
     )
@@ -229,12 +242,12 @@ def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
             f"field {field.name!r} is an array and cannot be replaced: assign elements, "
             f"like state.{field.name}[i] = x"
         )
-    check_kind(value, field.kind, f"field {field.name!r}")
+    check_kind(value, field.kind, f"field {field.name!r}", field.storage.name)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         element = convert(context, builder, args[2], sig.args[2], field.kind)
         Run(context, builder, args[0]).store(
-            field.space, state.variant, field.kind, I64(field.offset), element
+            field.space, state.variant, field.storage, I64(field.start), element
         )
         return context.get_dummy_value()
 
@@ -274,11 +287,11 @@ class _View:
         self.shape = cgutils.unpack_tuple(builder, parts.shape, view.ndim)
         self.strides = cgutils.unpack_tuple(builder, parts.strides, view.ndim)
 
-    def load(self, word: Value) -> Value:
-        return self.run.load(self.type.space, self.type.variant, self.type.kind, word)
+    def load(self, at: Value) -> Value:
+        return self.run.load(self.type.space, self.type.variant, self.type.storage, at)
 
-    def store(self, word: Value, element: Value) -> None:
-        self.run.store(self.type.space, self.type.variant, self.type.kind, word, element)
+    def store(self, at: Value, element: Value) -> None:
+        self.run.store(self.type.space, self.type.variant, self.type.storage, at, element)
 
     def position(self, index: Value, index_type: types.Type, length: Value) -> Value:
         """An index as a position within the axis; a fault when it is outside."""
@@ -292,7 +305,7 @@ class _View:
     def select(
         self, index_types: list[types.Type], indices: list[Value]
     ) -> tuple[Value, list[Value], list[Value]]:
-        """First word, lengths and strides of what the indices leave."""
+        """First element, lengths and strides of what the indices leave."""
         builder = self.builder
         offset = self.offset
         shape, strides = [], []
@@ -382,7 +395,7 @@ class _SetElement(AbstractTemplate):
         index = types.unliteral(index)
         if isinstance(_remaining(view, _index_types(view, index)), ViewType):
             return None
-        check_kind(value, view.kind, "an array")
+        check_kind(value, view.kind, "an array", view.storage.name)
         return signature(types.void, view, index, types.unliteral(value))
 
 
@@ -390,21 +403,21 @@ class _SetElement(AbstractTemplate):
 def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     target = _View(context, builder, sig.args[0], args[0])
     parts = _index_types(sig.args[0], sig.args[1])
-    word, _, _ = target.select(parts, _index_values(builder, sig.args[1], args[1]))
-    target.store(word, convert(context, builder, args[2], sig.args[2], sig.args[0].kind))
+    at, _, _ = target.select(parts, _index_values(builder, sig.args[1], args[1]))
+    target.store(at, convert(context, builder, args[2], sig.args[2], sig.args[0].kind))
     return context.get_dummy_value()
 
 
 @intrinsic
-def _word_distance(typing_context: Any, left: Any, right: Any) -> Any:
-    """First word of ``left`` minus first word of ``right``."""
+def _distance(typing_context: Any, left: Any, right: Any) -> Any:
+    """First element of ``left`` minus that of ``right``; says something within one field only."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        words = [
+        starts = [
             _View(context, builder, of, value).offset
             for of, value in zip(sig.args, args, strict=True)
         ]
-        return builder.sub(*words)
+        return builder.sub(*starts)
 
     return types.int64(left, right), code
 
@@ -427,7 +440,7 @@ def _set_items(view: Any, index: Any, value: Any) -> Any:
         raise refuse(
             "an array of more than one axis cannot be assigned at once: write a loop over its rows"
         )
-    check_kind(NUMBA_KINDS[value.kind], view.kind, "an array")
+    check_kind(NUMBA_KINDS[value.kind], view.kind, "an array", view.storage.name)
 
     def copy(view: Any, index: Any, value: Any) -> Any:
         target = view[index]
@@ -436,7 +449,7 @@ def _set_items(view: Any, index: Any, value: Any) -> Any:
             raise OperatorFault
         # Overlapping windows, as in NumPy, behave as if the source had been copied first. With
         # equal strides one of the two directions does that.
-        if _word_distance(target, value) > 0:
+        if _distance(target, value) > 0:
             for i in range(length - 1, -1, -1):
                 set_item(target, i, value[i])
         else:
@@ -551,7 +564,7 @@ def _maximum(view: ViewType) -> Any:
 
 
 def _sum(view: ViewType) -> Any:
-    zero = 0.0 if view.kind == "float" else 0
+    zero = {"float": 0.0, "uint": np.uint64(0)}.get(view.kind, 0)
 
     def implementation(view: Any) -> Any:
         total = zero

@@ -1,4 +1,4 @@
-"""The words of the state in LLVM instructions: one load and one store per variant.
+"""The elements of the state in LLVM instructions: one load and one store per variant.
 
 This is where a variant differs from another, and the only place:
 
@@ -12,6 +12,11 @@ This is where a variant differs from another, and the only place:
 A speculative load must be one load: an optimiser that read the word again after a bounds check
 could see another value. Hence ``load atomic monotonic``; it costs nothing. Stores of the plain
 variant are atomic for the speculators that read at the same moment.
+
+Elements narrower than a word (:mod:`specstream.storage`) are logged by word, with a mask of the
+bytes meant. That is C's work (``narrow.h``); the code generated here for whole words knows nothing
+of masks, and leaves them 0. All that several threads touch at once are whole words: a narrow store
+of the head writes the word that it has just put into the undo log, with one element changed.
 """
 
 from __future__ import annotations
@@ -26,18 +31,21 @@ from specstream._native import ffi, lib
 from specstream.compiler.arithmetic import OperatorFault
 from specstream.compiler.types import Variant
 from specstream.schema import Kind
+from specstream.storage import Number, Storage
 
 __all__ = ["Run"]
 
 I64 = ir.IntType(64)
 I32 = ir.IntType(32)
 I8 = ir.IntType(8)
+F32 = ir.FloatType()
 BIT = ir.IntType(1)
 F64 = ir.DoubleType()
 POINTER = I8.as_pointer()
 
 # The quiet NaN without sign and payload, as Python's math.nan.
 NAN_BITS = 0x7FF8000000000000
+NAN32_BITS = 0x7FC00000
 
 Value = Any
 
@@ -104,11 +112,11 @@ class Run:
 
     # -- words --
 
-    def address(self, base: Value, index: Value, size: int) -> Value:
-        """``base + index * size`` as a pointer to 64-bit integers."""
+    def address(self, base: Value, index: Value, size: int, of: ir.Type = I64) -> Value:
+        """``base + index * size`` as a pointer."""
         offset = self.builder.mul(index, I64(size))
         byte = self.builder.gep(base, [offset], inbounds=True)
-        return self.builder.bitcast(byte, I64.as_pointer())
+        return self.builder.bitcast(byte, of.as_pointer())
 
     def second(self, entry: Value) -> Value:
         """The second member of a two-word entry."""
@@ -118,38 +126,102 @@ class Run:
         base = self.load_member(space, POINTER, invariant=True)
         return self.address(base, word, 8)
 
-    def load(self, space: str, variant: Variant, kind: Kind, word: Value) -> Value:
-        """An element; the caller has checked the bounds."""
-        if space == "state" and variant == "transactional":
-            bits = self._load_transactional(word)
-        elif space == "state" and variant == "eager":
-            bits = self.call("ss_eager_load", I64, self.pointer, word)
-            self.fault_if_verdict()
-        else:
-            bits = self.builder.load(self.word_address(space, word))
-        return self.from_bits(kind, bits)
+    def element_address(self, space: str, storage: Storage, at: Value) -> Value:
+        base = self.load_member(space, POINTER, invariant=True)
+        return self.address(base, at, storage.size, ir.IntType(8 * storage.size))
 
-    def store(self, space: str, variant: Variant, kind: Kind, word: Value, value: Value) -> None:
-        """Changes an element; the caller has checked the bounds and the kind."""
-        bits = self.to_bits(kind, value)
-        if space == "state" and variant == "transactional":
-            self._store_transactional(word, bits)
-        elif space == "state" and variant == "eager":
-            self.call("ss_eager_store", ir.VoidType(), self.pointer, word, bits)
-            self.fault_if_verdict()
+    def load(self, space: str, variant: Variant, storage: Storage, at: Value) -> Value:
+        """Element number ``at``, widened; the caller has checked the bounds.
+
+        Elements are counted in their own size from the start of the space.
+        """
+        if space == "state" and variant in ("transactional", "eager"):
+            bits = self._load_speculatively(variant, storage, at)
+        else:
+            bits = self.builder.load(self.element_address(space, storage, at))
+        return self.widen(storage, bits)
+
+    def store(
+        self, space: str, variant: Variant, storage: Storage, at: Value, value: Value
+    ) -> None:
+        """Changes an element; the caller has checked the bounds and the kind.
+
+        An integer that does not fit is a fault, and nothing is stored.
+        """
+        bits = self.narrow(storage, value)
+        if space == "state" and variant in ("transactional", "eager"):
+            self._store_speculatively(variant, storage, at, bits)
         elif space == "state" and variant == "plain":
-            self._store_plain(word, bits)
+            self._store_plain(storage, at, bits)
         else:
-            self.builder.store(bits, self.word_address(space, word))
+            self.builder.store(bits, self.element_address(space, storage, at))
 
-    def from_bits(self, kind: Kind, bits: Value) -> Value:
-        if kind == "float":
-            return self.builder.bitcast(bits, F64)
-        if kind == "bool":
-            return self.builder.icmp_unsigned("!=", bits, I64(0))
+    def _load_speculatively(self, variant: Variant, storage: Storage, at: Value) -> Value:
+        if variant == "transactional" and not storage.is_narrow:
+            return self._load_transactional(at)
+        symbol = "ss_load" if variant == "transactional" else "ss_eager_load"
+        if storage.is_narrow:
+            size = I64(storage.size)
+            byte = self.builder.mul(at, size)
+            bits = self.call(f"{symbol}_bytes", I64, self.pointer, byte, size)
+            bits = self.builder.trunc(bits, ir.IntType(8 * storage.size))
+        else:
+            bits = self.call(symbol, I64, self.pointer, at)
+        self.fault_if_verdict()
         return bits
 
-    def to_bits(self, kind: Kind, value: Value) -> Value:
+    def _store_speculatively(
+        self, variant: Variant, storage: Storage, at: Value, bits: Value
+    ) -> None:
+        if variant == "transactional" and not storage.is_narrow:
+            self._store_transactional(at, bits)
+            return
+        symbol = "ss_store" if variant == "transactional" else "ss_eager_store"
+        if storage.is_narrow:
+            size = I64(storage.size)
+            byte = self.builder.mul(at, size)
+            value = self.builder.zext(bits, I64)
+            self.call(f"{symbol}_bytes", ir.VoidType(), self.pointer, byte, size, value)
+        else:
+            self.call(symbol, ir.VoidType(), self.pointer, at, bits)
+        self.fault_if_verdict()
+
+    # -- numbers and the bits that they are kept as --
+
+    def widen(self, storage: Storage, bits: Value) -> Value:
+        """The number in an element's bits; exact."""
+        builder = self.builder
+        if not storage.is_narrow:
+            if storage.number == "float":
+                return builder.bitcast(bits, F64)
+            if storage.number == "bool":
+                return builder.icmp_unsigned("!=", bits, I64(0))
+            return bits
+        if storage.number == "float":
+            return builder.fpext(builder.bitcast(bits, F32), F64)
+        if storage.number == "bool":
+            return builder.icmp_unsigned("!=", bits, bits.type(0))
+        signed = storage.dtype.kind == "i"
+        return builder.sext(bits, I64) if signed else builder.zext(bits, I64)
+
+    def narrow(self, storage: Storage, value: Value) -> Value:
+        """A number as an element's bits; a fault where it is outside of an integer's range."""
+        builder = self.builder
+        if not storage.is_narrow:
+            return self.to_bits(storage.number, value)
+        if storage.number == "float":
+            rounded = builder.bitcast(builder.fptrunc(value, F32), I32)
+            nan = builder.fcmp_unordered("uno", value, value)
+            return builder.select(nan, I32(NAN32_BITS), rounded)
+        unit = ir.IntType(8 * storage.size)
+        if storage.number == "bool":
+            return builder.zext(value, unit)
+        bits = builder.trunc(value, unit)
+        self.fault_if(builder.icmp_signed("!=", self.widen(storage, bits), value))
+        return bits
+
+    def to_bits(self, kind: Kind | Number, value: Value) -> Value:
+        """A number as a whole word."""
         if kind == "float":
             # Which NaN an operation yields is the processor's choice; what is kept is the same.
             nan = self.builder.fcmp_unordered("uno", value, value)
@@ -160,8 +232,11 @@ class Run:
 
     # -- plain --
 
-    def _store_plain(self, word: Value, bits: Value) -> None:
+    def _store_plain(self, storage: Storage, at: Value, bits: Value) -> None:
         builder = self.builder
+        word = at
+        if storage.is_narrow:
+            word, kept, part = self._part_of_word(storage, at, bits)
         top = self.load_member("undo_top", POINTER)
         full = builder.icmp_unsigned("==", top, self.load_member("undo_end", POINTER))
         with builder.if_then(full, likely=False):
@@ -171,9 +246,21 @@ class Run:
         address = self.word_address("state", word)
         entry = builder.bitcast(top, I64.as_pointer())
         builder.store(builder.ptrtoint(address, I64), entry)
-        builder.store(builder.load(address), self.second(entry))
+        old = builder.load(address)
+        builder.store(old, self.second(entry))
         self.store_member("undo_top", builder.gep(top, [I64(_UNDO_BYTES)], inbounds=True))
-        builder.store_atomic(bits, address, "monotonic", 8)
+        new = builder.or_(builder.and_(old, kept), part) if storage.is_narrow else bits
+        builder.store_atomic(new, address, "monotonic", 8)
+
+    def _part_of_word(self, storage: Storage, at: Value, bits: Value) -> tuple[Value, Value, Value]:
+        """The word that an element is in, the bits of it that a store keeps, and those it sets."""
+        builder = self.builder
+        in_word = 8 // storage.size
+        word = builder.lshr(at, I64(in_word.bit_length() - 1))
+        # The element at the lowest address is the lowest part: little-endian processors only.
+        shift = builder.mul(builder.and_(at, I64(in_word - 1)), I64(8 * storage.size))
+        kept = builder.not_(builder.shl(I64(2 ** (8 * storage.size) - 1), shift))
+        return word, kept, builder.shl(builder.zext(bits, I64), shift)
 
     # -- transactional --
 

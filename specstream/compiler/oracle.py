@@ -6,6 +6,7 @@ Everything that is promised about native runs is promised as "equal to this".
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,8 +18,9 @@ from specstream._native import lib
 from specstream.compiler import numbers
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.reserved import RESERVED_COLUMNS
-from specstream.schema import Kind, Schema
-from specstream.state import Layout
+from specstream.schema import Schema
+from specstream.state import Layout, Space
+from specstream.storage import Storage
 
 __all__ = ["BUILTINS", "Oracle", "OverlaidWords"]
 
@@ -26,13 +28,14 @@ NAN = float("nan")
 
 
 def _words(array: Any) -> memoryview:
-    """Scalars of a memoryview are Python's own, and come several times faster than NumPy's."""
+    """Elements of a memoryview are Python's own, and come several times faster than NumPy's."""
     return memoryview(array)
 
 
 class OverlaidWords:
-    """Words that can be read and written without changing those below: what the failing event is
-    rerun on, over committed state, without a copy."""
+    """Elements that can be read and written without changing those below: what the failing event is
+    rerun on, over committed state, without a copy. Each element type has an overlay of its own: no
+    word is of two types."""
 
     def __init__(self, words: Any) -> None:
         self._words = words
@@ -45,16 +48,16 @@ class OverlaidWords:
         self._changed[at] = value
 
 
-def _store_int(value: Any, what: str) -> int:
+def _store_int(value: Any, what: str, declared: str = "int") -> int:
     if isinstance(value, Int64 | bool) or type(value) is int:
         return int(value)
-    raise TypeError(_mismatch(what, "int", value))
+    raise TypeError(_mismatch(what, declared, value))
 
 
-def _store_float(value: Any, what: str) -> float:
+def _store_float(value: Any, what: str, declared: str = "float") -> float:
     if isinstance(value, float | Int64 | bool) or type(value) is int:
         return NAN if value != value else float(value)
-    raise TypeError(_mismatch(what, "float", value))
+    raise TypeError(_mismatch(what, declared, value))
 
 
 def _store_bool(value: Any, what: str) -> int:
@@ -63,31 +66,70 @@ def _store_bool(value: Any, what: str) -> int:
     raise TypeError(_mismatch(what, "bool", value))
 
 
-def _mismatch(what: str, kind: Kind, value: Any) -> str:
-    return f"{what} is declared {kind} and gets {value!r} ({type(value).__name__})"
+def _store_uint64(value: Any, what: str) -> int:
+    if isinstance(value, Uint64):
+        return int(value)
+    raise TypeError(_mismatch(what, "uint64", value))
+
+
+def _store_float32(value: Any, what: str) -> float:
+    """Rounded here and not by the memory, because an overlay has to give it back rounded."""
+    return ctypes.c_float(_store_float(value, what, "float32")).value
+
+
+def _store_narrow(storage: Storage, value: Any, what: str) -> int:
+    exact = _store_int(value, what, storage.name)
+    assert storage.bounds is not None
+    low, high = storage.bounds
+    if low <= exact <= high:
+        return exact
+    raise OverflowError(
+        f"{what} is declared {storage.name}, which holds {low} to {high}, and gets {exact}: "
+        "declare a wider type, or test the value before it is stored"
+    )
+
+
+def _mismatch(what: str, declared: str, value: Any) -> str:
+    return f"{what} is declared {declared} and gets {value!r} ({type(value).__name__})"
 
 
 _load_int: Callable[[int], Int64] = functools.partial(int.__new__, Int64)
 
 
-_LOAD: dict[Kind, Callable[[Any], Any]] = {"int": _load_int, "float": float, "bool": bool}
-_STORE: dict[Kind, Callable[[Any, str], Any]] = {
+_LOAD: dict[str, Callable[[Any], Any]] = {
+    "int": _load_int,
+    "uint": functools.partial(int.__new__, Uint64),
+    "float": float,
+    "bool": bool,
+}
+_STORE: dict[str, Callable[[Any, str], Any]] = {
     "int": _store_int,
+    "uint64": _store_uint64,
     "float": _store_float,
+    "float32": _store_float32,
     "bool": _store_bool,
+    "bool8": _store_bool,
     "str": _store_int,
 }
+
+
+def _store_of(storage: Storage) -> Callable[[Any, str], Any]:
+    """What checks a value and makes it what the elements hold."""
+    return _STORE.get(storage.name) or functools.partial(_store_narrow, storage)
 
 
 class View:
     """An array field, or a row or slice of one, as operators see it under Python."""
 
-    __slots__ = ("_journal", "_kind", "_load", "_name", "_offset", "_shape", "_strides", "_words")
+    __slots__ = (
+        *("_converted", "_journal", "_load", "_name", "_offset", "_shape", "_storage"),
+        *("_strides", "_words"),
+    )
 
     def __init__(
         self,
         name: str,
-        kind: Kind,
+        storage: Storage,
         words: Any,
         journal: list[tuple[Any, int, Any]],
         offset: int,
@@ -95,13 +137,14 @@ class View:
         strides: tuple[int, ...],
     ) -> None:
         self._name = name
-        self._kind = kind
+        self._storage = storage
         self._words = words
         self._journal = journal
         self._offset = offset
         self._shape = shape
         self._strides = strides
-        self._load = _LOAD[kind]
+        self._load = _LOAD[storage.number]
+        self._converted = _store_of(storage)
 
     @property
     def shape(self) -> tuple[Int64, ...]:
@@ -112,9 +155,10 @@ class View:
         return Int64(len(self._shape))
 
     @property
-    def zero(self) -> Int64 | float:
+    def zero(self) -> Int64 | Uint64 | float:
         """What a sum over the view starts from."""
-        return 0.0 if self._kind == "float" else Int64(0)
+        number = self._storage.number
+        return 0.0 if number == "float" else Uint64(0) if number == "uint" else Int64(0)
 
     def __len__(self) -> int:
         return self._shape[0]
@@ -152,37 +196,37 @@ class View:
         return offset, (*shape, *self._shape[rest:]), (*strides, *self._strides[rest:])
 
     def _view(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> View:
-        return View(self._name, self._kind, self._words, self._journal, offset, shape, strides)
+        return View(self._name, self._storage, self._words, self._journal, offset, shape, strides)
 
     def _element(self, index: Any) -> int:
-        """The word of an element; -1 for an index of any other form than nearly all have: as many
+        """Where an element is; -1 for an index of any other form than nearly all have: as many
         non-negative machine integers as there are axes. The oracle spends its time here."""
         lengths = self._shape
         if index.__class__ is Int64:
             if len(lengths) == 1 and 0 <= index < lengths[0]:
                 return self._offset + self._strides[0] * int(index)
         elif index.__class__ is tuple and len(index) == len(lengths):
-            word = self._offset
+            at = self._offset
             for part, length, stride in zip(index, lengths, self._strides, strict=True):
                 if part.__class__ is not Int64 or not 0 <= part < length:
                     return -1
-                word += stride * int(part)
-            return word
+                at += stride * int(part)
+            return at
         return -1
 
     def __getitem__(self, index: Any) -> Any:
-        word = self._element(index)
-        if word >= 0:
-            return self._load(self._words[word])
+        at = self._element(index)
+        if at >= 0:
+            return self._load(self._words[at])
         offset, shape, strides = self._select(index)
         if shape == ():
             return self._load(self._words[offset])
         return self._view(offset, shape, strides)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        word = self._element(index)
-        if word >= 0:
-            self._store(word, value)
+        at = self._element(index)
+        if at >= 0:
+            self._store(at, value)
             return
         offset, shape, strides = self._select(index)
         if shape == ():
@@ -203,7 +247,7 @@ class View:
                 target[Int64(position)] = value
 
     def _store(self, offset: int, value: Any) -> None:
-        stored = _STORE[self._kind](value, f"state.{self._name}")
+        stored = self._converted(value, f"state.{self._name}")
         self._journal.append((self._words, offset, self._words[offset]))
         self._words[offset] = stored
 
@@ -232,20 +276,22 @@ class OracleState:
     """The state under Python: scalars as attributes, arrays as :class:`View`."""
 
     def __init__(
-        self, layout: Layout, words: dict[str, dict[Kind, Any]], journal: list[Any]
+        self, layout: Layout, elements: dict[tuple[Space, str], Any], journal: list[Any]
     ) -> None:
         views = {}
         scalars = {}
         for field in layout.fields:
-            of_kind = words[field.space]["float" if field.kind == "float" else "int"]
+            storage = field.storage
+            words = elements[field.space, storage.name]
             if field.shape == ():
-                scalars[field.name] = (of_kind, field.offset, field.kind)
+                convert = _store_of(storage)
+                scalars[field.name] = (words, field.start, _LOAD[storage.number], convert)
                 continue
             strides = [1]
             for length in reversed(field.shape[1:]):
                 strides.insert(0, strides[0] * length)
             views[field.name] = View(
-                field.name, field.kind, of_kind, journal, field.offset, field.shape, tuple(strides)
+                field.name, storage, words, journal, field.start, field.shape, tuple(strides)
             )
         self.__dict__.update(views)
         self.__dict__["_scalars"] = scalars
@@ -256,16 +302,16 @@ class OracleState:
         scalar = self.__dict__["_scalars"].get(name)
         if scalar is None:
             raise AttributeError(f"state {self._name!r} has no field {name!r}")
-        words, offset, kind = scalar
-        return _LOAD[kind](words[offset])
+        words, offset, load, _ = scalar
+        return load(words[offset])
 
     def __setattr__(self, name: str, value: Any) -> None:
         scalar = self.__dict__["_scalars"].get(name)
         if scalar is None:
             known = "is an array and cannot be replaced" if name in self.__dict__ else "is no field"
             raise AttributeError(f"{name!r} of state {self._name!r} {known}")
-        words, offset, kind = scalar
-        stored = _STORE[kind](value, f"state.{name}")
+        words, offset, _, convert = scalar
+        stored = convert(value, f"state.{name}")
         self._journal.append((words, offset, words[offset]))
         words[offset] = stored
 
@@ -353,19 +399,15 @@ class Oracle:
         self._journal: list[tuple[Any, int, Any]] = []
         scratch = np.zeros(layout.words("scratch"), np.int64)
         self._scratch = scratch
-        state_words: dict[Kind, Any] = {
-            "int": _words(words),
-            "float": _words(words.view(np.float64)),
-        }
-        if overlay:
-            state_words = {kind: OverlaidWords(view) for kind, view in state_words.items()}
-        scratch_words: dict[Kind, Any] = {
-            "int": _words(scratch),
-            "float": _words(scratch.view(np.float64)),
-        }
-        self._state = OracleState(
-            layout, {"state": state_words, "scratch": scratch_words}, self._journal
-        )
+        elements: dict[tuple[Space, str], Any] = {}
+        for field in layout.fields:
+            of_space = words if field.space == "state" else scratch
+            view = _words(of_space.view(field.storage.dtype))
+            is_overlaid = overlay and field.space == "state"
+            elements.setdefault(
+                (field.space, field.storage.name), OverlaidWords(view) if is_overlaid else view
+            )
+        self._state = OracleState(layout, elements, self._journal)
 
     def begin(
         self,

@@ -14,8 +14,12 @@ __all__ = ["register"]
 CALLED_BY_COMPILED_CODE = (
     "ss_load",
     "ss_store",
+    "ss_load_bytes",
+    "ss_store_bytes",
     "ss_eager_load",
     "ss_eager_store",
+    "ss_eager_load_bytes",
+    "ss_eager_store_bytes",
     "ss_undo_grow",
     "ss_emit_grow",
     "ss_random_bits",

@@ -10,8 +10,9 @@ from numba.core import types
 from numba.extending import models, register_model
 
 from specstream._native import lib
-from specstream.schema import Kind, Schema
+from specstream.schema import Schema
 from specstream.state import Layout, Space
+from specstream.storage import Number, Storage
 
 __all__ = [
     "NUMBA_KINDS",
@@ -34,8 +35,9 @@ VARIANTS: dict[Variant, int] = {
     "eager": lib.SS_EAGER,
 }
 
-NUMBA_KINDS: dict[Kind, types.Type] = {
+NUMBA_KINDS: dict[str, types.Type] = {
     "int": types.int64,
+    "uint": types.uint64,
     "float": types.float64,
     "bool": types.boolean,
     "str": types.int64,
@@ -80,20 +82,25 @@ class EmitType(_Pointer):
 
 
 class ViewType(types.IterableType):
-    """An array field, or a row or slice of one: a window of words, no copy."""
+    """An array field, or a row or slice of one: a window of elements, no copy."""
 
-    def __init__(self, kind: Kind, ndim: int, space: Space, variant: Variant) -> None:
-        self.kind = kind
+    def __init__(self, storage: Storage, ndim: int, space: Space, variant: Variant) -> None:
+        self.storage = storage
         self.ndim = ndim
         self.space = space
         self.variant = variant
-        super().__init__(f"specstream.view({kind}, {ndim}, {space}, {variant})")
+        super().__init__(f"specstream.view({storage.name}, {ndim}, {space}, {variant})")
+
+    @property
+    def kind(self) -> Number:
+        """What a read of an element gives."""
+        return self.storage.number
 
     def with_ndim(self, ndim: int) -> types.Type:
         """The type of an element (``ndim`` 0) or of a view with fewer axes."""
         if ndim == 0:
             return NUMBA_KINDS[self.kind]
-        return ViewType(self.kind, ndim, self.space, self.variant)
+        return ViewType(self.storage, ndim, self.space, self.variant)
 
     @property
     def iterator_type(self) -> types.Type:
@@ -118,9 +125,9 @@ class _ViewModel(models.StructModel):
         lengths = types.UniTuple(types.int64, view.ndim)
         members = [
             ("run", types.voidptr),
-            ("offset", types.int64),  # first word, within the space
+            ("offset", types.int64),  # first element; counted from the start of the space, as below
             ("shape", lengths),
-            ("strides", lengths),  # in words
+            ("strides", lengths),  # in elements of this size
         ]
         super().__init__(manager, view, members)
 

@@ -15,7 +15,7 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 2
+#define SS_ABI_VERSION 3
 
 /* How an entry ended. */
 enum ss_verdict {
@@ -47,13 +47,18 @@ enum ss_protocol_kind {
     SS_PROTOCOL_EAGER = 1  /* by ownership records, at the access; see src/eager.c */
 };
 
+/* An entry of a log is about a word of the state, or about the bytes of it that hold narrow elements
+ * (src/narrow.h): bit i of `bytes` stands for byte i of the little-endian word, and 0 for all of it.
+ * Compiled code writes `word` as 64 bits, and so the 0 as well. */
 struct ss_read {
-    uint64_t word; /* index of the word in the state */
-    uint64_t value; /* under `eager`: the version of its record */
+    uint32_t word; /* its index */
+    uint32_t bytes;
+    uint64_t value; /* of the whole word; under `eager`: the version of its record */
 };
 
 struct ss_write {
-    uint64_t word;
+    uint32_t word;
+    uint32_t bytes;
     uint64_t value;
 };
 
@@ -127,9 +132,15 @@ enum ss_mode {
     SS_MODE_OPEN = 4         /* events come while the job runs, in any order; see src/arrivals.c */
 };
 
+/* Words of the state that share records alike: those from `first` up to the next region. */
+struct ss_region {
+    uint64_t first;
+    uint64_t shift; /* 2^shift neighbouring words share one record, counted from `first` */
+};
+
 struct ss_config {
     uint64_t *state; /* owned by the caller, outlives the engine */
-    uint64_t state_words;
+    uint64_t state_words; /* less than 2^32 */
     uint64_t scratch_words;
     uint64_t emit_words; /* words of an emitted row, the event's row included */
     uint64_t threads;
@@ -141,6 +152,10 @@ struct ss_config {
     enum ss_protocol_kind protocol;
     uint64_t record_shift; /* `eager`: 2^record_shift neighbouring words share one record */
     uint64_t records;      /* `eager`: most records, a power of two; 0: a bound of the runtime's own */
+    /* `eager`: sorted by `first`, the first one at word 0; the engine copies them. None: the state is
+     * one region of record_shift. */
+    const struct ss_region *regions;
+    uint64_t region_count;
 };
 
 struct ss_job {
@@ -266,9 +281,16 @@ int64_t ss_engine_progress(struct ss_engine *engine);
 /* Slow paths of the transactional variant; see src/redo_log.c. */
 uint64_t ss_load(struct ss_run *run, uint64_t word);
 void ss_store(struct ss_run *run, uint64_t word, uint64_t value);
+/* The same for an element of `size` 1, 2 or 4 bytes at byte offset `byte`, a multiple of its size; it
+ * comes and goes as the low bits of a word, a loaded one with zeros above. All accesses to one word
+ * have one size. */
+uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
+void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
 /* All accesses of the eager variant; see src/eager.c. The verdict says whether the run may go on. */
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word);
 void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value);
+uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
+void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
 /* Makes room in the undo log of an in-place run; false: out of memory. */
 bool ss_undo_grow(struct ss_run *run);
 /* Makes room for one emitted row; false: the run passed its limit. */

@@ -1,7 +1,7 @@
 /* Protocol `eager`: conflicts are found at the access (Brito 2010, 2.2 and 4.2).
  *
  * Records. Each word maps to an ownership *record*, one entry of the lock array; neighbouring words
- * share one. A record holds either
+ * may share one, in each region of the state so many as its shift says. A record holds either
  *
  *     the version:   the time of the last commit that changed one of its words           ...0
  *     a reference:   incarnation | position | slot of the transaction that has locked it ...1
@@ -86,11 +86,6 @@ static inline struct ss_transaction *owner_of(const struct ss_engine *engine, ui
 static inline uint64_t position_of(uint64_t content)
 {
     return content >> (1 + SLOT_BITS) & position_mask;
-}
-
-static inline uint64_t record_of(const struct ss_engine *engine, uint64_t word)
-{
-    return word >> engine->config.record_shift & engine->record_mask;
 }
 
 /* Acquire: who sees a version sees the words that were written before it, and who sees a reference
@@ -223,7 +218,7 @@ static bool reads_hold(const struct ss_engine *engine, const struct ss_transacti
                        const struct ss_read *end)
 {
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
-        uint64_t record = record_of(engine, read->word);
+        uint64_t record = ss_record_of(engine, read->word);
         uint64_t content, version;
         do {
             content = read_record(engine, record);
@@ -265,18 +260,12 @@ static void extend(struct ss_run *run, uint64_t version)
 
 /* ---- load and store ---- */
 
-uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
+/* A word from the state, logged; the verdict says whether the run may go on. */
+static uint64_t read_word(struct ss_run *run, uint64_t word)
 {
     struct ss_engine *engine = run->worker->engine;
     struct ss_transaction *transaction = run->worker->transaction;
-    assert(word < engine->config.state_words); /* invariant 5 */
-    if (leave_if_doomed(run))
-        return 0;
-    const struct ss_slot *slot = ss_redo_find(run, word);
-    if (slot->key == (run->epoch_key | word))
-        return run->redo[slot->position].value;
-
-    uint64_t record = record_of(engine, word);
+    uint64_t record = ss_record_of(engine, word);
     uint64_t content, version, value;
     do {
         content = read_record(engine, record);
@@ -297,10 +286,32 @@ uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
         run->verdict = SS_LOG_FULL;
         return value;
     }
-    *run->read_top++ = (struct ss_read){word, version};
+    *run->read_top++ = (struct ss_read){(uint32_t)word, 0, version};
     if (version > transaction->valid_to)
         extend(run, version);
     return value;
+}
+
+uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
+{
+    assert(word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return 0;
+    const struct ss_slot *slot = ss_redo_find(run, word);
+    if (slot->key == (run->epoch_key | word))
+        return run->redo[slot->position].value;
+    return read_word(run, word);
+}
+
+/* A record stands for whole words, so a read is logged without a mask, and neighbours conflict. */
+uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
+{
+    struct ss_unit unit = ss_unit_at(byte, size);
+    assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return 0;
+    const struct ss_write *own = ss_redo_find_unit(run, unit);
+    return ss_extract(own != NULL ? own->value : read_word(run, unit.word), unit);
 }
 
 /* Locks the record of a word; false: the run ends. */
@@ -345,26 +356,43 @@ static bool lock_record(struct ss_run *run, uint64_t record)
     }
 }
 
-void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
+/* The first store to a word: locks its record and appends to the redo log. */
+static void write_word(struct ss_run *run, struct ss_slot *slot, struct ss_write write)
 {
-    assert(word < run->worker->engine->config.state_words); /* invariant 5 */
-    if (leave_if_doomed(run))
-        return;
-    struct ss_slot *slot = ss_redo_find(run, word);
-    if (slot->key == (run->epoch_key | word)) {
-        run->redo[slot->position].value = value;
-        return;
-    }
     if (SS_UNLIKELY(run->redo_count == run->redo_limit)) {
         run->verdict = SS_LOG_FULL;
         return;
     }
     /* A version beyond the interval needs no extension here: a store reads nothing, and an own
      * earlier read of the record is compared with this version when the reads are validated. */
-    if (!lock_record(run, record_of(run->worker->engine, word)))
+    if (lock_record(run, ss_record_of(run->worker->engine, write.word)))
+        ss_redo_append(run, slot, write);
+}
+
+void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
+{
+    assert(word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
         return;
-    *slot = (struct ss_slot){run->epoch_key | word, run->redo_count};
-    run->redo[run->redo_count++] = (struct ss_write){word, value};
+    struct ss_slot *slot = ss_redo_find(run, word);
+    if (slot->key == (run->epoch_key | word))
+        run->redo[slot->position].value = value;
+    else
+        write_word(run, slot, (struct ss_write){(uint32_t)word, 0, value});
+}
+
+void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value)
+{
+    struct ss_unit unit = ss_unit_at(byte, size);
+    assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return;
+    struct ss_slot *slot = ss_redo_find(run, unit.word);
+    if (slot->key == (run->epoch_key | unit.word))
+        ss_redo_merge(run, slot, unit, value);
+    else
+        write_word(run, slot,
+                   (struct ss_write){(uint32_t)unit.word, unit.bytes, value << unit.shift});
 }
 
 /* ---- begin, end ---- */
@@ -464,7 +492,7 @@ static void disturb(struct ss_worker *worker, int64_t number, const struct ss_un
         return;
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     for (const struct ss_undo *undo = worker->run.undo_base; undo != end; undo++) {
-        uint64_t record = record_of(engine, (uint64_t)(undo->address - engine->config.state));
+        uint64_t record = ss_record_of(engine, (uint64_t)(undo->address - engine->config.state));
         uint64_t content = read_record(engine, record);
         /* Release: who sees the version sees the words. Acquire on failure: as in lock_record. */
         while (!atomic_compare_exchange_weak_explicit(&engine->records[record], &content,
@@ -478,12 +506,41 @@ static void disturb(struct ss_worker *worker, int64_t number, const struct ss_un
     atomic_store_explicit(&engine->clock, now, memory_order_release);
 }
 
+/* Gives each region records of its own: the bias makes (word + bias) >> shift count on where the
+ * region before ends. Where there are fewer records than that, they are used again. */
+static bool open_regions(struct ss_engine *engine, uint64_t *used)
+{
+    const struct ss_config *config = &engine->config;
+    const struct ss_region whole = {0, config->record_shift};
+    const struct ss_region *regions = config->region_count != 0 ? config->regions : &whole;
+    uint64_t count = config->region_count != 0 ? config->region_count : 1;
+    assert(regions[0].first == 0);
+    engine->regions = malloc(count * sizeof *engine->regions);
+    if (engine->regions == NULL)
+        return false;
+    *used = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t first = regions[i].first;
+        uint64_t shift = regions[i].shift;
+        uint64_t end = i + 1 < count ? regions[i + 1].first : config->state_words;
+        assert(first < end && shift <= 32);
+        engine->regions[i] = (struct ss_record_region){.end = i + 1 < count ? end : UINT64_MAX,
+                                                       .bias = (*used << shift) - first,
+                                                       .shift = shift};
+        *used += ((end - first - 1) >> shift) + 1;
+    }
+    return true;
+}
+
 bool ss_eager_open(struct ss_engine *engine)
 {
     const struct ss_config *config = &engine->config;
+    uint64_t used;
+    if (!open_regions(engine, &used))
+        return false;
     uint64_t most = config->records != 0 ? config->records : most_records;
     uint64_t count = 1;
-    while (count < most && count < config->state_words >> config->record_shift)
+    while (count < most && count < used)
         count *= 2;
     engine->record_mask = count - 1;
     engine->owned_limit =

@@ -167,6 +167,7 @@ void ss_engine_free(struct ss_engine *engine)
     pthread_mutex_destroy(&engine->park_mutex);
     free(engine->locks);
     free(engine->records);
+    free(engine->regions);
     free(engine->ring);
     free(engine->workers);
     free(engine->rows);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "narrow.h"
 #include "specstream.h"
 
 #define SS_CACHE_LINE 64
@@ -206,6 +207,13 @@ struct ss_queue {
     _Atomic int64_t nanoseconds;
 };
 
+/* A region of the state, as the mapping from words to records needs it; see eager.c. */
+struct ss_record_region {
+    uint64_t end; /* the word behind its last */
+    uint64_t bias;
+    uint64_t shift;
+};
+
 struct ss_engine {
     struct ss_config config;
     const struct ss_protocol *protocol;
@@ -216,6 +224,7 @@ struct ss_engine {
     pthread_mutex_t *locks;
     _Atomic uint64_t *records; /* the lock array of protocol `eager` */
     uint64_t record_mask;
+    struct ss_record_region *regions; /* in the order of their words */
     uint64_t owned_limit; /* records that a speculative run may lock */
 
     /* the job */
@@ -311,6 +320,17 @@ static inline bool ss_has_committed(struct ss_engine *engine, int64_t number)
 void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction);
 /* The slot of the index that holds `word`, or the empty one where it belongs. */
 struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word);
+/* The entry that holds an element which this run has stored to; NULL: it has not. */
+const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit);
+/* Puts an element into the entry that `slot` refers to. */
+void ss_redo_merge(struct ss_run *run, const struct ss_slot *slot, struct ss_unit unit,
+                   uint64_t value);
+/* A new entry, in an empty slot of the index; the log has room. */
+static inline void ss_redo_append(struct ss_run *run, struct ss_slot *slot, struct ss_write write)
+{
+    *slot = (struct ss_slot){run->epoch_key | write.word, run->redo_count};
+    run->redo[run->redo_count++] = write;
+}
 void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction);
 
 /* value.c */
@@ -319,6 +339,16 @@ extern const struct ss_protocol ss_protocol_value;
 /* eager.c */
 extern const struct ss_protocol ss_protocol_eager;
 bool ss_eager_open(struct ss_engine *engine);
+
+/* The record of a word. Regions are few: the fields that say how their words share records, and what
+ * lies between them. */
+static inline uint64_t ss_record_of(const struct ss_engine *engine, uint64_t word)
+{
+    const struct ss_record_region *region = engine->regions;
+    while (SS_UNLIKELY(word >= region->end))
+        region++;
+    return (word + region->bias) >> region->shift & engine->record_mask;
+}
 /* Whether an earlier transaction has taken a lock from this run, and which. */
 bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int64_t *thief);
 

@@ -12,6 +12,9 @@
  * - Neighbouring words share cache lines of the index, as they share those of the state: the hash
  *   keeps the low bits and only folds the high ones in.
  *
+ * The index is keyed by word also where the elements are narrow: one entry collects the stores to all
+ * elements of its word, and says which bytes it has.
+ *
  * Compiled code inlines the case where the first probe decides (specstream/compiler/access.py must
  * agree with `hash` below); it calls the functions here for the rest.
  */
@@ -50,6 +53,24 @@ struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word)
     }
 }
 
+const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit)
+{
+    const struct ss_slot *slot = ss_redo_find(run, unit.word);
+    if (slot->key != (run->epoch_key | unit.word))
+        return NULL;
+    const struct ss_write *own = &run->redo[slot->position];
+    return (own->bytes & unit.bytes) != 0 ? own : NULL;
+}
+
+void ss_redo_merge(struct ss_run *run, const struct ss_slot *slot, struct ss_unit unit,
+                   uint64_t value)
+{
+    struct ss_write *write = &run->redo[slot->position];
+    assert(write->bytes != 0); /* the word is never accessed as a whole */
+    write->value = ss_merge(write->value, unit.bytes, value << unit.shift);
+    write->bytes |= unit.bytes;
+}
+
 uint64_t ss_load(struct ss_run *run, uint64_t word)
 {
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
@@ -63,19 +84,43 @@ uint64_t ss_load(struct ss_run *run, uint64_t word)
         run->verdict = SS_LOG_FULL;
         return value;
     }
-    *run->read_top++ = (struct ss_read){word, value};
+    *run->read_top++ = (struct ss_read){(uint32_t)word, 0, value};
     return value;
+}
+
+uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
+{
+    struct ss_unit unit = ss_unit_at(byte, size);
+    assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (!run->speculative)
+        return ss_extract(ss_word_read(&run->state[unit.word]), unit);
+    const struct ss_write *own = ss_redo_find_unit(run, unit);
+    if (own != NULL)
+        return ss_extract(own->value, unit);
+    uint64_t value = ss_word_read(&run->state[unit.word]);
+    if (SS_UNLIKELY(run->read_top == run->read_end))
+        run->verdict = SS_LOG_FULL;
+    else
+        *run->read_top++ = (struct ss_read){(uint32_t)unit.word, unit.bytes, value};
+    return ss_extract(value, unit);
+}
+
+/* The head's own store: the old word goes into the undo log. */
+static void store_in_place(struct ss_run *run, uint64_t word, uint32_t bytes, uint64_t value)
+{
+    uint64_t *address = &run->state[word];
+    if (run->undo_top == run->undo_end && !ss_undo_grow(run))
+        return;
+    uint64_t old = ss_word_read(address);
+    *run->undo_top++ = (struct ss_undo){address, old};
+    ss_word_write(address, ss_merge(old, bytes, value));
 }
 
 void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
 {
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (!run->speculative) {
-        uint64_t *address = &run->state[word];
-        if (run->undo_top == run->undo_end && !ss_undo_grow(run))
-            return;
-        *run->undo_top++ = (struct ss_undo){address, ss_word_read(address)};
-        ss_word_write(address, value);
+        store_in_place(run, word, 0, value);
         return;
     }
     struct ss_slot *slot = ss_redo_find(run, word);
@@ -87,8 +132,28 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
         run->verdict = SS_LOG_FULL;
         return;
     }
-    *slot = (struct ss_slot){run->epoch_key | word, run->redo_count};
-    run->redo[run->redo_count++] = (struct ss_write){word, value};
+    ss_redo_append(run, slot, (struct ss_write){(uint32_t)word, 0, value});
+}
+
+void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value)
+{
+    struct ss_unit unit = ss_unit_at(byte, size);
+    assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (!run->speculative) {
+        store_in_place(run, unit.word, unit.bytes, value << unit.shift);
+        return;
+    }
+    struct ss_slot *slot = ss_redo_find(run, unit.word);
+    if (slot->key == (run->epoch_key | unit.word)) {
+        ss_redo_merge(run, slot, unit, value);
+        return;
+    }
+    if (SS_UNLIKELY(run->redo_count == run->redo_limit)) {
+        run->verdict = SS_LOG_FULL;
+        return;
+    }
+    ss_redo_append(run, slot,
+                   (struct ss_write){(uint32_t)unit.word, unit.bytes, value << unit.shift});
 }
 
 void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction)
@@ -96,6 +161,10 @@ void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *tran
     assert(ss_turn_is_held(engine)); /* invariant 1: the state is changed by the head only */
     uint64_t *state = engine->config.state;
     const struct ss_write *end = transaction->redo + transaction->redo_count;
-    for (const struct ss_write *write = transaction->redo; write != end; write++)
-        ss_word_write(&state[write->word], write->value);
+    for (const struct ss_write *write = transaction->redo; write != end; write++) {
+        uint64_t value = write->value;
+        if (write->bytes != 0)
+            value = ss_merge(ss_word_read(&state[write->word]), write->bytes, value);
+        ss_word_write(&state[write->word], value);
+    }
 }

@@ -103,6 +103,55 @@ static bool store(struct execution *execution, uint64_t word, uint64_t value)
     return true;
 }
 
+/* An element: `size` bytes of a word, from its byte `first` on. */
+struct element {
+    uint64_t word;
+    uint64_t first;
+    uint64_t size;
+};
+
+static bool load_element(struct execution *execution, struct element element, uint64_t *value)
+{
+    uint64_t byte = 8 * element.word + element.first;
+    if (execution->model != NULL || execution->variant == SS_LOG_FREE ||
+        execution->variant == SS_LOCKED) {
+        uint64_t *state =
+            execution->model != NULL ? execution->model->state : execution->run->state;
+        *value = 0;
+        memcpy(value, (unsigned char *)state + byte, element.size);
+    } else {
+        *value = execution->variant == SS_EAGER
+                     ? ss_eager_load_bytes(execution->run, byte, element.size)
+                     : ss_load_bytes(execution->run, byte, element.size);
+        if (execution->run->verdict != SS_COMPLETED)
+            return false;
+    }
+    execution->mixed = mix(execution->mixed ^ *value) + byte;
+    return true;
+}
+
+static bool store_element(struct execution *execution, struct element element, uint64_t value)
+{
+    uint64_t byte = 8 * element.word + element.first;
+    struct model *model = execution->model;
+    if (model != NULL) {
+        uint64_t word = model->state[element.word];
+        memcpy((unsigned char *)&word + element.first, &value, element.size);
+        return store(execution, element.word, word);
+    }
+    struct ss_run *run = execution->run;
+    if (execution->variant == SS_LOG_FREE || execution->variant == SS_LOCKED) {
+        memcpy((unsigned char *)run->state + byte, &value, element.size);
+        return true;
+    }
+    value &= (UINT64_C(1) << 8 * element.size) - 1;
+    if (execution->variant == SS_EAGER)
+        ss_eager_store_bytes(run, byte, element.size, value);
+    else
+        ss_store_bytes(run, byte, element.size, value);
+    return run->verdict == SS_COMPLETED;
+}
+
 static bool emit(struct execution *execution, uint64_t value)
 {
     uint64_t words = execution->shape->emit_words;
@@ -160,13 +209,22 @@ static uint64_t free_word(struct execution *execution)
 static uint64_t account_word(struct execution *execution)
 {
     const struct shape *shape = execution->shape;
-    return shape->free_words + below(&execution->dice, shape->accounts);
+    return shape->free_words + shape->narrow_words + below(&execution->dice, shape->accounts);
 }
 
 static uint64_t pair_word(struct execution *execution)
 {
     const struct shape *shape = execution->shape;
-    return shape->free_words + shape->accounts + 2 * below(&execution->dice, shape->pairs);
+    return shape->words - 2 * (1 + below(&execution->dice, shape->pairs));
+}
+
+/* All elements of a word have one size, as the fields of a state see to. */
+static struct element narrow_element(struct execution *execution)
+{
+    const struct shape *shape = execution->shape;
+    uint64_t word = shape->free_words + below(&execution->dice, shape->narrow_words);
+    uint64_t size = UINT64_C(1) << word % 3;
+    return (struct element){word, size * below(&execution->dice, 8 / size), size};
 }
 
 static bool read_pair(struct execution *execution, uint64_t word, uint64_t *left, uint64_t *right)
@@ -263,6 +321,24 @@ static bool use_scratch(struct execution *execution)
     return true;
 }
 
+/* Few words with many elements: neighbours are written at the same time, and one by one. */
+static bool use_narrow(struct execution *execution)
+{
+    if (execution->shape->narrow_words == 0)
+        return true;
+    struct element from = narrow_element(execution);
+    struct element to = chance(&execution->dice, 2) ? from : narrow_element(execution);
+    uint64_t value;
+    if (!load_element(execution, from, &value))
+        return false;
+    if (chance(&execution->dice, 3))
+        return true;
+    value += 1 + below(&execution->dice, 3);
+    if (!store_element(execution, to, value) || !dawdle(execution))
+        return false;
+    return load_element(execution, narrow_element(execution), &value);
+}
+
 static bool take_step(struct execution *execution, enum step step)
 {
     struct dice *dice = &execution->dice;
@@ -304,6 +380,8 @@ static bool take_step(struct execution *execution, enum step step)
                        execution->mixed + stores))
                 return false;
         return true;
+    case STEP_NARROW:
+        return use_narrow(execution);
     case STEP_SCRATCH:
         return use_scratch(execution);
     default:
@@ -433,7 +511,8 @@ void shape_regions(struct shape *shape, uint64_t words, struct dice *dice)
     shape->words = words;
     shape->pairs = words < 4 ? 0 : 1 + below(dice, words / 4 < 8 ? words / 4 : 8);
     shape->accounts = words < 8 ? 0 : 2 + below(dice, words / 4 < 64 ? words / 4 - 1 : 63);
-    shape->free_words = words - shape->accounts - 2 * shape->pairs;
+    shape->narrow_words = words < 16 ? 0 : below(dice, words / 4 < 24 ? words / 4 : 24);
+    shape->free_words = words - shape->narrow_words - shape->accounts - 2 * shape->pairs;
     shape->scratch_words = 1 + below(dice, 16);
     shape->emit_words = 1 + below(dice, 4);
 }
@@ -444,7 +523,7 @@ void shape_steps(struct shape *shape, struct dice *dice)
         [STEP_READ] = 200,    [STEP_WRITE] = 80,  [STEP_MODIFY] = 120, [STEP_CHASE] = 60,
         [STEP_TRANSFER] = 60, [STEP_ADVANCE] = 40, [STEP_AGREE] = 4,   [STEP_REREAD] = 8,
         [STEP_DOUBT] = 12,    [STEP_EMIT] = 60,   [STEP_FLOOD] = 1,    [STEP_FILL] = 2,
-        [STEP_SCRATCH] = 10,  [STEP_WORK] = 60,
+        [STEP_SCRATCH] = 10,  [STEP_WORK] = 60,   [STEP_NARROW] = 120,
     };
     memcpy(shape->weights, usual, sizeof usual);
     /* Operators differ: each leaves some steps out and is fond of one. */
@@ -463,7 +542,7 @@ void shape_fill(struct shape *shape, uint64_t *state, struct dice *dice)
         state[i] = roll(dice);
     shape->total = 0;
     for (uint64_t i = 0; i < shape->accounts; i++)
-        shape->total += state[shape->free_words + i];
+        shape->total += state[shape->free_words + shape->narrow_words + i];
     for (uint64_t i = shape->words - 2 * shape->pairs; i < shape->words; i += 2)
         state[i + 1] = state[i];
 }
@@ -472,7 +551,7 @@ const char *shape_violation(const struct shape *shape, const uint64_t *state)
 {
     uint64_t total = 0;
     for (uint64_t i = 0; i < shape->accounts; i++)
-        total += state[shape->free_words + i];
+        total += state[shape->free_words + shape->narrow_words + i];
     if (total != shape->total)
         return "the accounts do not add up: an event is half applied";
     for (uint64_t i = shape->words - 2 * shape->pairs; i < shape->words; i += 2)

@@ -3,11 +3,11 @@
  * An event is a seed: from it the operator draws a row of steps, and every step may depend on what
  * the earlier ones read. One body serves all variants; only how it loads, stores and emits differs.
  *
- * The state has three regions:
+ * The state has four regions:
  *
- *     free words | accounts | pairs
+ *     free words | narrow words | accounts | pairs
  *
- * Anything may happen to the free words. Steps move amounts between accounts, so their sum is
+ * Anything may happen to the free words, and to the elements of 1, 2 or 4 bytes in the narrow ones. Steps move amounts between accounts, so their sum is
  * constant; the two words of a pair are always equal. Both hold between events only, and a
  * speculative run can see them broken: that is what makes it raise, index wildly, or loop for ever,
  * which no run on committed state does. */
@@ -32,6 +32,7 @@ enum step {
     STEP_EMIT,
     STEP_FLOOD,   /* emits many rows */
     STEP_FILL,    /* stores many words */
+    STEP_NARROW,  /* reads and writes elements smaller than a word */
     STEP_SCRATCH,
     STEP_WORK,
     STEPS
@@ -48,6 +49,7 @@ enum temper {
 struct shape {
     uint64_t words;
     uint64_t free_words;
+    uint64_t narrow_words;
     uint64_t accounts;
     uint64_t pairs;
     uint64_t total; /* of the accounts */

@@ -120,17 +120,18 @@ static void describe(const struct world *world, const struct batch *batch, uint6
         ", chunk %" PRId64 ", horizon %" PRId64 "%s\n"
         "  threads %" PRIu64 ", read limit %" PRIu64 ", redo limit %" PRIu64 ", emit limit %" PRIu64
         "%s%s\n"
-        "  protocol %s, record shift %" PRIu64 ", records %" PRIu64 "\n"
-        "  words %" PRIu64 " (free %" PRIu64 ", accounts %" PRIu64 ", pairs %" PRIu64
-        "), row words %" PRIu64 ", scratch %" PRIu64 "\n"
+        "  protocol %s, record shift %" PRIu64 ", records %" PRIu64 ", regions %" PRIu64 "\n"
+        "  words %" PRIu64 " (free %" PRIu64 ", narrow %" PRIu64 ", accounts %" PRIu64
+        ", pairs %" PRIu64 "), row words %" PRIu64 ", scratch %" PRIu64 "\n"
         "  most steps %" PRIu64 ", skew %" PRIu64 ", work %" PRIu64 ", weights%s",
         options.seed, world->number, options.threads, batch->number, part, modes[job->mode],
         job->count, offset, batch->count, job->chunk, job->horizon, requests[request],
         config->threads, config->read_limit, config->redo_limit, config->emit_limit,
         world->sleepy ? ", long sleeps" : "", world->companions.reading ? ", with a reader" : "",
         protocols[config->protocol], config->record_shift, config->records,
-        shape->words, shape->free_words, shape->accounts, shape->pairs, shape->emit_words,
-        shape->scratch_words, shape->most_steps, shape->skew, shape->work, weights);
+        config->region_count,
+        shape->words, shape->free_words, shape->narrow_words, shape->accounts, shape->pairs,
+        shape->emit_words, shape->scratch_words, shape->most_steps, shape->skew, shape->work, weights);
 }
 
 static void report_progress(void)
@@ -418,6 +419,15 @@ static void abandon_job(struct world *world, struct dice *dice)
     totals.abandoned_jobs++;
 }
 
+/* Up to three regions that share records differently. */
+static uint64_t draw_regions(struct ss_region regions[3], uint64_t words, struct dice *dice)
+{
+    uint64_t count = 0;
+    for (uint64_t first = 0; count < 3 && first < words; first += 1 + below(dice, words))
+        regions[count++] = (struct ss_region){first, below(dice, 6)};
+    return count;
+}
+
 static void run_world(uint64_t number)
 {
     struct world world = {.number = number, .seed = dice_for(options.seed, number).state};
@@ -440,6 +450,9 @@ static void run_world(uint64_t number)
     /* Few records: words that have nothing to do with each other meet in one. */
     config->records = chance(&dice, 3) ? UINT64_C(1) << below(&dice, 10) : 0;
     totals.eager_worlds += config->protocol == SS_PROTOCOL_EAGER;
+    struct ss_region regions[3];
+    config->regions = regions;
+    config->region_count = chance(&dice, 2) ? 0 : draw_regions(regions, config->state_words, &dice);
     config->state = allocate(config->state_words, sizeof *config->state);
     shape_fill(&world.regions, config->state, &dice);
     if (!model_open(&world.model, &world.regions, config->state))

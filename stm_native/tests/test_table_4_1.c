@@ -91,7 +91,7 @@ static void drop(int number)
 
 static uint64_t record(uint64_t word)
 {
-    return atomic_load(&engine->records[word >> engine->config.record_shift & engine->record_mask]);
+    return atomic_load(&engine->records[ss_record_of(engine, word)]);
 }
 
 static uint64_t clock_now(void)
@@ -111,7 +111,8 @@ static uint64_t owned_version(int number)
 
 /* A fresh engine in which the word has a version of its own, and transactions 1 and 2 have begun:
  * number 0 has committed it. */
-static void open_scenario(const char *name, uint64_t shift)
+static void open_regions(const char *name, uint64_t shift, const struct ss_region *regions,
+                         uint64_t region_count)
 {
     scenario = name;
     struct ss_config config = {.state = state,
@@ -122,7 +123,9 @@ static void open_scenario(const char *name, uint64_t shift)
                                .redo_limit = 8,
                                .emit_limit = 1,
                                .protocol = SS_PROTOCOL_EAGER,
-                               .record_shift = shift};
+                               .record_shift = shift,
+                               .regions = regions,
+                               .region_count = region_count};
     struct ss_job job = {.chunk = 1, .horizon = 3, .mode = SS_MODE_SPECULATE};
     engine = ss_engine_new(&config);
     CHECK(engine != NULL && ss_engine_start(engine, &job));
@@ -136,6 +139,11 @@ static void open_scenario(const char *name, uint64_t shift)
     CHECK(state[WORD] == FIRST_VALUE);
     begin(1);
     begin(2);
+}
+
+static void open_scenario(const char *name, uint64_t shift)
+{
+    open_regions(name, shift, NULL, 0);
 }
 
 static void close_scenario(void)
@@ -305,6 +313,49 @@ static void shared_record(uint64_t shift)
     close_scenario();
 }
 
+/* Words 16 to 39 by eights, the others each for itself. */
+static void open_mixed(const char *name)
+{
+    static const struct ss_region regions[] = {{0, 0}, {16, 3}, {OTHER, 0}};
+    open_regions(name, 0, regions, 3);
+}
+
+static void regions(void)
+{
+    open_mixed("each region shares records as it says, and with no other");
+    uint64_t groups = 0;
+    uint64_t seen[WORDS] = {0};
+    for (uint64_t word = 0; word < WORDS; word++) {
+        uint64_t of = ss_record_of(engine, word);
+        CHECK(of < WORDS);
+        groups += seen[of] == 0;
+        seen[of]++;
+        bool alone = word < 16 || word >= OTHER;
+        CHECK(seen[of] == (alone ? 1 : word % 8 + 1));
+    }
+    CHECK(groups == 16 + 3 + 24);
+    close_scenario();
+
+    open_mixed("a conflict through sharing alone");
+    store(1, WORD, 7);
+    load(2, WORD + 3);
+    CHECK(goes_on(1) && aborted(2, SS_ABORT_LOCKED, 1));
+    close_scenario();
+
+    open_mixed("a group ends");
+    store(1, WORD + 3, 7);
+    load(2, WORD + 4);
+    CHECK(goes_on(2));
+    close_scenario();
+
+    open_mixed("no sharing in the next region");
+    store(1, OTHER, 7);
+    load(2, OTHER + 1);
+    load(2, OTHER - 1);
+    CHECK(goes_on(2));
+    close_scenario();
+}
+
 static void rolled_back(void)
 {
     open_scenario("an aborted run gives the version back", 0);
@@ -414,6 +465,7 @@ int main(void)
     extension();
     shared_record(0);
     shared_record(2);
+    regions();
     rolled_back();
     in_place();
     waits_for_the_winner();
