@@ -23,7 +23,8 @@ enum ss_verdict {
     SS_RAISED = 1,    /* the operator raised at event `run->event` */
     SS_LOG_FULL = 2,  /* a speculative run passed the limit of a log or of its emit buffer */
     SS_KILLED = 3,    /* the kill flag was seen in a loop */
-    SS_ABORTED = 4    /* the protocol dropped the run at a load or store */
+    SS_ABORTED = 4,   /* the protocol dropped the run at a load or store */
+    SS_FAULTED = 5    /* the processor refused an instruction; see src/fault.c */
 };
 
 /* Why a speculative run was dropped (indices into ss_statistics.aborts). */
@@ -36,7 +37,8 @@ enum ss_abort_reason {
     SS_ABORT_INCONSISTENT_SNAPSHOT = 4, /* i: what it was about to read never coexisted with the rest */
     SS_ABORT_LOCKED = 5, /* ii: an earlier transaction had locked what it was about to access */
     SS_ABORT_STOLEN = 6, /* iv: an earlier transaction took a lock that it held */
-    SS_ABORT_REASONS = 7
+    SS_ABORT_FAULT = 7, /* it faulted, perhaps on values that never coexisted */
+    SS_ABORT_REASONS = 8
 };
 
 /* How conflicts are found. */
@@ -149,9 +151,19 @@ struct ss_job {
     enum ss_mode mode;
 };
 
+/* The processor refused an instruction of an operator. */
+struct ss_fault {
+    int32_t signal; /* SIGSEGV, SIGBUS, SIGFPE or SIGILL; 0: there was no fault */
+    bool stack_overflow;
+    bool has_address;
+    uint64_t address; /* that was accessed */
+    int64_t event;    /* row of the job */
+};
+
 struct ss_outcome {
     int64_t consumed;     /* events applied, a prefix of the job */
     bool failed;          /* the operator raised at event `consumed`, on committed state */
+    struct ss_fault fault; /* if it did not raise but fault */
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
 };

@@ -123,7 +123,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
         complete = worker_init(engine, i);
     if (config->protocol == SS_PROTOCOL_EAGER)
         complete = complete && ss_eager_open(engine);
-    if (!complete || !ss_pool_start(engine)) {
+    if (!complete || !ss_fault_open() || !ss_pool_start(engine)) {
         ss_engine_free(engine);
         return NULL;
     }
@@ -172,6 +172,8 @@ void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_e
 bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
 {
     const struct ss_config *config = &engine->config;
+    /* Who came since the last job must not take an operator's fault for his own. */
+    ss_signals_take_front();
     engine->job = *job;
     if (job->mode == SS_MODE_ORDERED && (job->horizon == 0 || job->count <= job->chunk)) {
         /* Nothing to speculate on: one transaction, and one worker that runs it as the head. */
@@ -202,6 +204,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->row_words = 0;
     engine->consumed = 0;
     engine->failed = false;
+    engine->fault = (struct ss_fault){0};
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->over, 0, memory_order_relaxed);
@@ -227,6 +230,7 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
     return (struct ss_outcome){
         .consumed = engine->consumed,
         .failed = engine->failed,
+        .fault = engine->fault,
         .rows = engine->rows,
         .row_count = engine->row_words / engine->config.emit_words,
     };

@@ -167,6 +167,8 @@ static bool run_in_place(struct ss_worker *worker, const struct ss_transaction *
         }
         assert(!run->speculative); /* invariant 4: only a head run on committed state raises */
         engine->failed = true;
+        if (run->verdict == SS_FAULTED)
+            engine->fault = worker->fault;
         return false;
     }
     return true;
@@ -181,6 +183,8 @@ enum ss_abort_reason ss_reason_of(uint32_t verdict)
         return SS_ABORT_LOG_FULL;
     case SS_KILLED:
         return SS_ABORT_RUNAWAY;
+    case SS_FAULTED:
+        return SS_ABORT_FAULT;
     default:
         return SS_ABORT_CONFLICT;
     }

@@ -476,6 +476,7 @@ static bool summarize(void)
         {"aborts: inconsistent snapshot", engines->aborts[SS_ABORT_INCONSISTENT_SNAPSHOT]},
         {"aborts: locked", engines->aborts[SS_ABORT_LOCKED]},
         {"aborts: stolen", engines->aborts[SS_ABORT_STOLEN]},
+        {"aborts: fault", engines->aborts[SS_ABORT_FAULT]},
         {"parks", engines->parks},
         {"turns taken from outside", totals.turns_taken},
         {"yields in place", atomic_load(&sightings.yields)},
