@@ -20,6 +20,7 @@ ABORT_REASONS = {
     "inconsistent_snapshot": lib.SS_ABORT_INCONSISTENT_SNAPSHOT,
     "locked": lib.SS_ABORT_LOCKED,
     "stolen": lib.SS_ABORT_STOLEN,
+    "fault": lib.SS_ABORT_FAULT,
 }
 
 
@@ -33,7 +34,8 @@ class Statistics:
         head_runs: transactions that the head ran in place at their first try.
         speculative_runs: transactions run speculatively.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
-            "raised", "log_full" (a limit was passed), "runaway" (killed in an endless loop).
+            "raised", "log_full" (a limit was passed), "runaway" (killed in an endless loop),
+            "fault" (its machine code crashed).
             Protocol "eager" tells its conflicts apart (Brito 2010, 4.2.2): "inconsistent_snapshot"
             (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
             "stolen" (iv: an earlier transaction took a lock).
