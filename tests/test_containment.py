@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import platform
 import signal
@@ -10,10 +12,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
-from crashing import add, crash_at, execute_nothing, follow_null, overflow
+from crashing import FIRST_COLUMN, Sum, add, crash_at, execute_nothing, follow_null, overflow
 
 import specstream as ss
+from specstream._native import ffi, lib
 from specstream.compiler.types import Variant
 
 pytestmark = pytest.mark.skipif(
@@ -92,6 +96,46 @@ def test_a_crash_of_the_head_costs_its_event(
         assert output["sequence"].to_pylist() == [14]
         assert engine.stats.events == 14
         assert kept
+
+
+@ss.operator(state=Sum, event={"x": int}, emits={})
+def keep_largest(state, event, emit):
+    if event.x > state.total:
+        state.total = event.x
+
+
+@pytest.mark.parametrize("protocol", SPECULATIVE)
+@pytest.mark.parametrize("horizon", [0, 8])
+@pytest.mark.parametrize("operator", [add, keep_largest], ids=lambda operator: operator.name)
+def test_a_column_that_ends_too_early_faults_at_its_end(
+    operator: ss.Operator, horizon: int, protocol: str
+) -> None:
+    """Compiled code as it is: the event that faults is the one that is named and undone."""
+    page = mmap.PAGESIZE
+    count = page // 8
+    memory = mmap.mmap(-1, 2 * page)
+    column = np.frombuffer(memory, np.int64)
+    column[:] = np.arange(2 * count)
+    libc = ctypes.CDLL(None, use_errno=True)
+    end = ctypes.c_void_p(column.ctypes.data + page)
+    assert libc.mprotect(end, ctypes.c_size_t(page), 0) == 0
+    addresses = [ffi.cast("void *", column.ctypes.data) for _ in range(FIRST_COLUMN + 1)]
+    columns = ffi.new("void *[]", addresses)
+    job = {"columns": columns, "count": 2 * count, "chunk": 8, "horizon": horizon}
+    with ss.Engine(operator, threads=4, horizon=8, protocol=protocol) as engine:
+        for _ in range(20):
+            engine._words[:] = 0
+            assert lib.ss_engine_start(engine._native, ffi.new("struct ss_job *", job))
+            while not lib.ss_engine_wait(engine._native, 50):
+                pass
+            outcome = lib.ss_engine_outcome(engine._native)
+            assert outcome.failed
+            assert outcome.consumed == outcome.fault.event == count
+            assert outcome.fault.signal == signal.SIGSEGV
+            assert outcome.fault.address == column.ctypes.data + page
+            expected = sum(range(count)) if operator is add else count - 1
+            assert engine.state.total == expected
+    assert libc.mprotect(end, ctypes.c_size_t(page), 3) == 0  # readable and writable
 
 
 def test_without_an_undo_log_the_error_says_so() -> None:
