@@ -3,15 +3,17 @@
  * A compiled operator checks what Python checks, so that it cannot fault: a bug in the compiler, or
  * in code that was not compiled by us, can. A fault must then cost the event and not the process: it
  * ends the run like an exception, with the verdict SS_FAULTED. What a speculative run did is dropped
- * and run again as the head; what the head did to the state is in its undo log.
+ * and run again as the head; what the head did to the state is in its undo log, and rolled back.
  *
  * Whose fault it is. Compiled code and what it calls may be left at any instruction where the frames
  * that are left own nothing. Compiled code owns nothing (operators may not allocate, and a fault is
- * no C++ exception); nor do the functions of libm, memset, and our own slow paths. So the program
- * counter does not matter, which is as well: a stack that overflows does so in any of them. Only
- * the allocator owns something while it runs, its locks, and compiled code gets to it through us
- * alone: there the slow path steps outside (ss_step_outside). Hence: a fault is an operator's if
- * an instruction raised it (nobody sent it) in a worker that is *inside*.
+ * no C++ exception); nor do the functions of libm, memset, and our own slow paths (of `eager`:
+ * between locking a record and noting it, nothing can fault). So the program counter does not
+ * matter, which is as well: a stack that overflows does so in any of them. Only the allocator owns
+ * something while it runs, its locks, and compiled code gets to it through us alone: there the slow
+ * path steps outside (ss_step_outside). Hence: a fault is an operator's if an instruction raised it
+ * (nobody sent it) in a worker that is *inside*. Locks of SS_MODE_LOCKED stay taken, as they do
+ * where an event raises.
  *
  * The way back. The handler does not jump, because then the signal would stay blocked. It changes
  * the registers that the kernel restores when the handler returns, so that the thread goes on in
