@@ -32,6 +32,7 @@ from specstream.errors import (
     DeclarationError,
     EngineClosedError,
     InputError,
+    OperatorCrashError,
     Partial,
     SpecstreamError,
 )
@@ -357,6 +358,7 @@ class Engine:
             Exception: what the operator raised. Its event is not applied, the rows after it are
                 not run, and the engine goes on with the next call. ``specstream_partial`` on the
                 exception holds the output and number of the rows before it.
+            OperatorCrashError: likewise, where the operator's machine code crashed.
             KeyboardInterrupt: likewise, with what was applied until then.
 
         Calls from several threads run one after the other.
@@ -424,6 +426,9 @@ class Engine:
                 self._next_sequence = first + done + (1 if failed else 0)
                 self._begun = None
         output = self._output(parts, events, first)
+        if failed and outcome.fault.signal:
+            row = done - outcome.consumed + outcome.fault.event
+            self._raise_crash(outcome.fault, events, row, first, Partial(output, done))
         if failed:
             self._raise_for(events, done, first, output)
         return output
@@ -517,13 +522,9 @@ class Engine:
         try:
             oracle.run(row)
         except Exception as error:
-            values = ", ".join(
-                f"{name}={self._show(kind, column[row])}"
-                for (name, kind), column in zip(operator.event, events.columns[2:], strict=True)
-            )
             error.add_note(
                 f"raised by operator {self.name!r} at event (timestamp, source, sequence) = {key}, "
-                f"row {row} of the batch in order: {values}"
+                f"row {row} of the batch in order: {self._values(events, row)}"
             )
             error.specstream_partial = partial  # type: ignore[attr-defined]
             raise
@@ -533,6 +534,28 @@ class Engine:
         )
         failure.specstream_partial = partial  # type: ignore[attr-defined]
         raise failure
+
+    def _raise_crash(
+        self, fault: Any, events: Events, row: int, first: int, partial: Partial
+    ) -> None:
+        """Raises the error of a fault in compiled code; Python, which has no such, is not asked."""
+        error = OperatorCrashError(
+            self.name,
+            f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})",
+            fault.signal,
+            stack_overflow=fault.stack_overflow,
+            address=fault.address if fault.has_address else None,
+            undone=self._mode in (lib.SS_MODE_ORDERED, lib.SS_MODE_SPECULATE),
+        )
+        error.add_note(f"row {row} of the batch in order: {self._values(events, row)}")
+        error.specstream_partial = partial
+        raise error
+
+    def _values(self, events: Events, row: int) -> str:
+        return ", ".join(
+            f"{name}={self._show(kind, column[row])}"
+            for (name, kind), column in zip(self.operator.event, events.columns[2:], strict=True)
+        )
 
     def _show(self, kind: str, value: Any) -> str:
         return repr(self._value(kind, value))
@@ -734,9 +757,10 @@ class Engine:
                 error = self._hooks.take_error()
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._arrivals.find(outcome.failed_row)
-                    self._raise_for(
-                        segment.events, row, segment.first_sequence, output, int(consumed)
-                    )
+                    where = segment.events, row, segment.first_sequence
+                    if outcome.fault.signal:
+                        self._raise_crash(outcome.fault, *where, Partial(output, int(consumed)))
+                    self._raise_for(*where, output, int(consumed))
                 error = error or MemoryError(f"engine of {self.name!r}: no memory for more events")
                 error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
                 raise error

@@ -7,6 +7,7 @@ wrapped; it carries a :class:`Partial` as ``specstream_partial``.
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ __all__ = [
     "DeclarationError",
     "EngineClosedError",
     "InputError",
+    "OperatorCrashError",
     "Partial",
     "SnapshotError",
     "SpecstreamError",
@@ -63,6 +65,69 @@ class SnapshotError(SpecstreamError, ValueError):
 
 class EngineClosedError(SpecstreamError, RuntimeError):
     """The engine was closed, before or during the call."""
+
+
+_FAULTS = {
+    signal.SIGSEGV: "segmentation fault",
+    signal.SIGBUS: "bus error",
+    signal.SIGFPE: "arithmetic fault",
+    signal.SIGILL: "illegal instruction",
+}
+
+
+class OperatorCrashError(SpecstreamError):
+    """The operator's machine code faulted; the process and the engine go on.
+
+    Compiled operators check what Python checks, so this is a bug in compiled code. The fault of a
+    speculative run is only counted, as an abort; this is the fault of a run on committed state.
+
+    Attributes:
+        operator: name of the operator.
+        signal: SIGSEGV, SIGBUS, SIGFPE or SIGILL.
+        stack_overflow: the worker's stack was used up.
+        specstream_partial: output and number of the rows before the event.
+
+    >>> raise OperatorCrashError("top_k", "(7, 0, 12)", signal.SIGSEGV, address=8)
+    Traceback (most recent call last):
+    specstream.errors.OperatorCrashError: operator 'top_k': compiled code crashed at event \
+(timestamp, source, sequence) = (7, 0, 12): segmentation fault (SIGSEGV) at address 0x8. ...
+    """
+
+    specstream_partial: Partial
+
+    def __init__(
+        self,
+        operator: str,
+        event: str,
+        number: int,
+        *,
+        stack_overflow: bool = False,
+        address: int | None = None,
+        undone: bool = True,
+    ) -> None:
+        self.operator = operator
+        self.signal = signal.Signals(number)
+        self.stack_overflow = stack_overflow
+        what = "stack overflow" if stack_overflow else _FAULTS.get(self.signal, "fault")
+        where = "" if address is None else f" at address {address:#x}"
+        cause = (
+            "Its calls need more stack than a worker has: raise the limit (ulimit -s) before "
+            "Python starts, or nest them less"
+            if stack_overflow
+            else "This is a bug in compiled code, not in the state: please report the operator and "
+            "the event"
+        )
+        effect = (
+            "The event is not applied, and the engine goes on with the next call"
+            if undone
+            else "This execution keeps no undo log, so the state may hold half of the event: make "
+            "a new engine"
+        )
+        super().__init__(
+            f"operator {operator!r}: compiled code crashed at event "
+            f"(timestamp, source, sequence) = {event}: {what} ({self.signal.name}){where}. "
+            f"{cause}. {effect}"
+        )
 
 
 @dataclass(frozen=True)

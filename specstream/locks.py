@@ -4,8 +4,8 @@ An operator that calls these is run by ``Engine(..., execution="locked", locks=n
 without speculation would run it: on all threads, in no order, under the locks that it takes itself.
 In every other execution, and under the oracle, both calls do nothing.
 
-The numbers of locks go from 0 to ``locks - 1``. A lock is not reentrant. An event that raises keeps
-the locks that it holds: whatever may raise belongs before :func:`acquire`.
+The numbers of locks go from 0 to ``locks - 1``. A lock is not reentrant. An event that raises or
+crashes keeps the locks that it holds: whatever may raise belongs before :func:`acquire`.
 
 >>> import specstream as ss
 >>> from specstream.locks import acquire, release

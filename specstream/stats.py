@@ -23,6 +23,7 @@ ABORT_REASONS = {
     "stolen": lib.SS_ABORT_STOLEN,
     "reordered": lib.SS_ABORT_REORDERED,
     "hook": lib.SS_ABORT_HOOK,
+    "fault": lib.SS_ABORT_FAULT,
 }
 
 
@@ -36,7 +37,8 @@ class Statistics:
         head_runs: transactions that the head ran in place at their first try.
         speculative_runs: transactions run speculatively.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
-            "raised", "log_full" (a limit was passed), "runaway" (killed in an endless loop).
+            "raised", "log_full" (a limit was passed), "runaway" (killed in an endless loop),
+            "fault" (its machine code crashed).
             Protocol "eager" tells its conflicts apart (Brito 2010, 4.2.2): "inconsistent_snapshot"
             (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
             "stolen" (iv: an earlier transaction took a lock). Where events come out of order:

@@ -39,7 +39,7 @@ ffibuilder.set_source(
     sources=[f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.c"))],
     include_dirs=[str(ROOT / "include")],
     depends=[f"stm_native/include/{name}" for name in HEADERS]
-    + ["stm_native/src/internal.h", "stm_native/src/narrow.h"],
+    + [f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.h"))],
     extra_compile_args=[
         "-std=gnu11",
         "-O2",
@@ -51,6 +51,8 @@ ffibuilder.set_source(
         # CPython's own limited-API headers are not ours to mend.
         *([] if sysconfig.get_config_var("Py_DEBUG") else ["-Wno-missing-field-initializers"]),
     ],
+    # Symbols are looked up at load: a fault is never brought back out of the dynamic linker.
+    extra_link_args=["-Wl,-z,now"],
     libraries=["m", "pthread"],
     py_limited_api=True,
 )

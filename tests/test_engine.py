@@ -402,6 +402,7 @@ def test_statistics_add_up() -> None:
         "inconsistent_snapshot",
         "locked",
         "stolen",
+        "fault",
     }
     with pytest.raises(AttributeError):
         stats.events = 0  # type: ignore[misc]

@@ -20,3 +20,4 @@ def test_the_eight_cases_of_table_4_1(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "table 4.1: passed" in done.stdout
+    assert "faults: passed" in done.stdout

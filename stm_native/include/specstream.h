@@ -23,7 +23,8 @@ enum ss_verdict {
     SS_RAISED = 1,    /* the operator raised at event `run->event` */
     SS_LOG_FULL = 2,  /* a speculative run passed the limit of a log or of its emit buffer */
     SS_KILLED = 3,    /* the kill flag was seen in a loop */
-    SS_ABORTED = 4    /* the protocol dropped the run at a load or store */
+    SS_ABORTED = 4,   /* the protocol dropped the run at a load or store */
+    SS_FAULTED = 5    /* the processor refused an instruction; see src/fault.c */
 };
 
 /* Why a speculative run was dropped (indices into ss_statistics.aborts). */
@@ -38,7 +39,8 @@ enum ss_abort_reason {
     SS_ABORT_STOLEN = 6, /* iv: an earlier transaction took a lock that it held */
     SS_ABORT_REORDERED = 7, /* open jobs: an event came that belongs between those of its chunk */
     SS_ABORT_HOOK = 8,      /* the on_commit hook asked for it */
-    SS_ABORT_REASONS = 9
+    SS_ABORT_FAULT = 9,     /* it faulted, perhaps on values that never coexisted */
+    SS_ABORT_REASONS = 10
 };
 
 /* How conflicts are found. */
@@ -209,10 +211,20 @@ enum ss_answer {
 /* Called in a worker thread; returns an enum ss_answer. */
 typedef int32_t (*ss_hook)(void *context, const struct ss_occasion *occasion);
 
+/* The processor refused an instruction of an operator. */
+struct ss_fault {
+    int32_t signal; /* SIGSEGV, SIGBUS, SIGFPE or SIGILL; 0: there was no fault */
+    bool stack_overflow;
+    bool has_address;
+    uint64_t address; /* that was accessed */
+    int64_t event;    /* row of the job */
+};
+
 struct ss_outcome {
     int64_t consumed;     /* events applied, a prefix of the job */
     bool failed;          /* the operator raised at event `failed_row`, on committed state */
     int64_t failed_row;   /* `consumed`; in an open job -1 where memory ran out */
+    struct ss_fault fault; /* if it did not raise but fault */
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
 };

@@ -31,6 +31,8 @@ void ss_run_log_free(struct ss_worker *worker)
         engine->consumed += next - from;
         if (run->verdict != SS_COMPLETED) {
             engine->failed = run->verdict != SS_KILLED;
+            if (run->verdict == SS_FAULTED)
+                engine->fault = worker->fault;
             break;
         }
     }
@@ -65,6 +67,8 @@ void ss_run_locked(struct ss_worker *worker)
         pthread_mutex_lock(output);
         if (run->verdict != SS_COMPLETED ||
             !ss_rows_append(engine, worker->rows, (uint64_t)(run->emit_top - worker->rows))) {
+            if (run->verdict == SS_FAULTED && !engine->failed)
+                engine->fault = worker->fault;
             engine->failed = engine->failed || run->verdict != SS_KILLED;
             atomic_store_explicit(&engine->over, 1, memory_order_relaxed);
         }

@@ -126,7 +126,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
         complete = worker_init(engine, i);
     if (config->protocol == SS_PROTOCOL_EAGER)
         complete = complete && ss_eager_open(engine);
-    if (!complete || !ss_pool_start(engine)) {
+    if (!complete || !ss_fault_open() || !ss_pool_start(engine)) {
         ss_engine_free(engine);
         return NULL;
     }
@@ -182,6 +182,8 @@ void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_e
 bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
 {
     const struct ss_config *config = &engine->config;
+    /* Who came since the last job must not take an operator's fault for his own. */
+    ss_signals_take_front();
     engine->job = *job;
     if (engine->hooks.kinds != 0)
         engine->job.chunk = 1;
@@ -218,6 +220,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->row_words = 0;
     engine->consumed = 0;
     engine->failed = false;
+    engine->fault = (struct ss_fault){0};
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->over, 0, memory_order_relaxed);
@@ -244,6 +247,7 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
         .consumed = engine->consumed,
         .failed = ss_is_open(engine) ? engine->queue.failed : engine->failed,
         .failed_row = ss_is_open(engine) ? engine->queue.failed_row : engine->consumed,
+        .fault = engine->fault,
         .rows = engine->rows,
         .row_count = engine->row_words / engine->config.emit_words,
     };

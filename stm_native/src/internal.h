@@ -3,7 +3,10 @@
 #define SPECSTREAM_INTERNAL_H
 
 #include <assert.h>
+#include <fenv.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -125,6 +128,14 @@ static inline uint64_t ss_status_word(int64_t number, enum ss_status status)
 
 /* ---- a worker ---- */
 
+struct ss_stacks {
+    char *mapping; /* all of it */
+    size_t bytes;
+    char *stack; /* lowest byte of the thread's stack */
+    size_t stack_bytes;
+    stack_t signal_stack;
+};
+
 struct ss_worker {
     _Alignas(SS_CACHE_LINE) struct ss_run run;
     struct ss_engine *engine;
@@ -136,6 +147,15 @@ struct ss_worker {
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
+
+    /* Faults; see fault.c. */
+    volatile sig_atomic_t inside; /* 1: a fault now is the operator's */
+    char *stack_inside;           /* where the stack is free once the operator has been left */
+    sigjmp_buf way_back;
+    struct ss_fault fault; /* of the run whose verdict is SS_FAULTED */
+    fenv_t arithmetic;     /* as it was when the thread began */
+    struct ss_stacks stacks;
+    stack_t signal_stack_before;
 };
 
 /* A worker's figures are its own to write, and read by others while it works. */
@@ -240,6 +260,7 @@ struct ss_engine {
     uint64_t row_capacity;
     int64_t consumed;
     bool failed;
+    struct ss_fault fault; /* that made it fail */
     struct ss_queue queue;
     struct {
         uint32_t kinds;
@@ -439,6 +460,27 @@ int64_t ss_find_retry(struct ss_worker *worker, bool take);
 /* fault.c */
 /* Runs events [first, last); gives the first one that did not complete. */
 int64_t ss_call(struct ss_worker *worker, enum ss_variant variant, int64_t first, int64_t last);
+/* Catches faults from now on, before everybody else; false: out of thread-local keys. */
+bool ss_fault_open(void);
+/* Called by the worker's own thread. */
+void ss_fault_open_thread(struct ss_worker *worker);
+void ss_fault_close_thread(struct ss_worker *worker);
+/* In a signal handler. True: it was an operator's fault, and the run ends when the handler returns. */
+bool ss_fault_bring_back(int signal, const siginfo_t *info, void *context);
+/* Around what compiled code calls and must not leave half-way: the allocator. */
+sig_atomic_t ss_step_outside(struct ss_worker *worker);
+void ss_step_inside(struct ss_worker *worker, sig_atomic_t was);
+
+/* signal_chain.c */
+void ss_signals_take_front(void);
+
+/* stack.c */
+/* The worker's stacks, put into the attributes of its thread; false: out of memory. */
+bool ss_stacks_map(struct ss_worker *worker, pthread_attr_t *attributes);
+/* After the thread has been joined. */
+void ss_stacks_unmap(struct ss_worker *worker);
+/* Whether touching the address means that the worker's stack is used up. */
+bool ss_stacks_guard_holds(const struct ss_worker *worker, const void *address);
 
 /* direct.c */
 void ss_run_log_free(struct ss_worker *worker);

@@ -1,6 +1,4 @@
 /* The threads: they sleep between jobs, never touch Python, and end with the engine. */
-#include <signal.h>
-
 #include "internal.h"
 
 static void *worker_main(void *argument)
@@ -9,6 +7,7 @@ static void *worker_main(void *argument)
     struct ss_engine *engine = worker->engine;
     uint64_t seen = 0;
 
+    ss_fault_open_thread(worker);
     pthread_mutex_lock(&engine->pool_mutex);
     for (;;) {
         while (engine->job_number == seen && !engine->shutdown)
@@ -51,7 +50,20 @@ static void *worker_main(void *argument)
         }
     }
     pthread_mutex_unlock(&engine->pool_mutex);
+    ss_fault_close_thread(worker);
     return NULL;
+}
+
+static bool start_worker(struct ss_worker *worker)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    bool started = ss_stacks_map(worker, &attributes) &&
+                   pthread_create(&worker->thread, &attributes, worker_main, worker) == 0;
+    pthread_attr_destroy(&attributes);
+    if (!started)
+        ss_stacks_unmap(worker);
+    return started;
 }
 
 bool ss_pool_start(struct ss_engine *engine)
@@ -67,8 +79,7 @@ bool ss_pool_start(struct ss_engine *engine)
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     bool started = true;
     for (uint64_t i = 0; i < engine->config.threads && started; i++) {
-        started = pthread_create(&engine->workers[i].thread, NULL, worker_main,
-                                 &engine->workers[i]) == 0;
+        started = start_worker(&engine->workers[i]);
         if (started)
             engine->threads_started++;
     }
@@ -82,6 +93,8 @@ void ss_pool_stop(struct ss_engine *engine)
     engine->shutdown = true;
     pthread_cond_broadcast(&engine->pool_start);
     pthread_mutex_unlock(&engine->pool_mutex);
-    for (uint64_t i = 0; i < engine->threads_started; i++)
+    for (uint64_t i = 0; i < engine->threads_started; i++) {
         pthread_join(engine->workers[i].thread, NULL);
+        ss_stacks_unmap(&engine->workers[i]);
+    }
 }

@@ -199,6 +199,8 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
         }
         assert(!run->speculative); /* invariant 4: only a head run on committed state raises */
         engine->failed = true;
+        if (run->verdict == SS_FAULTED)
+            engine->fault = worker->fault;
         return false;
     }
     return true;
@@ -229,6 +231,8 @@ enum ss_abort_reason ss_reason_of(uint32_t verdict)
         return SS_ABORT_LOG_FULL;
     case SS_KILLED:
         return SS_ABORT_RUNAWAY;
+    case SS_FAULTED:
+        return SS_ABORT_FAULT;
     default:
         return SS_ABORT_CONFLICT;
     }

@@ -11,7 +11,9 @@ bool ss_undo_grow(struct ss_run *run)
 {
     size_t used = (size_t)(run->undo_top - run->undo_base);
     size_t capacity = (size_t)(run->undo_end - run->undo_base) * 2;
+    sig_atomic_t was = ss_step_outside(run->worker);
     struct ss_undo *grown = realloc(run->undo_base, capacity * sizeof *grown);
+    ss_step_inside(run->worker, was);
     if (grown == NULL) {
         run->verdict = SS_LOG_FULL;
         return false;

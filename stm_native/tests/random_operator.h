@@ -9,8 +9,8 @@
  *
  * Anything may happen to the free words, and to the elements of 1, 2 or 4 bytes in the narrow ones. Steps move amounts between accounts, so their sum is
  * constant; the two words of a pair are always equal. Both hold between events only, and a
- * speculative run can see them broken: that is what makes it raise, index wildly, or loop for ever,
- * which no run on committed state does. */
+ * speculative run can see them broken: that is what makes it raise, index wildly, fault, or loop for
+ * ever, which no run on committed state does. */
 #ifndef SPECSTREAM_TESTS_RANDOM_OPERATOR_H
 #define SPECSTREAM_TESTS_RANDOM_OPERATOR_H
 
@@ -28,7 +28,7 @@ enum step {
     STEP_ADVANCE,  /* changes both words of a pair */
     STEP_AGREE,    /* loops while the words of a pair differ: a runaway run */
     STEP_REREAD,   /* the same, reading anew each time: fills the read log */
-    STEP_DOUBT,    /* indexes by the difference of a pair, raises out of bounds */
+    STEP_DOUBT,    /* indexes by the difference of a pair: raises out of bounds, or faults */
     STEP_EMIT,
     STEP_FLOOD,   /* emits many rows */
     STEP_FILL,    /* stores many words */

@@ -529,6 +529,7 @@ static bool summarize(void)
         {"aborts: locked", engines->aborts[SS_ABORT_LOCKED]},
         {"aborts: stolen", engines->aborts[SS_ABORT_STOLEN]},
         {"aborts: reordered", engines->aborts[SS_ABORT_REORDERED]},
+        {"aborts: fault", engines->aborts[SS_ABORT_FAULT]},
         {"parks", engines->parks},
         {"turns taken from outside", totals.turns_taken},
         {"yields in place", atomic_load(&sightings.yields)},

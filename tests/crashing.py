@@ -1,0 +1,99 @@
+"""Entries that crash where a compiled operator cannot: machine code made for the tests."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from llvmlite import binding, ir
+from numba.core import types
+from numba.extending import intrinsic
+
+import specstream as ss
+from specstream._native import ffi, lib
+from specstream.compiler.types import VARIANTS, Variant
+
+# Numba itself writes no assembly.
+binding.initialize_native_asmparser()
+
+I64 = ir.IntType(64)
+COLUMNS = int(ffi.offsetof("struct ss_run", "columns"))
+# Columns 0 and 1 are timestamp and source.
+FIRST_COLUMN = 2
+
+
+class Sum(ss.State):
+    total = ss.scalar(int)
+    counts = ss.array(int, 8)
+
+
+@ss.operator(state=Sum, event={"x": int}, emits={"total": int})
+def add(state, event, emit):
+    state.total += event.x
+    state.counts[event.x % 8] += 1
+    emit(state.total)
+
+
+@intrinsic
+def load(typing_context: Any, address: Any) -> Any:
+    """The word at an address, whatever the address."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], I64.as_pointer())
+        return builder.load_atomic(pointer, "monotonic", 8)
+
+    return types.int64(types.int64), code
+
+
+def _instructions(text: str) -> Any:
+    @intrinsic
+    def instructions(typing_context: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            builder.asm(ir.FunctionType(ir.VoidType(), []), text, "", [], True)
+            return context.get_dummy_value()
+
+        return types.void(), code
+
+    return instructions
+
+
+_trap = _instructions("ud2")
+_push_for_ever = _instructions("1: pushq $$0; jmp 1b")
+
+
+@numba.njit
+def follow_null() -> None:
+    load(8)
+
+
+@numba.njit
+def execute_nothing() -> None:
+    _trap()
+
+
+@numba.njit
+def overflow() -> None:
+    _push_for_ever()
+
+
+def crash_at(engine: ss.Engine, variant: Variant, x: int, crash: Callable[[], None]) -> Any:
+    """Makes a variant crash at the end of each event with this x. Keep what is returned alive."""
+    word = ctypes.c_int64
+    address = engine._entries[variant].address
+    original = ctypes.CFUNCTYPE(ctypes.c_int32, word, word, word, word, word)(address)
+
+    @numba.cfunc(types.int32(types.int64, types.int64, types.int64, types.int64, types.int64))
+    def entry(reached, fault, run, first, last):
+        column = load(load(run + COLUMNS) + 8 * FIRST_COLUMN)
+        for row in range(first, last):
+            original(reached, fault, run, row, row + 1)
+            if load(reached) != row + 1:
+                return 1
+            if load(column + 8 * row) == x:
+                crash()
+        return 0
+
+    lib.ss_engine_set_entry(engine._native, VARIANTS[variant], ffi.cast("ss_entry", entry.address))
+    return entry
