@@ -27,6 +27,7 @@ from specstream.errors import (
     SnapshotError,
     SpecstreamError,
 )
+from specstream.limits import Limits
 from specstream.operator import Operator, SequentialRun, operator
 from specstream.predictor import AbortDriven, Auto, Fixed, ThroughputDriven
 from specstream.state import State, array, scalar, scratch
@@ -44,6 +45,7 @@ __all__ = [
     "EngineClosedError",
     "Fixed",
     "InputError",
+    "Limits",
     "Operator",
     "Partial",
     "SequentialRun",

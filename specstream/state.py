@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -91,7 +91,7 @@ class State:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each field lies. Laid out once; a snapshot fits only the layout it was taken of."""
+    """Where each field lies. Laid out once."""
 
     name: str
     fields: tuple[Field, ...]
@@ -130,14 +130,20 @@ class Layout:
         return next((field for field in self.fields if field.name == name), None)
 
     def allocate(self) -> npt.NDArray[np.int64]:
-        """New state words, filled as declared; aligned to a cache line of 64 bytes."""
+        """New state words, filled as declared; aligned to a cache line of 64 bytes.
+
+        The system gives memory to what is zero only where it is touched, so that a large state
+        takes no time to make and no more memory than its events use.
+        """
         words = self.words("state")
-        raw = np.empty(words + 8, np.int64)
+        raw = np.zeros(words + 8, np.int64)
         start = (-(raw.ctypes.data // 8)) % 8
         memory = raw[start : start + words]
         for field in self.fields:
-            if field.space == "state":
-                self.elements(memory, field)[...] = field.fill
+            elements = self.elements(memory, field) if field.space == "state" else None
+            # By its bits: -0.0 is a zero, too.
+            if elements is not None and any(np.array(field.fill, elements.dtype).tobytes()):
+                elements[...] = field.fill
         return memory
 
     def elements(self, memory: npt.NDArray[np.int64], field: Field) -> npt.NDArray[Any]:
@@ -152,6 +158,18 @@ class Layout:
             for field in self.fields
             if field.space == "state"
         ]
+
+    @classmethod
+    def described(cls, name: str, description: Sequence[Mapping[str, Any]]) -> Layout:
+        """The layout that :meth:`describe` has described, without scratch and with zero fills."""
+        types = {"int": int, "float": float, "bool": bool}
+        return cls.pack(
+            name,
+            {
+                field["name"]: Declaration(types[field["kind"]], tuple(field["shape"]), 0, "state")
+                for field in description
+            },
+        )
 
 
 class StateView:

@@ -431,16 +431,25 @@ static void disturb(struct ss_worker *worker, int64_t number, const struct ss_un
     atomic_store_explicit(&engine->clock, now, memory_order_release);
 }
 
-bool ss_eager_open(struct ss_engine *engine)
+uint64_t ss_eager_records(const struct ss_config *config)
 {
-    const struct ss_config *config = &engine->config;
     uint64_t most = config->records != 0 ? config->records : most_records;
     uint64_t count = 1;
     while (count < most && count < config->state_words >> config->record_shift)
         count *= 2;
+    return count;
+}
+
+uint64_t ss_eager_owned_limit(const struct ss_config *config)
+{
+    return config->redo_limit < position_mask ? config->redo_limit : position_mask;
+}
+
+bool ss_eager_open(struct ss_engine *engine)
+{
+    uint64_t count = ss_eager_records(&engine->config);
     engine->record_mask = count - 1;
-    engine->owned_limit =
-        config->redo_limit < position_mask ? config->redo_limit : position_mask;
+    engine->owned_limit = ss_eager_owned_limit(&engine->config);
     engine->records = calloc(count, sizeof *engine->records);
     return engine->records != NULL;
 }

@@ -108,6 +108,7 @@ struct ss_worker {
     pthread_t thread;
     uint32_t epoch;
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
+    uint64_t undo_entries; /* room in the undo log */
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
 };
 
@@ -229,6 +230,10 @@ extern const struct ss_protocol ss_protocol_value;
 /* eager.c */
 extern const struct ss_protocol ss_protocol_eager;
 bool ss_eager_open(struct ss_engine *engine);
+/* Length of the lock array. */
+uint64_t ss_eager_records(const struct ss_config *config);
+/* Records that a speculative run may lock. */
+uint64_t ss_eager_owned_limit(const struct ss_config *config);
 /* Whether an earlier transaction has taken a lock from this run, and which. */
 bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int64_t *thief);
 
