@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -81,17 +83,21 @@ def run(body: str, options: dict[str, object]) -> None:
         + textwrap.dedent(body)
         + textwrap.dedent(EPILOGUE)
     )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        process = subprocess.run(
-            [sys.executable, "-W", "error::RuntimeWarning", "-c", program],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-    except subprocess.TimeoutExpired as expired:
-        pytest.fail(f"it hangs; until then: {expired.stdout!r} {expired.stderr!r}")
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.endswith("well\n"), process.stderr
+        output, errors = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # its children as well
+        output, errors = process.communicate()
+        pytest.fail(f"it hangs; until then: {output} {errors}")
+    assert process.returncode == 0, errors
+    assert output.endswith("well\n"), errors
 
 
 @pytest.mark.parametrize("options", SETTINGS, ids=str)
