@@ -540,11 +540,15 @@ class Engine:
 
     def _check_left_idle(self) -> None:
         """In a forked process: the state was whole at the fork, and nobody changes it any more."""
-        # A lock that a thread of this process holds comes free at once, one held at the fork never.
-        idle = self._native == ffi.NULL or lib.ss_engine_is_idle(self._native)
+        idle = True
         for lock in (self._lock, self._between):
-            if idle := idle and lock.acquire(timeout=0.1):
+            # One held by a thread of this process comes free at once, one held at the fork never.
+            idle = idle and lock.acquire(timeout=0.1)
+            if idle:
                 lock.release()
+        # The thread that forked may itself have been in process(), in a signal handler.
+        if idle and self._native != ffi.NULL:
+            idle = lib.ss_engine_is_idle(self._native)
         if not idle:
             raise EngineClosedError(
                 f"engine of {self.name!r} was busy in process {self._process} when this one was "

@@ -19,10 +19,10 @@ class Limits:
     within its horizon in full; the system gives them memory only where they are touched.
 
     Attributes:
-        reads: words that it may read, repeated reads of a word counted, 1 to 2**28; 16 bytes each.
-        writes: different words that it may write, 1 to 2**28; 16 bytes each, 32 with protocol
-            "eager", and 64 to 128 once for each thread.
-        rows: rows that it may emit, 1 to 2**28; 8 bytes for each column, and 8 more.
+        reads: words that it may read, repeated reads of a word counted, 1 to 2**24; 16 bytes each.
+        writes: different words that it may write, 1 to 2**24; 16 bytes each, 32 with protocol
+            "eager". Each thread has an index of them, of 64 to 128 bytes each, touched at once.
+        rows: rows that it may emit, 1 to 2**24; 8 bytes for each column, and 8 more.
 
     Raises:
         ConfigurationError: a limit is no integer in its range.
@@ -38,7 +38,7 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 28:
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 24:
                 raise ConfigurationError(
-                    f"Limits({field.name}={value!r}); expected an integer from 1 to 2**28"
+                    f"Limits({field.name}={value!r}); expected an integer from 1 to 2**24"
                 )

@@ -99,11 +99,11 @@ class Predictor:
         raise NotImplementedError
 
     def least(self) -> int:
-        """The horizon that it cannot do without: one that it was given, or that it has to try."""
+        """The shortest horizon that it can be capped to."""
         raise NotImplementedError
 
     def cap(self, horizon: int) -> None:
-        """From now on it asks for no longer horizon, at least :meth:`least`: there is no memory."""
+        """Asks for no longer horizon from now on; called with at least :meth:`least`."""
         raise NotImplementedError
 
     def record(self, setting: Setting, measured: Measurement) -> None:

@@ -193,6 +193,35 @@ def test_a_fork_during_a_batch_of_another_thread(options: dict[str, object]) -> 
     )
 
 
+def test_a_fork_in_a_signal_handler_during_a_batch() -> None:
+    """The thread that forks is the one that holds the engine, and could take its lock again."""
+    run(
+        """
+        import signal
+
+        forks = []
+
+        def body():
+            refuses_all_use()
+            expect_refusal(lambda: engine.state, "busy")
+            expect_refusal(engine.snapshot, "busy")
+            engine.close()
+
+        def handler(number, frame):
+            if engine._begun is not None and not forks:
+                forks.append(engine._begun)
+                in_child(body)
+
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        while not forks:
+            done += engine.process({"x": np.full(5_000, 50_000)}).num_rows
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        """,
+        {"threads": 2, "horizon": 4, "chunk": 2},
+    )
+
+
 def test_an_engine_that_was_closed_before_the_fork_stays_closed() -> None:
     run(
         """
