@@ -12,6 +12,8 @@ import pytest
 
 import specstream as ss
 
+pytestmark = pytest.mark.large
+
 WORDS = 1 << 26
 EVENTS = 40_000
 
