@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import specstream as ss
+from specstream.state import Layout
 
 
 class Old(ss.State):
@@ -196,6 +197,18 @@ def test_what_does_not_fit_is_refused_by_name(state: type[ss.State], message: st
             engine.restore(image)
         assert_same(engine.state.to_dict(), before)
         assert engine._next_sequence == sequence
+
+
+def test_a_description_gives_the_layout_again() -> None:
+    for state in (Old, Grown, Scratched):
+        layout = state.layout()
+        described = Layout.described(layout.name, layout.describe())
+        assert described.describe() == layout.describe()
+        assert described.words("state") == layout.words("state")
+        for field in described.fields:
+            declared = layout.field(field.name)
+            assert declared is not None
+            assert (declared.kind, declared.offset) == (field.kind, field.offset)
 
 
 # ---- the user's own function ----
