@@ -29,6 +29,7 @@ from specstream.errors import (
     SpecstreamError,
 )
 from specstream.hooks import Abort, Notification
+from specstream.limits import Limits
 from specstream.operator import Operator, SequentialRun, operator
 from specstream.predictor import AbortDriven, Auto, Fixed, ThroughputDriven
 from specstream.state import State, array, scalar, scratch
@@ -47,6 +48,7 @@ __all__ = [
     "EngineClosedError",
     "Fixed",
     "InputError",
+    "Limits",
     "Notification",
     "Operator",
     "OperatorCrashError",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -37,9 +38,10 @@ from specstream.errors import (
     SpecstreamError,
 )
 from specstream.hooks import Hook, Hooks, Notification
+from specstream.limits import Limits
 from specstream.operator import Operator
 from specstream.predictor import Auto, Fixed, Measurement, Predictor, Setting
-from specstream.snapshot import Snapshot
+from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
 from specstream.strings import StringTable
@@ -50,11 +52,6 @@ __all__ = ["Engine", "Mark"]
 WAIT_MILLISECONDS = 50
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
-
-# Limits of a speculative run; one that needs more waits and runs as the head, which has none.
-READ_LIMIT = 1 << 14
-REDO_LIMIT = 1 << 12
-EMIT_LIMIT = 1 << 10
 
 Amount = int | Literal["auto"]
 Execution = Literal["ordered", "speculate", "log_free", "locked"]
@@ -99,7 +96,13 @@ class Engine:
             field does not say otherwise (``ss.array(..., share=...)``).
         seed: of ``event.random`` and ``event.random_bits``.
         keys: add the columns timestamp, source and sequence to the output.
+        limits: what one speculative run may log; see :class:`specstream.Limits`.
+        memory: the most bytes that logs and buffers may take, the state not counted; None: no
+            bound. An "auto" horizon and those of predictors are shortened to fit. What the head
+            writes in one event and a batch emits has to be kept whatever it takes: it is counted
+            in ``stats.memory``, and not bounded.
         restore: a snapshot to start from.
+        migrate: with ``restore``: see :meth:`restore`.
         execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
             at its first try, "log_free" is one thread without any log, "locked" runs all threads
             without order under the operator's own locks.
@@ -118,9 +121,10 @@ class Engine:
     event itself raises. With a hook a transaction is one event.
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have.
+        ConfigurationError: an option has a value that it cannot have, or ``memory`` is too little;
+            says how much it takes.
         CompileError: the operator's types do not fit.
-        SnapshotError: ``restore`` is of another layout, or damaged.
+        SnapshotError: ``restore`` is damaged, or its fields do not fit the operator's state.
 
     >>> import specstream as ss
     >>> class Seen(ss.State):
@@ -149,7 +153,10 @@ class Engine:
         record_shift: int = 0,
         seed: int = 0,
         keys: bool = False,
+        limits: Limits | None = None,
+        memory: int | None = None,
         restore: bytes | None = None,
+        migrate: Migrate | None = None,
         execution: Execution = "ordered",
         locks: int = 1,
         sources: Iterable[Name] = (),
@@ -159,6 +166,7 @@ class Engine:
         on_post_commit: Hook | None = None,
     ) -> None:
         self._closed = True  # until there is something to close
+        self._process = os.getpid()
         if not isinstance(operator, Operator):
             raise DeclarationError(
                 f"Engine got {type(operator).__name__}; expected an operator: decorate the "
@@ -177,13 +185,22 @@ class Engine:
             raise ConfigurationError(
                 f"execution={execution!r}; expected one of {', '.join(_EXECUTIONS)}"
             )
+        limits = Limits() if limits is None else limits
+        if not isinstance(limits, Limits):
+            raise ConfigurationError(f"limits={limits!r}; expected ss.Limits(...)")
+        if memory is not None:
+            _check_range("memory", memory, 1, 2**63 - 1, " or None")
+        if migrate is not None and restore is None:
+            raise ConfigurationError(
+                "migrate= converts the fields of a snapshot: give restore=, the snapshot, as well"
+            )
         clash = [name for name in KEY_COLUMNS if name in operator.emits.names]
         if keys and clash:
             raise ConfigurationError(
                 f"keys=True adds the column {clash[0]!r}, which operator {self.name!r} emits "
                 "itself: rename that column"
             )
-        self.threads, self.seed = threads, seed
+        self.threads, self.seed, self.limits = threads, seed, limits
         self.protocol = protocol
         self._keys = keys
         kind, speculative = _PROTOCOLS[protocol]
@@ -220,18 +237,8 @@ class Engine:
         # With the count of the stretch in flight it says how far the state is: hence the lock.
         self._begun: int | None = None
         self._between = threading.Lock()
-        self._words = operator.layout.allocate()
-        if restore is not None:
-            self.restore(restore, _new=True)
-
         program, layout = operator.program, operator.layout
-        plain_only = isinstance(self._predictor, Fixed) and self._predictor.horizon == 0
-        if plain_only and execution == "ordered":
-            variants = ("plain",)
-        self._entries: dict[Variant, Entry] = {
-            variant: compile_entry(program, layout, operator.event, operator.emits, variant)
-            for variant in variants
-        }
+        self._words = layout.allocate()
         regions = layout.regions(record_shift)
         native_regions = ffi.new("struct ss_region[]", regions)
         config = ffi.new(
@@ -243,9 +250,9 @@ class Engine:
                 "emit_words": 1 + len(operator.emits),
                 "threads": threads,
                 "locks": locks,
-                "read_limit": READ_LIMIT,
-                "redo_limit": REDO_LIMIT,
-                "emit_limit": EMIT_LIMIT,
+                "read_limit": limits.reads,
+                "redo_limit": limits.writes,
+                "emit_limit": limits.rows,
                 "seed": seed,
                 "protocol": kind,
                 "record_shift": record_shift,
@@ -253,6 +260,17 @@ class Engine:
                 "region_count": len(regions),
             },
         )
+        if memory is not None:
+            self._fit(config, memory)
+        if restore is not None:
+            self.restore(restore, migrate=migrate, _new=True)
+        plain_only = isinstance(self._predictor, Fixed) and self._predictor.horizon == 0
+        if plain_only and execution == "ordered":
+            variants = ("plain",)
+        self._entries: dict[Variant, Entry] = {
+            variant: compile_entry(program, layout, operator.event, operator.emits, variant)
+            for variant in variants
+        }
         self._native = lib.ss_engine_new(config)
         if self._native == ffi.NULL:
             raise MemoryError(f"engine of {self.name!r}: no memory or no threads to be had")
@@ -263,6 +281,29 @@ class Engine:
         self._hooks.set_in(self._native)
         self._closed = False
         self._count()
+
+    def _fit(self, config: Any, memory: int) -> None:
+        """Keeps the predictor to horizons whose logs fit, or refuses the engine."""
+
+        def needed(horizon: int) -> Any:
+            return lib.ss_memory_needed(config, horizon, self._mode)
+
+        least = self._predictor.least()
+        figures = needed(least)
+        if figures.total > memory:
+            others = figures.fixed + config.threads * figures.thread
+            raise ConfigurationError(
+                f"memory={memory}: the engine of {self.name!r} needs {figures.total} bytes for its "
+                f"logs and buffers: {others} for itself and {config.threads} thread(s), and "
+                f"{figures.transactions} (twice horizon {least}, rounded up to a power of two) "
+                f"transactions of {figures.transaction} each: lower horizon, threads or "
+                "limits=ss.Limits(...), or raise memory"
+            )
+        longest = least
+        # The ring is a power of two, and longer than twice the horizon.
+        while longest < 1 << 16 and needed(2 * longest + 1).total <= memory:
+            longest = 2 * longest + 1
+        self._predictor.cap(longest)
 
     # ---- life ----
 
@@ -286,6 +327,8 @@ class Engine:
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
+        if self._is_inherited():
+            state = f"of process {self._process}"
         return (
             f"Engine({self.name!r}, threads={self.threads}, "
             f"{type(self._predictor).__name__}, {state})"
@@ -294,9 +337,15 @@ class Engine:
     def close(self) -> None:
         """Ends the threads. A batch in flight ends at its next event, with EngineClosedError.
 
-        Closing twice does nothing. Views of the state stay valid.
+        Closing twice does nothing. Views of the state stay valid. In a process forked from the
+        engine's, nothing is closed but this process's use of it.
         """
         if self._closed:
+            return
+        if self._is_inherited():
+            # There is no thread to join, and a mutex may be held by one that will never be here:
+            # what the native runtime holds is left to the end of the process.
+            self._closed = True
             return
         self._closing = True
         while not self._lock.acquire(timeout=WAIT_MILLISECONDS / 1000):
@@ -322,7 +371,18 @@ class Engine:
             self._check_open()
             yield
 
+    def _is_inherited(self) -> bool:
+        """This process was forked from the engine's: neither its threads are here, nor the threads
+        that held its locks."""
+        return os.getpid() != self._process
+
     def _check_open(self) -> None:
+        if self._is_inherited() and self._native != ffi.NULL:
+            raise EngineClosedError(
+                f"engine of {self.name!r} was made in process {self._process}, and this is process "
+                f"{os.getpid()}, forked from it, where the engine's threads do not exist: make a "
+                "new one here; Engine(operator, restore=engine.snapshot()) goes on from its state"
+            )
         if self._closed or self._closing:
             raise EngineClosedError(
                 f"engine of {self.name!r} is closed: make a new one; "
@@ -821,6 +881,10 @@ class Engine:
     def _turn(self) -> Iterator[bool]:
         """The state stands still inside; True: no batch is in flight."""
         self._check_hook()
+        if self._is_inherited():
+            self._check_left_idle()
+            yield True
+            return
         if self._lock.acquire(blocking=False):
             try:
                 if not self._is_open:
@@ -846,13 +910,35 @@ class Engine:
         finally:
             lib.ss_engine_release_turn(self._native)
 
+    def _check_left_idle(self) -> None:
+        """In a forked process: the state was whole at the fork, and nobody changes it any more."""
+        idle = True
+        for lock in (self._lock, self._between):
+            # One held by a thread of this process comes free at once, one held at the fork never.
+            idle = idle and lock.acquire(timeout=0.1)
+            if idle:
+                lock.release()
+        # The thread that forked may itself have been in process(), in a signal handler.
+        if idle and self._native != ffi.NULL:
+            idle = lib.ss_engine_is_idle(self._native)
+        if not idle:
+            raise EngineClosedError(
+                f"engine of {self.name!r} was busy in process {self._process} when this one was "
+                "forked from it, so that its state here is that between no two events: fork "
+                "between batches, or take a snapshot before"
+            )
+
     @property
     def state(self) -> StateView:
         """Committed state: a live read-only view, or a copy while a batch is in flight.
 
-        It always shows a whole number of events. It can be read after ``close()``.
+        It always shows a whole number of events. It can be read after ``close()``, and in a process
+        forked from the engine's while no batch was in flight.
+
+        Raises:
+            EngineClosedError: this process was forked from the engine's during a batch.
         """
-        if self._closed:
+        if self._closed and not self._is_inherited():
             return StateView(self.operator.layout, self._words)
         with self._turn() as idle:
             return StateView(self.operator.layout, self._words if idle else self._words.copy())
@@ -865,7 +951,7 @@ class Engine:
         """
         if self._lock.acquire(blocking=False):
             try:
-                if self._is_open:
+                if self._is_open and not self._is_inherited():
                     with self._native_turn():
                         self._count()
                 else:
@@ -879,6 +965,8 @@ class Engine:
             self._stats = Statistics.of(
                 lib.ss_engine_statistics(self._native),
                 lib.ss_engine_memory(self._native),
+                self._words.nbytes,
+                self._strings.memory,
                 self.threads,
                 self._predictor,
                 self._arrivals,
@@ -886,6 +974,13 @@ class Engine:
 
     def snapshot(self) -> bytes:
         """Committed state, string table and next sequence number, as bytes.
+
+        While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
+        twice the state's size, the bytes that it returns included.
+
+        Raises:
+            EngineClosedError: the engine is closed, or this process was forked from the engine's
+                during a batch.
 
         >>> import specstream as ss
         >>> class Seen(ss.State):
@@ -900,7 +995,8 @@ class Engine:
         ...     engine.state.count
         2
         """
-        self._check_open()
+        if self._closed or not self._is_inherited():
+            self._check_open()
         with self._turn(), self._between:
             done = 0
             if self._begun is not None:
@@ -910,15 +1006,50 @@ class Engine:
             )
         return content.to_bytes(self.operator.layout)
 
-    def restore(self, image: bytes, *, _new: bool = False) -> None:
+    def restore(self, image: bytes, *, migrate: Migrate | None = None, _new: bool = False) -> None:
         """Goes on from a snapshot: state, string table and next sequence number.
 
+        Fields are matched by name. One that the snapshot has not gets its fill; one that the
+        operator has not, or that has another shape or type there, is an error, unless ``migrate``
+        converts it.
+
+        Args:
+            image: what :meth:`snapshot` returned.
+            migrate: called with the snapshot's fields, arrays by name as ``state.to_dict()`` has
+                them; returns the new state's fields likewise. Those that it leaves out get their
+                fill. It is called whenever it is given, whatever the snapshot's fields are.
+
         Raises:
-            SnapshotError: it is damaged or of another layout; the engine stays as it was.
+            SnapshotError: it is damaged, or its fields or those returned by ``migrate`` do not fit
+                the operator's state; names the field. The engine stays as it was.
+            Exception: what ``migrate`` raised. The engine stays as it was.
+
+        >>> import specstream as ss
+        >>> class Old(ss.State):
+        ...     milliseconds = ss.scalar(int)
+        >>> class New(ss.State):
+        ...     seconds = ss.scalar(float)
+        ...     events = ss.scalar(int)
+        >>> @ss.operator(state=Old, event={"ms": int})
+        ... def old(state, event, emit):
+        ...     state.milliseconds += event.ms
+        >>> @ss.operator(state=New, event={"ms": int})
+        ... def new(state, event, emit):
+        ...     state.seconds += event.ms / 1000
+        ...     state.events += 1
+        >>> with ss.Engine(old, horizon=0) as engine:
+        ...     _ = engine.process({"ms": [1500]})
+        ...     image = engine.snapshot()
+        >>> def migrate(fields):
+        ...     return {"seconds": fields["milliseconds"] / 1000}
+        >>> with ss.Engine(new, horizon=0, restore=image, migrate=migrate) as engine:
+        ...     _ = engine.process({"ms": [500]})
+        ...     engine.state.seconds, engine.state.events
+        (2.0, 1)
         """
         what = f"engine of {self.name!r}"
         with contextlib.nullcontext() if _new else self._open():
-            content = Snapshot.from_bytes(image, self.operator.layout, what)
+            content = Snapshot.from_bytes(image, self.operator.layout, what, migrate)
             strings = StringTable(self.operator.program.strings)
             for text in content.strings:
                 strings.add(text)
@@ -927,7 +1058,10 @@ class Engine:
             self._strings = strings
 
     def mark(self) -> Mark:
-        """The engine as it is now, kept in memory; :meth:`rewind` goes back to it."""
+        """The engine as it is now, kept in memory; :meth:`rewind` goes back to it.
+
+        It holds a copy of the state.
+        """
         with self._open():
             return Mark(self._words.copy(), self._next_sequence, len(self._strings))
 

@@ -60,11 +60,12 @@ class InputError(SpecstreamError, ValueError):
 
 
 class SnapshotError(SpecstreamError, ValueError):
-    """A snapshot is damaged, or was taken of a state with another layout."""
+    """A snapshot is damaged, or its fields do not fit the state that it is restored into."""
 
 
 class EngineClosedError(SpecstreamError, RuntimeError):
-    """The engine was closed, before or during the call."""
+    """The engine was closed, before or during the call, or lives in the process that this one was
+    forked from."""
 
 
 _FAULTS = {

@@ -102,6 +102,14 @@ class Predictor:
         """The setting of the next stretch."""
         raise NotImplementedError
 
+    def least(self) -> int:
+        """The shortest horizon that it can be capped to."""
+        raise NotImplementedError
+
+    def cap(self, horizon: int) -> None:
+        """Asks for no longer horizon from now on; called with at least :meth:`least`."""
+        raise NotImplementedError
+
     def record(self, setting: Setting, measured: Measurement) -> None:
         """Takes in what a stretch with ``setting`` took."""
         self._applied += measured.events
@@ -132,6 +140,12 @@ class Fixed(Predictor):
     def next(self) -> Setting:
         return Setting(self.horizon, self.chunk, _EVERYTHING)
 
+    def least(self) -> int:
+        return self.horizon
+
+    def cap(self, horizon: int) -> None:
+        pass
+
     def _learn(self, setting: Setting, measured: Measurement) -> None:
         pass
 
@@ -156,6 +170,13 @@ class _Moving(Predictor):
 
     def next(self) -> Setting:
         return Setting(self.horizon, self.chunk, self.every * self.chunk)
+
+    def least(self) -> int:
+        return 1
+
+    def cap(self, horizon: int) -> None:
+        self.limit = min(self.limit, horizon)
+        self.horizon = min(self.horizon, horizon)
 
     def _move(self, horizon: int, reason: str) -> None:
         horizon = min(max(horizon, 0), self.limit)
@@ -285,6 +306,7 @@ class Auto(Predictor):
         self.threads = threads
         self._free_chunk = chunk is None
         self.chunk = chunk or 8
+        self._free_horizon = horizon is None
         self.horizon = horizon or max(8, 4 * threads)
         self._plain = float("inf")  # seconds per event, as last measured
         self._speculative = float("inf")
@@ -314,6 +336,15 @@ class Auto(Predictor):
         # A transaction is never longer than the piece that the batch is cut into.
         events = max(events, 64 * self.chunk)
         return Setting(horizon, self.chunk, events, 2 * length)
+
+    def least(self) -> int:
+        if self.threads == 1:
+            return 0
+        return 1 if self._free_horizon else self.horizon
+
+    def cap(self, horizon: int) -> None:
+        if self._free_horizon:
+            self.horizon = min(self.horizon, horizon)
 
     def _fit_chunk(self) -> None:
         if self._free_chunk:

@@ -2,6 +2,9 @@
 
 The format is a magic word, a CRC-32 of all that follows, the length of a JSON header, the header
 (layout, sequence number, strings), and the state's words in little-endian order.
+
+A snapshot of another layout is brought into the operator's: field by field, by name, or by the
+user's own function. A state may be large, so nothing here copies its words without need.
 """
 
 from __future__ import annotations
@@ -9,18 +12,23 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from specstream.errors import SnapshotError
-from specstream.state import Layout
+from specstream.state import Field, Layout, StateView
 
-__all__ = ["Snapshot"]
+__all__ = ["Migrate", "Snapshot"]
 
 MAGIC = b"SPECSNP1"
 _PREFIX = struct.Struct("<8sIQ")
+
+# From the snapshot's fields, as StateView.to_dict() shows them, to those of the new state.
+Migrate = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -41,57 +49,143 @@ class Snapshot:
                 "strings": self.strings,
             }
         ).encode()
-        body = header + self.words.astype("<i8", copy=False).tobytes()
-        return _PREFIX.pack(MAGIC, zlib.crc32(body), len(header)) + body
+        words = self.words.astype("<i8", copy=False).data.cast("B")
+        checksum = zlib.crc32(words, zlib.crc32(header))
+        return b"".join((_PREFIX.pack(MAGIC, checksum, len(header)), header, words))
 
     @classmethod
-    def from_bytes(cls, image: bytes, layout: Layout, what: str) -> Snapshot:
-        """Unpacks and checks it.
+    def from_bytes(
+        cls, image: bytes, layout: Layout, what: str, migrate: Migrate | None = None
+    ) -> Snapshot:
+        """Unpacks and checks it; the words come in the order of ``layout``.
+
+        Args:
+            image: what :meth:`to_bytes` gave.
+            layout: of the operator that it is restored into.
+            what: names the engine in errors.
+            migrate: gives the fields' values where the snapshot's own do not do.
 
         Raises:
-            SnapshotError: it is damaged, or of another layout; names the field.
+            SnapshotError: it is damaged, its fields do not fit the layout, or what ``migrate``
+                returns does not; names the field.
         """
-        if len(image) < _PREFIX.size or image[:8] != MAGIC:
+        if not isinstance(image, bytes | bytearray | memoryview) or image[:8] != MAGIC:
             raise SnapshotError(
                 f"{what}: these bytes are no snapshot: give what snapshot() returned"
             )
-        _, checksum, length = _PREFIX.unpack_from(image)
-        body = image[_PREFIX.size :]
-        if zlib.crc32(body) != checksum:
+        body = memoryview(image)[_PREFIX.size :]
+        if len(image) < _PREFIX.size or zlib.crc32(body) != _PREFIX.unpack_from(image)[1]:
             raise SnapshotError(
                 f"{what}: the snapshot is damaged (its checksum differs): use an earlier one"
             )
-        header = json.loads(body[:length])
-        _check_layout(header["fields"], layout, what)
-        words = np.frombuffer(body, "<i8", offset=length).astype(np.int64)
+        length = _PREFIX.unpack_from(image)[2]
+        header = json.loads(bytes(body[:length]))
+        words = np.frombuffer(body, "<i8", offset=length).astype(np.int64, copy=False)
+        if migrate is not None or header["fields"] != layout.describe():
+            saved = Layout.described(header["state"], header["fields"])
+            if migrate is None:
+                words = _match(saved, words, layout, what)
+            else:
+                words = _migrate(saved, words, layout, what, migrate)
         return cls(words, header["next_sequence"], header["strings"])
 
 
-def _check_layout(saved: list[dict[str, object]], layout: Layout, what: str) -> None:
-    declared = layout.describe()
-    if saved == declared:
-        return
-    saved_names = [field["name"] for field in saved]
-    for field in declared:
-        if field["name"] not in saved_names:
-            raise SnapshotError(
-                f"{what}: the snapshot has no field {field['name']!r}, which the operator "
-                "declares: restore it into the operator that it was taken of"
-            )
-    for old in saved:
-        new = next((field for field in declared if field["name"] == old["name"]), None)
+def _match(
+    saved: Layout, words: npt.NDArray[np.int64], layout: Layout, what: str
+) -> npt.NDArray[np.int64]:
+    """The words in the operator's layout: fields go by their names, new ones have their fill."""
+    declared = {field["name"]: field for field in layout.describe()}
+    for old in saved.describe():
+        name = old["name"]
+        new = declared.get(name)
         if new is None:
             raise SnapshotError(
-                f"{what}: the snapshot has a field {old['name']!r}, which the operator does not "
-                "declare: restore it into the operator that it was taken of"
+                f"{what}: the snapshot has a field {name!r}, which the operator does not declare: "
+                "declare it, or give migrate=, a function from the old fields' values to the new "
+                "ones', that leaves it out"
             )
         if new != old:
+            changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
             raise SnapshotError(
-                f"{what}: field {old['name']!r} is {old['kind']} of shape {old['shape']} in the "
-                f"snapshot and {new['kind']} of shape {new['shape']} in the operator: restore it "
-                "into the operator that it was taken of"
+                f"{what}: field {name!r} has {_list(changed, old)} in the snapshot and "
+                f"{_list(changed, new)} in the operator: declare it as it was, or give migrate=, a "
+                "function from the old fields' values to the new ones', that converts it"
             )
-    raise SnapshotError(
-        f"{what}: the snapshot has its fields in the order {', '.join(map(str, saved_names))}: "
-        "declare them in that order"
-    )
+    matched = layout.allocate()
+    for field in saved.fields:
+        target = layout.field(field.name)
+        assert target is not None
+        layout.elements(matched, target)[...] = saved.elements(words, field)
+    return matched
+
+
+def _list(keys: list[str], description: dict[str, object]) -> str:
+    return ", ".join(f"{key} {description.get(key)}" for key in keys)
+
+
+def _migrate(
+    saved: Layout,
+    words: npt.NDArray[np.int64],
+    layout: Layout,
+    what: str,
+    migrate: Migrate,
+) -> npt.NDArray[np.int64]:
+    """The words that the user's function makes of the snapshot's fields."""
+    try:
+        values = migrate(StateView(saved, words).to_dict())
+    except Exception as error:
+        names = ", ".join(field.name for field in saved.fields)
+        error.add_note(f"raised by migrate= of {what}; the snapshot has the fields {names}")
+        raise
+    if not isinstance(values, Mapping):
+        raise SnapshotError(
+            f"{what}: migrate= returned {type(values).__name__}; expected a dict from the names of "
+            "the new fields to their values"
+        )
+    migrated = layout.allocate()
+    for name, value in values.items():
+        field = layout.field(name) if isinstance(name, str) else None
+        if field is None or field.space != "state":
+            names = ", ".join(field.name for field in layout.fields if field.space == "state")
+            raise SnapshotError(
+                f"{what}: migrate= returned a field {name!r}, which the operator does not declare "
+                f"(it declares {names}): leave it out, or declare it"
+            )
+        _store(value, layout.elements(migrated, field), field, what)
+    return migrated
+
+
+_ACCEPTED = {"int": "iu", "uint": "iu", "float": "iuf", "bool": "b"}
+_WRITE = {
+    "int": "round it, and keep it within the type's range",
+    "uint": "round it, and keep it within the type's range",
+    "float": "cast it with .astype(np.float64)",
+    "bool": "compare it, so that it becomes a bool",
+}
+
+
+def _store(value: Any, elements: npt.NDArray[Any], field: Field, what: str) -> None:
+    try:
+        given = np.asarray(value)
+    except ValueError as error:
+        raise SnapshotError(
+            f"{what}: migrate= returned no array for field {field.name!r} ({error}); expected "
+            f"shape {field.shape}"
+        ) from None
+    if given.shape != field.shape:
+        raise SnapshotError(
+            f"{what}: migrate= returned shape {given.shape} for field {field.name!r}, which is "
+            f"declared with shape {field.shape}: bring it into that shape"
+        )
+    fits = given.dtype.kind in _ACCEPTED[field.kind]
+    if fits and field.kind in ("int", "uint"):
+        limits = np.iinfo(elements.dtype)
+        fits = limits.min <= int(given.min()) and int(given.max()) <= limits.max
+    if not fits:
+        raise SnapshotError(
+            f"{what}: migrate= returned {given.dtype} values for field {field.name!r} that do not "
+            f"fit its type, {field.storage.name}: {_WRITE[field.kind]}"
+        )
+    elements[...] = given
+    if field.kind == "float":
+        elements[np.isnan(elements)] = np.nan  # all NaNs of a state have the same bits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.errors import DeclarationError
-from specstream.storage import Number, Storage, storage_of
+from specstream.storage import Number, Storage, storage_of, type_named
 
 __all__ = ["Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
 
@@ -109,7 +109,7 @@ class State:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each field lies. Laid out once; a snapshot fits only the layout it was taken of."""
+    """Where each field lies. Laid out once."""
 
     name: str
     fields: tuple[Field, ...]
@@ -154,14 +154,20 @@ class Layout:
         return next((field for field in self.fields if field.name == name), None)
 
     def allocate(self) -> npt.NDArray[np.int64]:
-        """New state words, filled as declared; aligned to a cache line of 64 bytes."""
+        """New state words, filled as declared; aligned to a cache line of 64 bytes.
+
+        The system gives memory to what is zero only where it is touched, so that a large state
+        takes no time to make and no more memory than its events use.
+        """
         words = self.words("state")
         raw = np.zeros(words + 8, np.int64)  # zero, so that padding is the same in every snapshot
         start = (-(raw.ctypes.data // 8)) % 8
         memory = raw[start : start + words]
         for field in self.fields:
-            if field.space == "state":
-                self.elements(memory, field)[...] = field.fill
+            elements = self.elements(memory, field) if field.space == "state" else None
+            # By its bits: -0.0 is a zero, too.
+            if elements is not None and any(np.array(field.fill, elements.dtype).tobytes()):
+                elements[...] = field.fill
         return memory
 
     def elements(self, memory: npt.NDArray[np.int64], field: Field) -> npt.NDArray[Any]:
@@ -201,6 +207,19 @@ class Layout:
                 regions.append((field.offset, shift))
             may_join = field.share is None
         return regions
+
+    @classmethod
+    def described(cls, name: str, description: Sequence[Mapping[str, Any]]) -> Layout:
+        """The layout that :meth:`describe` has described, without scratch and with zero fills."""
+        return cls.pack(
+            name,
+            {
+                field["name"]: Declaration(
+                    type_named(field["kind"]), tuple(field["shape"]), 0, "state"
+                )
+                for field in description
+            },
+        )
 
 
 class StateView:

@@ -48,7 +48,10 @@ class Statistics:
         head_aborts: runs that began as the head and were dropped for a conflict; always 0.
         parks: times a worker went to sleep inside a batch.
         seconds: time inside batches.
-        memory: bytes that the engine holds for logs and buffers, the state not counted.
+        memory: bytes that the engine holds for logs and buffers, the state not counted. The undo
+            log of the head and the output of the largest batch are part of it; they have no limit.
+        state_bytes: bytes of the state.
+        string_bytes: bytes of the string table.
         threads: number of worker threads.
         horizon: transactions that may start ahead of the head, as it stands.
         chunk: events per transaction, as it stands.
@@ -67,6 +70,8 @@ class Statistics:
     parks: int
     seconds: float
     memory: int
+    state_bytes: int
+    string_bytes: int
     threads: int
     horizon: int
     chunk: int
@@ -100,6 +105,8 @@ class Statistics:
         cls,
         counted: Any,
         memory: int,
+        state_bytes: int,
+        string_bytes: int,
         threads: int,
         predictor: Predictor,
         arrivals: Arrivals,
@@ -118,6 +125,8 @@ class Statistics:
             parks=int(counted.parks),
             seconds=int(counted.nanoseconds) / 1e9,
             memory=memory,
+            state_bytes=state_bytes,
+            string_bytes=string_bytes,
             threads=threads,
             horizon=horizon,
             chunk=chunk,

@@ -17,7 +17,7 @@ import numpy as np
 
 from specstream.errors import DeclarationError
 
-__all__ = ["Number", "Storage", "storage_of"]
+__all__ = ["Number", "Storage", "storage_of", "type_named"]
 
 Number = Literal["int", "uint", "float", "bool"]
 
@@ -95,3 +95,16 @@ def storage_of(declared: object, what: str) -> Storage:
             f"{what} has type {found}; expected one of int, float, bool, or of {numpy}"
         )
     return storage
+
+
+def type_named(name: str) -> type:
+    """The type to declare for an element type of that name.
+
+    >>> type_named("uint8"), type_named("int"), type_named("bool8")
+    (<class 'numpy.uint8'>, <class 'int'>, <class 'numpy.bool'>)
+    """
+    return next(
+        declared
+        for declared, storage in _STORAGES.items()
+        if isinstance(declared, type) and storage.name == name
+    )

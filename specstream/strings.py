@@ -9,6 +9,7 @@ are found there and are an error.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable
 
 from specstream.errors import InputError
@@ -31,6 +32,7 @@ class StringTable:
 
     def __init__(self, strings: Iterable[str] = ()) -> None:
         self._text: dict[int, str] = {}
+        self._bytes = 0  # of codes and texts
         for text in strings:
             self.add(text)
 
@@ -41,7 +43,10 @@ class StringTable:
             InputError: another string has the same code.
         """
         code = string_code(text)
+        length = len(self._text)
         known = self._text.setdefault(code, text)
+        if len(self._text) != length:
+            self._bytes += _size(code, text)
         if known != text:
             raise InputError(
                 f"strings {known!r} and {text!r} have the same 64-bit code {code}: rename one of "
@@ -57,6 +62,12 @@ class StringTable:
         """Forgets all but the first ``length`` strings."""
         for code in list(self._text)[length:]:
             del self._text[code]
+        self._bytes = sum(_size(code, text) for code, text in self._text.items())
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the table, its codes and its texts."""
+        return sys.getsizeof(self._text) + self._bytes
 
     def __len__(self) -> int:
         return len(self._text)
@@ -64,3 +75,7 @@ class StringTable:
     def strings(self) -> list[str]:
         """All strings, in the order in which they were met."""
         return list(self._text.values())
+
+
+def _size(code: int, text: str) -> int:
+    return sys.getsizeof(code) + sys.getsizeof(text)

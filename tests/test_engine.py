@@ -433,28 +433,3 @@ def test_a_snapshot_goes_on_where_it_was_taken() -> None:
         second = engine.process(table.slice(300))
     expected = run_oracle(names, table, seed=5)
     assert pa.concat_tables([first, second]).equals(expected.output)
-
-
-def test_a_snapshot_of_another_layout_is_refused_by_field() -> None:
-    class Wider(Counters):
-        extra = ss.scalar(float)
-
-    class Longer(ss.State):
-        n = ss.scalar(int)
-        left = ss.scalar(int)
-        right = ss.scalar(int)
-        a = ss.array(int, 33)
-
-    def nothing(state, event, emit):
-        state.n += 1
-
-    with ss.Engine(transfer, horizon=0) as engine:
-        image = engine.snapshot()
-    for state, field in ((Wider, "extra"), (Longer, "a")):
-        other = ss.operator(state=state, event={"x": int})(nothing)
-        with pytest.raises(ss.SnapshotError, match=f"field '{field}'"):
-            ss.Engine(other, restore=image)
-    with pytest.raises(ss.SnapshotError, match="damaged"):
-        ss.Engine(transfer, restore=image[:-1] + b"x")
-    with pytest.raises(ss.SnapshotError, match="no snapshot"):
-        ss.Engine(transfer, restore=b"hello")

@@ -241,6 +241,15 @@ struct ss_statistics {
     uint64_t nanoseconds; /* from the start of each job to its end, added up */
 };
 
+/* Bytes of logs, buffers and indices. */
+struct ss_memory {
+    uint64_t fixed;        /* of the engine itself */
+    uint64_t thread;       /* of each thread */
+    uint64_t transaction;  /* of each transaction in the ring */
+    uint64_t transactions; /* in the ring */
+    uint64_t total;
+};
+
 struct ss_engine;
 
 /* NULL where memory or threads are not to be had. */
@@ -285,6 +294,13 @@ void ss_engine_release_turn(struct ss_engine *engine);
 struct ss_statistics ss_engine_statistics(struct ss_engine *engine);
 /* Bytes of logs, buffers and indices that the engine holds, the state not counted. */
 uint64_t ss_engine_memory(struct ss_engine *engine);
+/* What it will hold with that horizon, before the undo logs and the output grow: they follow what
+ * one event writes and one job emits, and have no limit. */
+struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizon,
+                                  enum ss_mode mode);
+/* No worker is in a job. For a process forked from the engine's, where its threads and the owners of
+ * its mutexes do not exist and nothing else may be asked but figures and the outcome. */
+bool ss_engine_is_idle(struct ss_engine *engine);
 /* Transactions committed in the job so far; for progress displays. */
 int64_t ss_engine_progress(struct ss_engine *engine);
 

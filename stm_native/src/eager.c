@@ -506,47 +506,70 @@ static void disturb(struct ss_worker *worker, int64_t number, const struct ss_un
     atomic_store_explicit(&engine->clock, now, memory_order_release);
 }
 
-/* Gives each region records of its own: the bias makes (word + bias) >> shift count on where the
- * region before ends. Where there are fewer records than that, they are used again. */
-static bool open_regions(struct ss_engine *engine, uint64_t *used)
+/* The regions of the configuration; without any, the whole state is one. */
+static uint64_t region_count(const struct ss_config *config)
 {
-    const struct ss_config *config = &engine->config;
-    const struct ss_region whole = {0, config->record_shift};
-    const struct ss_region *regions = config->region_count != 0 ? config->regions : &whole;
-    uint64_t count = config->region_count != 0 ? config->region_count : 1;
-    assert(regions[0].first == 0);
-    engine->regions = malloc(count * sizeof *engine->regions);
-    if (engine->regions == NULL)
-        return false;
-    *used = 0;
+    return config->region_count != 0 ? config->region_count : 1;
+}
+
+static struct ss_region region_at(const struct ss_config *config, uint64_t at)
+{
+    return config->region_count != 0 ? config->regions[at]
+                                     : (struct ss_region){0, config->record_shift};
+}
+
+/* Gives each region records of its own, as long as there are enough; where there are fewer, they are
+ * used again. Returns how many it takes; `made` may be NULL. */
+static uint64_t number_records(const struct ss_config *config, struct ss_record_region *made)
+{
+    uint64_t used = 0;
+    uint64_t count = region_count(config);
+    assert(region_at(config, 0).first == 0);
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t first = regions[i].first;
-        uint64_t shift = regions[i].shift;
-        uint64_t end = i + 1 < count ? regions[i + 1].first : config->state_words;
-        assert(first < end && shift <= 32);
-        engine->regions[i] = (struct ss_record_region){.end = i + 1 < count ? end : UINT64_MAX,
-                                                       .bias = (*used << shift) - first,
-                                                       .shift = shift};
-        *used += ((end - first - 1) >> shift) + 1;
+        struct ss_region region = region_at(config, i);
+        uint64_t end = i + 1 < count ? region_at(config, i + 1).first : config->state_words;
+        assert(region.first < end && region.shift <= 32);
+        if (made != NULL)
+            /* The bias makes (word + bias) >> shift count on where the region before ends. */
+            made[i] = (struct ss_record_region){.end = i + 1 < count ? end : UINT64_MAX,
+                                                .bias = (used << region.shift) - region.first,
+                                                .shift = region.shift};
+        used += ((end - region.first - 1) >> region.shift) + 1;
     }
-    return true;
+    return used;
+}
+
+uint64_t ss_eager_records(const struct ss_config *config)
+{
+    uint64_t most = config->records != 0 ? config->records : most_records;
+    uint64_t used = number_records(config, NULL);
+    uint64_t count = 1;
+    while (count < most && count < used)
+        count *= 2;
+    return count;
+}
+
+uint64_t ss_eager_region_bytes(const struct ss_config *config)
+{
+    return region_count(config) * sizeof(struct ss_record_region);
+}
+
+uint64_t ss_eager_owned_limit(const struct ss_config *config)
+{
+    return config->redo_limit < position_mask ? config->redo_limit : position_mask;
 }
 
 bool ss_eager_open(struct ss_engine *engine)
 {
-    const struct ss_config *config = &engine->config;
-    uint64_t used;
-    if (!open_regions(engine, &used))
-        return false;
-    uint64_t most = config->records != 0 ? config->records : most_records;
-    uint64_t count = 1;
-    while (count < most && count < used)
-        count *= 2;
+    uint64_t count = ss_eager_records(&engine->config);
     engine->record_mask = count - 1;
-    engine->owned_limit =
-        config->redo_limit < position_mask ? config->redo_limit : position_mask;
+    engine->owned_limit = ss_eager_owned_limit(&engine->config);
     engine->records = calloc(count, sizeof *engine->records);
-    return engine->records != NULL;
+    engine->regions = malloc(ss_eager_region_bytes(&engine->config));
+    if (engine->records == NULL || engine->regions == NULL)
+        return false;
+    number_records(&engine->config, engine->regions);
+    return true;
 }
 
 const struct ss_protocol ss_protocol_eager = {

@@ -17,10 +17,16 @@ static uint64_t power_of_two(uint64_t at_least)
     return size;
 }
 
+static uint64_t aligned_bytes(uint64_t count, size_t size)
+{
+    uint64_t lines = (count * size + SS_CACHE_LINE - 1) / SS_CACHE_LINE;
+    return (lines == 0 ? 1 : lines) * SS_CACHE_LINE;
+}
+
 static void *aligned(uint64_t count, size_t size)
 {
-    uint64_t bytes = (count * size + SS_CACHE_LINE - 1) / SS_CACHE_LINE * SS_CACHE_LINE;
-    void *memory = aligned_alloc(SS_CACHE_LINE, bytes == 0 ? SS_CACHE_LINE : bytes);
+    uint64_t bytes = aligned_bytes(count, size);
+    void *memory = aligned_alloc(SS_CACHE_LINE, bytes);
     if (memory != NULL)
         memset(memory, 0, bytes);
     return memory;
@@ -35,13 +41,29 @@ static void condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
+/* Four slots for each entry of the redo log: probes stay short, and one slot is always empty. */
+static uint64_t redo_slots(const struct ss_config *config)
+{
+    return power_of_two(4 * config->redo_limit);
+}
+
+/* A slot may still be looked at by who claimed it one horizon ago: twice the horizon. */
+static uint64_t ring_slots(int64_t horizon)
+{
+    return power_of_two(2 * ((uint64_t)horizon + 1));
+}
+
+static uint64_t emit_bytes(const struct ss_config *config)
+{
+    return config->emit_limit * config->emit_words * sizeof(uint64_t);
+}
+
 static bool worker_init(struct ss_engine *engine, uint64_t index)
 {
     struct ss_worker *worker = &engine->workers[index];
     struct ss_run *run = &worker->run;
     const struct ss_config *config = &engine->config;
-    /* Four slots for each entry of the redo log: probes stay short, and one slot is always empty. */
-    uint64_t slots = power_of_two(4 * config->redo_limit);
+    uint64_t slots = redo_slots(config);
 
     worker->engine = engine;
     worker->index = index;
@@ -58,6 +80,7 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
         return false;
     run->undo_top = run->undo_base;
     run->undo_end = run->undo_base + first_undo_entries;
+    worker->undo_entries = first_undo_entries;
     return true;
 }
 
@@ -78,7 +101,7 @@ static bool ring_resize(struct ss_engine *engine, uint64_t size)
     for (uint64_t i = engine->ring_size; i < size; i++) {
         ring[i].reads = malloc(config->read_limit * sizeof *ring[i].reads);
         ring[i].redo = malloc(config->redo_limit * sizeof *ring[i].redo);
-        ring[i].rows = malloc(config->emit_limit * config->emit_words * sizeof *ring[i].rows);
+        ring[i].rows = malloc(emit_bytes(config));
         if (eager)
             ring[i].owned = malloc(engine->owned_limit * sizeof *ring[i].owned);
         if (ring[i].reads == NULL || ring[i].redo == NULL || ring[i].rows == NULL ||
@@ -201,14 +224,13 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->transactions = job->mode == SS_MODE_OPEN
                                ? INT64_MAX
                                : (job->count + engine->job.chunk - 1) / engine->job.chunk;
-    /* A slot may still be looked at by who claimed it one horizon ago: twice the horizon. */
-    if (!ring_resize(engine, power_of_two(2 * ((uint64_t)engine->job.horizon + 1))))
+    if (!ring_resize(engine, ring_slots(engine->job.horizon)))
         return false;
     if (job->mode == SS_MODE_LOCKED)
         for (uint64_t i = 0; i < config->threads; i++) {
             struct ss_worker *worker = &engine->workers[i];
             if (worker->rows == NULL)
-                worker->rows = malloc(config->emit_limit * config->emit_words * sizeof(uint64_t));
+                worker->rows = malloc(emit_bytes(config));
             if (worker->rows == NULL)
                 return false;
         }
@@ -277,22 +299,56 @@ struct ss_statistics ss_engine_statistics(struct ss_engine *engine)
     return sum;
 }
 
+struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizon,
+                                  enum ss_mode mode)
+{
+    struct ss_memory needed = {0};
+    needed.fixed = aligned_bytes(1, sizeof(struct ss_engine)) +
+                   first_output_words * sizeof(uint64_t) +
+                   (config->locks + 1) * sizeof(pthread_mutex_t);
+    needed.thread = aligned_bytes(1, sizeof(struct ss_worker)) +
+                    aligned_bytes(config->scratch_words, sizeof(uint64_t)) +
+                    aligned_bytes(redo_slots(config), sizeof(struct ss_slot)) +
+                    first_undo_entries * sizeof(struct ss_undo);
+    if (mode == SS_MODE_LOCKED)
+        needed.thread += emit_bytes(config);
+    needed.transaction = sizeof(struct ss_transaction) +
+                         config->read_limit * sizeof(struct ss_read) +
+                         config->redo_limit * sizeof(struct ss_write) + emit_bytes(config);
+    if (config->protocol == SS_PROTOCOL_EAGER) {
+        needed.fixed += ss_eager_records(config) * sizeof(uint64_t) + ss_eager_region_bytes(config);
+        needed.transaction += ss_eager_owned_limit(config) * sizeof(struct ss_owned);
+        if (horizon > longest_eager_horizon)
+            horizon = longest_eager_horizon;
+    }
+    needed.transactions = ring_slots(horizon);
+    needed.total = needed.fixed + config->threads * needed.thread +
+                   needed.transactions * needed.transaction;
+    return needed;
+}
+
 uint64_t ss_engine_memory(struct ss_engine *engine)
 {
     const struct ss_config *config = &engine->config;
-    uint64_t worker = sizeof(struct ss_worker) + config->scratch_words * sizeof(uint64_t) +
-                      power_of_two(4 * config->redo_limit) * sizeof(struct ss_slot) +
-                      first_undo_entries * sizeof(struct ss_undo);
-    uint64_t transaction = sizeof(struct ss_transaction) +
-                           config->read_limit * sizeof(struct ss_read) +
-                           config->redo_limit * sizeof(struct ss_write) +
-                           config->emit_limit * config->emit_words * sizeof(uint64_t);
-    uint64_t records = 0;
-    if (config->protocol == SS_PROTOCOL_EAGER) {
-        transaction += engine->owned_limit * sizeof(struct ss_owned);
-        records = (engine->record_mask + 1) * sizeof *engine->records;
+    struct ss_memory needed = ss_memory_needed(config, 0, SS_MODE_ORDERED);
+    uint64_t held = needed.fixed + config->threads * needed.thread +
+                    engine->ring_size * needed.transaction;
+    /* What has grown since, because the head and the output have no limit. */
+    held += (engine->row_capacity - first_output_words) * sizeof(uint64_t);
+    for (uint64_t i = 0; i < config->threads; i++) {
+        const struct ss_worker *worker = &engine->workers[i];
+        held += (worker->undo_entries - first_undo_entries) * sizeof(struct ss_undo);
+        held += worker->rows != NULL ? emit_bytes(config) : 0;
     }
-    return sizeof *engine + records + config->threads * worker + engine->ring_size * transaction +
-           engine->row_capacity * sizeof(uint64_t) +
-           engine->queue.pending_capacity * sizeof(struct ss_span);
+    const struct ss_queue *queue = &engine->queue;
+    held += queue->pending_capacity * sizeof(struct ss_span);
+    held += queue->active != NULL ? 3 * queue->slots * sizeof(uint64_t) : 0;
+    for (uint64_t i = 0; i < engine->ring_size; i++)
+        held += engine->ring[i].span_capacity * sizeof(struct ss_span);
+    return held;
+}
+
+bool ss_engine_is_idle(struct ss_engine *engine)
+{
+    return engine->active == 0;
 }

@@ -146,6 +146,7 @@ struct ss_worker {
     int64_t committed_row; /* that on_post_commit has to be told of; -1: none */
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
+    uint64_t undo_entries; /* room in the undo log */
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
 
     /* Faults; see fault.c. */
@@ -370,6 +371,11 @@ static inline uint64_t ss_record_of(const struct ss_engine *engine, uint64_t wor
         region++;
     return (word + region->bias) >> region->shift & engine->record_mask;
 }
+/* Length of the lock array. */
+uint64_t ss_eager_records(const struct ss_config *config);
+/* Records that a speculative run may lock. */
+uint64_t ss_eager_owned_limit(const struct ss_config *config);
+uint64_t ss_eager_region_bytes(const struct ss_config *config);
 /* Whether an earlier transaction has taken a lock from this run, and which. */
 bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int64_t *thief);
 

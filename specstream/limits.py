@@ -1,0 +1,44 @@
+"""How much a speculative run may log, and what all logs together may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from specstream.errors import ConfigurationError
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one speculative run of a transaction may log.
+
+    A run that needs more is dropped (``stats.aborts["log_full"]``) and its transaction runs as the
+    head, which has no limit: results never depend on these figures. They count for a whole
+    transaction, that is for a chunk of events. An engine allocates the logs of all transactions
+    within its horizon in full; the system gives them memory only where they are touched.
+
+    Attributes:
+        reads: words that it may read, repeated reads of a word counted, 1 to 2**24; 16 bytes each.
+        writes: different words that it may write, 1 to 2**24; 16 bytes each, 32 with protocol
+            "eager". Each thread has an index of them, of 64 to 128 bytes each, touched at once.
+        rows: rows that it may emit, 1 to 2**24; 8 bytes for each column, and 8 more.
+
+    Raises:
+        ConfigurationError: a limit is no integer in its range.
+
+    >>> Limits(reads=1000)
+    Limits(reads=1000, writes=4096, rows=1024)
+    """
+
+    reads: int = 1 << 14
+    writes: int = 1 << 12
+    rows: int = 1 << 10
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 24:
+                raise ConfigurationError(
+                    f"Limits({field.name}={value!r}); expected an integer from 1 to 2**24"
+                )

@@ -1,0 +1,122 @@
+/* The account of memory, against the allocator's own: to the byte, while logs, undo logs and output
+ * grow, and nothing left at the end.
+ *
+ * The allocator is AddressSanitizer's, which knows how many bytes were asked for. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+enum { WORDS = 1000, EMITTED = 3, EVENTS = 400 };
+
+/* Of AddressSanitizer's; its header is not everywhere where the sanitizer is. */
+size_t __sanitizer_get_current_allocated_bytes(void);
+
+static uint64_t state[WORDS];
+
+/* An event stores to many words and emits many rows, as compiled code does it. */
+static int32_t run_events(int64_t *next, struct ss_run *run, int64_t first, int64_t last,
+                          uint64_t (*load)(struct ss_run *, uint64_t),
+                          void (*store)(struct ss_run *, uint64_t, uint64_t))
+{
+    for (*next = first; *next < last && run->verdict == SS_COMPLETED; ++*next) {
+        run->emit_mark = run->emit_top;
+        if (!run->speculative)
+            run->undo_top = run->undo_base;
+        for (uint64_t word = 0; word < WORDS && run->verdict == SS_COMPLETED; word++)
+            store(run, word, load(run, word) + 1);
+        for (int row = 0; row < 50 && run->verdict == SS_COMPLETED; row++) {
+            if (run->emit_top + EMITTED > run->emit_end && !ss_emit_grow(run))
+                break;
+            for (int word = 0; word < EMITTED; word++)
+                *run->emit_top++ = (uint64_t)*next;
+        }
+        if (run->verdict != SS_COMPLETED)
+            break;
+    }
+    return 0;
+}
+
+static int32_t plain(int64_t *next, void **fault, struct ss_run *run, int64_t first, int64_t last)
+{
+    (void)fault;
+    return run_events(next, run, first, last, ss_load, ss_store);
+}
+
+static int32_t eager(int64_t *next, void **fault, struct ss_run *run, int64_t first, int64_t last)
+{
+    (void)fault;
+    return run_events(next, run, first, last, ss_eager_load, ss_eager_store);
+}
+
+/* False for the first engine: what its threads need of the C library is kept for those of the next. */
+static bool checked;
+
+static void check(const char *when, uint64_t counted, uint64_t before)
+{
+    uint64_t held = __sanitizer_get_current_allocated_bytes() - before;
+    if (checked && held != counted) {
+        fprintf(stderr, "FAILED: %s: %" PRIu64 " bytes are held, %" PRIu64 " are counted\n", when,
+                held, counted);
+        exit(1);
+    }
+}
+
+static void run_job(struct ss_engine *engine, int64_t horizon, enum ss_mode mode)
+{
+    static void *columns[1];
+    struct ss_job job = {
+        .columns = columns, .count = EVENTS, .chunk = 2, .horizon = horizon, .mode = mode};
+    if (!ss_engine_start(engine, &job)) {
+        fprintf(stderr, "FAILED: no memory\n");
+        exit(1);
+    }
+    while (!ss_engine_wait(engine, 1000))
+        continue;
+    if (ss_engine_outcome(engine).row_count != 50 * EVENTS) {
+        fprintf(stderr, "FAILED: rows are missing\n");
+        exit(1);
+    }
+}
+
+static void live(enum ss_protocol_kind protocol, uint64_t scratch)
+{
+    uint64_t before = __sanitizer_get_current_allocated_bytes();
+    struct ss_config config = {.state = state, .state_words = WORDS, .scratch_words = scratch,
+                               .emit_words = EMITTED, .threads = 3, .locks = 2, .read_limit = 3000,
+                               .redo_limit = 2500, .emit_limit = 150, .protocol = protocol};
+    struct ss_engine *engine = ss_engine_new(&config);
+    if (engine == NULL)
+        exit(1);
+    for (int variant = 0; variant < SS_VARIANTS; variant++)
+        ss_engine_set_entry(engine, (enum ss_variant)variant, variant == SS_EAGER ? eager : plain);
+    /* Not before a job: a thread that starts asks the allocator for what it soon gives back. */
+    static const int64_t horizons[] = {0, 1, 8, 3};
+    uint64_t longest = 0;
+    for (size_t i = 0; i < sizeof horizons / sizeof *horizons; i++) {
+        run_job(engine, horizons[i], SS_MODE_ORDERED);
+        check("after a job", ss_engine_memory(engine), before);
+        struct ss_memory needed = ss_memory_needed(&config, horizons[i], SS_MODE_ORDERED);
+        longest = needed.transactions > longest ? needed.transactions : longest;
+        if (engine->ring_size != longest || ss_engine_memory(engine) <= needed.total) {
+            fprintf(stderr, "FAILED: the ring has %" PRIu64 " slots\n", engine->ring_size);
+            exit(1);
+        }
+    }
+    run_job(engine, 8, SS_MODE_LOCKED);
+    check("after a job with locks", ss_engine_memory(engine), before);
+    ss_engine_free(engine);
+    check("at the end", 0, before);
+}
+
+int main(void)
+{
+    live(SS_PROTOCOL_VALUE, 0);
+    checked = true;
+    live(SS_PROTOCOL_VALUE, 0);
+    live(SS_PROTOCOL_VALUE, 21);
+    live(SS_PROTOCOL_EAGER, 21);
+    printf("memory: counted to the byte\n");
+    return 0;
+}
