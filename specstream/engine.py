@@ -78,9 +78,10 @@ class Engine:
         threads: worker threads, at least 1.
         horizon: how many transactions may start ahead of the next to commit; 0 runs the operator
             plainly on one thread; "auto" leaves it to :class:`specstream.Auto`, which goes by the
-            measured time per event.
-        chunk: consecutive events in one transaction, or "auto"; 8 by default, and "auto" with
-            ``horizon="auto"``.
+            measured time per event. With one thread that is 0.
+        chunk: consecutive events in one transaction, or "auto". With a horizon and a chunk given,
+            the setting is fixed; what alone is given holds whenever the engine speculates. Other
+            executions than "ordered" take 8 for "auto".
         predictor: moves horizon and chunk itself; takes the place of both.
         protocol: how conflicts are found: "value" compares what was read with the state at commit;
             "eager" locks what is written at the access, as in the dissertation (Brito 2010, 4.2).
@@ -118,8 +119,8 @@ class Engine:
         operator: Operator,
         *,
         threads: int = 2,
-        horizon: Amount = 8,
-        chunk: Amount | None = None,
+        horizon: Amount = "auto",
+        chunk: Amount = "auto",
         predictor: Predictor | None = None,
         protocol: str = "value",
         record_shift: int = 0,
@@ -138,7 +139,7 @@ class Engine:
         self.operator = operator
         self.name = operator.name
         _check_range("threads", threads, 1, 256)
-        self._predictor = predictor or _predictor(threads, horizon, chunk)
+        self._predictor = predictor or _predictor(threads, horizon, chunk, execution)
         _check_range("seed", seed, 0, 2**64 - 1)
         _check_range("locks", locks, 1, 1 << 20)
         _check_range("record_shift", record_shift, 0, 32)
@@ -562,17 +563,20 @@ class Engine:
             self._strings.truncate(mark.strings)
 
 
-def _predictor(threads: int, horizon: Amount, chunk: Amount | None) -> Predictor:
+def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> Predictor:
     """The predictor that the options ask for."""
-    if chunk is None:
-        chunk = "auto" if horizon == "auto" else 8
+    if execution != "ordered":
+        # Those of benchmarks have no plain side to choose, and must not be cut into stretches.
+        horizon = 8 if horizon == "auto" else horizon
+        chunk = 8 if chunk == "auto" else chunk
     if horizon != "auto":
         _check_range("horizon", horizon, 0, 1 << 16, ' or "auto"')
     if chunk != "auto":
         _check_range("chunk", chunk, 1, 1 << 20, ' or "auto"')
     if horizon != "auto" and (chunk != "auto" or horizon == 0):
         return Fixed(horizon, 1 if chunk == "auto" else chunk)
-    # What is given as a number is kept whenever the engine speculates.
+    if threads == 1:
+        return Fixed(0, 1)  # speculation by one thread never pays
     return Auto(
         threads,
         horizon=None if horizon == "auto" else horizon,

@@ -326,8 +326,8 @@ class Auto(Predictor):
       verdict lasts, and going on costs little.
     - Noise only ever adds: the setting in use is judged by the better of its last two stretches.
 
-    Speculation starts with chunks of ``TRANSACTION`` seconds. When it loses because of aborts, it is
-    tried next with half the chunk or horizon; when it loses without them, with twice the chunk.
+    Speculation starts with chunks of ``TRANSACTION`` seconds. When it loses because of aborts, it
+    is tried next with half the chunk or horizon; when it loses without them, with twice the chunk.
 
     Args:
         threads: of the engine; with one, it never speculates.

@@ -259,7 +259,26 @@ def test_auto_with_one_thread_never_speculates() -> None:
     assert {setting.horizon for setting in machine.settings} == {0}
 
 
+class Restless(Predictor):
+    """Another setting every few events, plain ones among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        settings = [(0, 1, 7), (3, 2, 9), (8, 4, 40), (0, 1, 1), (1, 1, 5)]
+        self.settings = itertools.cycle(Setting(*setting) for setting in settings)
+
+    def current(self) -> tuple[int, int]:
+        return 8, 4
+
+    def next(self) -> Setting:
+        return next(self.settings)
+
+    def _learn(self, setting: Setting, measured: Measurement) -> None:
+        pass
+
+
 PREDICTORS: list[Callable[[], Predictor]] = [
+    Restless,
     lambda: ss.AbortDriven(every=7, chunk=2, start=2),
     lambda: ss.ThroughputDriven(every=3, chunk=3, start=2),
     lambda: ss.Auto(2, chunk=2, horizon=3),
@@ -268,7 +287,9 @@ PREDICTORS: list[Callable[[], Predictor]] = [
 
 
 @pytest.mark.parametrize("operator", FAMILY, ids=lambda operator: operator.name)
-@pytest.mark.parametrize("make", PREDICTORS, ids=["abort", "throughput", "auto", "fixed"])
+@pytest.mark.parametrize(
+    "make", PREDICTORS, ids=["restless", "abort", "throughput", "auto", "fixed"]
+)
 def test_no_predictor_changes_an_answer(
     operator: ss.Operator, make: Callable[[], Predictor]
 ) -> None:
