@@ -260,8 +260,9 @@ def rows_to_table(
     strings: StringTable,
     events: Events | None = None,
     first_sequence: int = 0,
+    first_row: int = 0,
 ) -> pa.Table:
-    """Emitted rows as an Arrow table.
+    """Emitted rows as an Arrow table, which shares no memory with them.
 
     Args:
         rows: shape (n, 1 + number of columns), int64 words: the event's row, then the values.
@@ -269,10 +270,11 @@ def rows_to_table(
         strings: table for columns of kind str; a code that is in no table comes out as null.
         events: give the order-key columns as well, of these events.
         first_sequence: sequence number of the batch's first event.
+        first_row: where in the batch the events begin that the rows count from.
     """
     arrays = []
     for number, kind in enumerate(schema.kinds):
-        words = np.ascontiguousarray(rows[:, 1 + number])
+        words = np.array(rows[:, 1 + number], order="C")
         if kind == "float":
             arrays.append(pa.array(words.view(np.float64), from_pandas=False))
         elif kind == "bool":
@@ -286,7 +288,8 @@ def rows_to_table(
     table = pa.Table.from_arrays(arrays, schema=schema.arrow())
     if events is None:
         return table
-    at = pa.array(rows[:, 0])
+    row = rows[:, 0] + first_row
+    at = pa.array(row)
     table = table.append_column("timestamp", events.keys[0].take(at))
     table = table.append_column("source", events.keys[1].take(at))
-    return table.append_column("sequence", pa.array(rows[:, 0] + first_sequence))
+    return table.append_column("sequence", pa.array(row + first_sequence))

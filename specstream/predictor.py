@@ -407,7 +407,7 @@ class Auto(Predictor):
         mine = self._mine
         if mine == float("inf"):
             return _Piece("stay", self.current(), self.PROBE, mine)
-        if self._other.rest <= 0:
+        if self._other.rest < self.PROBE:
             if not self._speculating:
                 self._fit(mine)
             setting = (0 if self._speculating else self._ahead[0]), self._ahead[1]
@@ -415,11 +415,11 @@ class Auto(Predictor):
             return _Piece("other", setting, self.PROBE, expected)
         length = min(self.STRETCH, self._other.rest)
         if self._speculating and self._moves:
-            if self._near.rest > 0:
+            if self._near.rest > self.PROBE:
                 length = min(length, self._near.rest)
             elif (setting := self._neighbour()) != self._ahead:
                 return _Piece("neighbour", setting, self.PROBE, mine)
-        return _Piece("stay", self.current(), max(length, self.PROBE), mine)
+        return _Piece("stay", self.current(), length, mine)
 
     def _fit(self, plain: float) -> None:
         """Starts afresh from a chunk of a few microseconds if events take another time by now."""
