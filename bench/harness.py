@@ -153,6 +153,7 @@ class EngineContestant(Contestant):
         horizon: Amount,
         chunk: Amount,
         execution: str,
+        protocol: str = "value",
     ) -> None:
         settings = {
             "ordered": f"horizon {horizon}, chunk {chunk}" if horizon else "horizon 0",
@@ -167,6 +168,7 @@ class EngineContestant(Contestant):
             horizon=horizon,
             chunk=chunk,
             execution=execution,  # type: ignore[arg-type]
+            protocol=protocol,
             locks=1,
         )
         self.output = self.engine.process(workload.events(workload.warm_up, 0))

@@ -30,7 +30,7 @@ def print_table(
     for row in rows:
         table.add_row(*row)
     # Wide enough not to fold the cells when the output goes to a file.
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def _print_plain(

@@ -351,7 +351,6 @@ class Auto(Predictor):
     LONG_PROBE = 0.005
     SHORTEST_PAUSE = 0.020
     LONGEST_PAUSE = 0.100
-    LONGEST_NEIGHBOUR_PAUSE = 0.500
     TRANSACTION = 5e-6
     # What stopping one setting and starting another costs: threads wake up, pipelines fill.
     RESTART = 0.0002
@@ -543,7 +542,7 @@ class Auto(Predictor):
         """A neighbour has been tried: what helped is repeated at once, what did not waits."""
         if ratio >= self.MARGIN:
             self._moves.rotate(-1)
-            self._near.restart(min(max(2 * self._near.pause, pause), self.LONGEST_NEIGHBOUR_PAUSE))
+            self._near.restart(pause)
             return
         before = self._ahead
         self._ahead = piece.setting
