@@ -18,7 +18,7 @@ from bench.speed.loads import LOADS, calibrated
 from bench.speed.plot import save_plot
 from bench.speed.table import CONTESTANTS, AutoResult, Row, measure_row
 
-FULL = Effort(rounds=15, seconds=0.03, trials=5, patience=2)
+FULL = Effort(rounds=21, seconds=0.04, trials=5, patience=2)
 QUICK = Effort(rounds=3, seconds=0.01, trials=1, patience=2)
 
 PLOT = Path("docs/speed.png")

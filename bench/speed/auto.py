@@ -1,9 +1,10 @@
 """The automatic setting over loads that change every second.
 
 Every contestant keeps its engine through all phases: so the automatic one has to notice, and the
-fixed ones are what one would have had to know beforehand. A phase goes round the contestants, each
-of which runs it for a second before the next phase begins. In each, throughput is compared with the
-better of plain and the best fixed setting *of that phase*, by wall time.
+fixed ones are what one would have had to know beforehand. Within a phase all take turns batch by
+batch, so that they share what disturbs them, until each has had a second; then comes the next. In
+each, throughput is compared with the better of plain and the best fixed setting *of that phase*, by
+wall time.
 """
 
 from __future__ import annotations
@@ -103,23 +104,29 @@ def _phase(
     seconds: float,
     probe: Probe,
 ) -> Phase:
-    order = list(engines)
-    random.Random(workload.name).shuffle(order)
     before = probe.capacity()
-    throughput = {name: _throughput(engines[name], batches, seconds) for name in order}
+    throughput = _throughput(workload, batches, engines, seconds)
     capacity = min(before, probe.capacity())
-    rival = max((name for name in order if name != "Auto"), key=throughput.__getitem__)
+    rival = max((name for name in engines if name != "Auto"), key=throughput.__getitem__)
     ratio = throughput["Auto"] / throughput[rival]
     return Phase(workload.title, throughput, rival, ratio, capacity)
 
 
-def _throughput(engine: ss.Engine, batches: Sequence[pa.Table], seconds: float) -> float:
-    """Events per second of wall time over a phase."""
-    done = number = 0
-    began = time.perf_counter()
-    while (passed := time.perf_counter() - began) < seconds:
+def _throughput(
+    workload: Workload, batches: Sequence[pa.Table], engines: dict[str, Any], seconds: float
+) -> dict[str, float]:
+    """Events per second of wall time, batch by batch in turn, until each had its time."""
+    generator = random.Random(workload.name)
+    spent = dict.fromkeys(engines, 0.0)
+    done = dict.fromkeys(engines, 0)
+    number = 0
+    while behind := [name for name in engines if spent[name] < seconds]:
+        generator.shuffle(behind)
         batch = batches[number % len(batches)]
-        engine.process(batch)
-        done += batch.num_rows
         number += 1
-    return done / passed
+        for name in behind:
+            began = time.perf_counter()
+            engines[name].process(batch)
+            spent[name] += time.perf_counter() - began
+            done[name] += batch.num_rows
+    return {name: done[name] / spent[name] for name in engines}
