@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
+from specstream.auto import Auto
 from specstream.columns import KEY_COLUMNS, Events, as_table, read_events, rows_to_table
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.types import VARIANTS, Variant
@@ -27,7 +28,7 @@ from specstream.errors import (
     SpecstreamError,
 )
 from specstream.operator import Operator
-from specstream.predictor import Auto, Fixed, Measurement, Predictor, Setting
+from specstream.predictor import Fixed, Measurement, Predictor, Setting
 from specstream.snapshot import Snapshot
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
