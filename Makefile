@@ -11,8 +11,9 @@ WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+SPEED_ARGS ?= --plot
 
-.PHONY: help demo test lint stress model bench clean
+.PHONY: help demo test lint stress model bench speed clean
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +23,7 @@ help:
 	@echo "make stress  the C stress programs, under ThreadSanitizer"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   speculation against plain, locks and pure Python"
+	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make clean   remove the environment and everything built"
 
 $(BIN)/python:
@@ -72,6 +74,10 @@ bench: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m pytest bench --benchmark-only --benchmark-columns=min,median,iqr,rounds -q
+
+speed: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.speed $(SPEED_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \

@@ -6,9 +6,9 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from bench.harness import BASELINE, Effort, Measurement, Result, machine, measure, to_dict
+from bench.report import print_table, progress
 from bench.workloads import Workload, all_workloads
 
 FULL = Effort(rounds=21, seconds=0.05, trials=5)
@@ -37,8 +37,8 @@ def main() -> int:
         parser.error(f"no workload is called {' or '.join(arguments.only)}")
     measured = []
     for workload in workloads:
-        measurement = measure(workload, effort, _progress)
-        _progress("")
+        measurement = measure(workload, effort, progress)
+        progress("")
         _print(workload, measurement)
         measured.append(
             {
@@ -53,11 +53,6 @@ def main() -> int:
             + "\n"
         )
     return 0
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 COLUMNS = ("", "speed", "quartiles", "ns/event", "aborts", "setting", "target")
@@ -79,33 +74,8 @@ def _cells(result: Result) -> list[str]:
 
 
 def _print(workload: Workload, measurement: Measurement) -> None:
-    rows = [_cells(result) for result in measurement.results]
     title = f"{workload.title} (two independent threads: {measurement.capacity:.2f})"
-    try:
-        from rich.console import Console
-        from rich.table import Table
-    except ImportError:
-        _print_plain(title, rows)
-        return
-    table = Table(*COLUMNS, title=title, title_justify="left")
-    for number in (1, 2, 3, 4):
-        table.columns[number].justify = "right"
-    for row in rows:
-        table.add_row(*row)
-    # Wide enough not to fold the cells when the output goes to a file.
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
-
-
-def _print_plain(title: str, rows: list[list[str]]) -> None:
-    everything: list[Any] = [COLUMNS, *rows]
-    widths = [max(len(row[number]) for row in everything) for number in range(len(COLUMNS))]
-    print(f"\n{title}")
-    for row in everything:
-        cells = [
-            cell.rjust(width) if number in (1, 2, 3, 4) else cell.ljust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        print("  ".join(cells).rstrip())
+    print_table(title, COLUMNS, [_cells(result) for result in measurement.results], (1, 2, 3, 4))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,22 @@ from specstream.compiler.oracle import Oracle
 from specstream.engine import Amount
 from specstream.strings import StringTable
 
-__all__ = ["BASELINE", "Effort", "Measurement", "Result", "machine", "measure"]
+__all__ = [
+    "BASELINE",
+    "Contestant",
+    "Effort",
+    "EngineContestant",
+    "Measurement",
+    "Probe",
+    "Result",
+    "choose",
+    "events_for",
+    "machine",
+    "measure",
+    "run_round",
+    "summary",
+    "undisturbed_rounds",
+]
 
 # Capacity of a round that counts as undisturbed.
 UNDISTURBED = 1.9
@@ -98,13 +113,19 @@ class Measurement:
     capacity: float
 
 
-@dataclass
-class _Contestant:
-    """Something that runs events and says how long it took."""
+@dataclass(eq=False)
+class Contestant:
+    """Something that runs events and says how long it took.
+
+    Attributes:
+        times: seconds per event in each round, as the engine counts them.
+        walls: the same with the conversion from and to Arrow and all that is around it.
+    """
 
     name: str
     setting: str = ""
     times: list[float] = field(default_factory=list)
+    walls: list[float] = field(default_factory=list)
 
     def run(self, events: pa.Table) -> None:
         raise NotImplementedError
@@ -112,11 +133,18 @@ class _Contestant:
     def aborts(self) -> float | None:
         return None
 
+    def forget(self) -> None:
+        """Drops what the trials measured."""
+        self.times.clear()
+        self.walls.clear()
+
     def close(self) -> None:
         pass
 
 
-class _Engine(_Contestant):
+class EngineContestant(Contestant):
+    """A compiled operator in an engine of its own."""
+
     def __init__(
         self,
         name: str,
@@ -125,6 +153,7 @@ class _Engine(_Contestant):
         horizon: Amount,
         chunk: Amount,
         execution: str,
+        protocol: str = "value",
     ) -> None:
         settings = {
             "ordered": f"horizon {horizon}, chunk {chunk}" if horizon else "horizon 0",
@@ -139,6 +168,7 @@ class _Engine(_Contestant):
             horizon=horizon,
             chunk=chunk,
             execution=execution,  # type: ignore[arg-type]
+            protocol=protocol,
             locks=1,
         )
         self.output = self.engine.process(workload.events(workload.warm_up, 0))
@@ -146,7 +176,9 @@ class _Engine(_Contestant):
 
     def run(self, events: pa.Table) -> None:
         before = self.engine.stats.seconds
+        began = time.perf_counter()
         self.engine.process(events)
+        self.walls.append((time.perf_counter() - began) / events.num_rows)
         self.times.append((self.engine.stats.seconds - before) / events.num_rows)
 
     def aborts(self) -> float | None:
@@ -156,15 +188,14 @@ class _Engine(_Contestant):
         return dropped / runs if runs else None
 
     def forget(self) -> None:
-        """Drops what the trials measured."""
-        self.times.clear()
+        super().forget()
         self.before = self.engine.stats
 
     def close(self) -> None:
         self.engine.close()
 
 
-class _PurePython(_Contestant):
+class _PurePython(Contestant):
     """The oracle, over a copy of an engine's warm state, on the first few of the events."""
 
     def __init__(self, workload: Workload, state: Any, count: int) -> None:
@@ -196,22 +227,30 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
         AssertionError: a contestant that promises the sequential answer gave another one.
     """
     say(f"{workload.name}: compiling and warming up")
-    base = _Engine(BASELINE, workload, 1, 0, 1, "log_free")
-    plain = _Engine("plain", workload, 1, 0, 1, "ordered")
-    automatic = _Engine("automatic, 2 threads", workload, 2, "auto", "auto", "ordered")
+    base = EngineContestant(BASELINE, workload, 1, 0, 1, "log_free")
+    plain = EngineContestant("plain", workload, 1, 0, 1, "ordered")
+    automatic = EngineContestant("automatic, 2 threads", workload, 2, "auto", "auto", "ordered")
     families = [
-        [_Engine("lock, 1 thread", workload, 1, 0, chunk, "locked") for chunk in (1, 8, 64)],
-        [_Engine("lock, 2 threads", workload, 2, 0, chunk, "locked") for chunk in (1, 8, 64)],
         [
-            _Engine("speculation, 1 thread", workload, 1, horizon, chunk, "ordered")
+            EngineContestant("lock, 1 thread", workload, 1, 0, chunk, "locked")
+            for chunk in (1, 8, 64)
+        ],
+        [
+            EngineContestant("lock, 2 threads", workload, 2, 0, chunk, "locked")
+            for chunk in (1, 8, 64)
+        ],
+        [
+            EngineContestant("speculation, 1 thread", workload, 1, horizon, chunk, "ordered")
             for horizon, chunk in workload.settings
         ],
         [
-            _Engine("forced speculation, 1 thread", workload, 1, horizon, chunk, "speculate")
+            EngineContestant(
+                "forced speculation, 1 thread", workload, 1, horizon, chunk, "speculate"
+            )
             for horizon, chunk in workload.settings
         ],
         [
-            _Engine("speculation, 2 threads", workload, 2, horizon, chunk, "ordered")
+            EngineContestant("speculation, 2 threads", workload, 2, horizon, chunk, "ordered")
             for horizon, chunk in workload.settings
         ],
     ]
@@ -221,24 +260,10 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
                 f"{workload.name}: {engine.name} ({engine.setting}) differs from {BASELINE}"
             )
 
-    base.run(workload.events(256, 1))
-    count = max(64, int(effort.seconds / base.times[-1]))
-    base.forget()
-
+    count = events_for(base, workload, effort.seconds)
     say(f"{workload.name}: choosing settings")
-    everyone = [base, plain, automatic, *(engine for family in families for engine in family)]
-    for trial in range(effort.trials):
-        _round(everyone, workload.events(count, 1000 + trial), trial)
-    chosen = [base, plain]
-    for family in families:
-        best = min(family, key=lambda engine: statistics.median(engine.times))
-        chosen.append(best)
-        for engine in family:
-            if engine is not best:
-                engine.close()
-    chosen.append(automatic)
-    for engine in chosen:
-        engine.forget()
+    best = choose(families, [base, plain, automatic], workload, count, effort.trials)
+    chosen = [base, plain, *best, automatic]
 
     # The oracle gets as much time as the others, which is one event or a few.
     python = _PurePython(workload, base.engine.state, 1)
@@ -246,8 +271,55 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
     python.count = min(count, max(1, int(effort.seconds / python.times[-1])))
     python.times.clear()
 
-    contestants: list[_Contestant] = [python, *chosen]
-    probe = _Probe()
+    contestants: list[Contestant] = [python, *chosen]
+    probe = Probe()
+    kept, capacity = undisturbed_rounds(contestants, workload, effort, count, probe, say)
+    results = [summary(contestant, base, workload.target, kept) for contestant in contestants]
+    for contestant in (*contestants, probe):
+        contestant.close()
+    return Measurement(results, capacity)
+
+
+def events_for(base: Contestant, workload: Workload, seconds: float) -> int:
+    """How many events take the baseline so long; it has run a few already."""
+    base.run(workload.events(256, 1))
+    count = max(64, int(seconds / base.times[-1]))
+    base.forget()
+    return count
+
+
+def choose(
+    families: Sequence[Sequence[Contestant]],
+    others: Sequence[Contestant],
+    workload: Workload,
+    count: int,
+    trials: int,
+) -> list[Contestant]:
+    """The fastest of each family; the rest is closed. The others run along, to share the noise."""
+    everyone = [*others, *(contestant for family in families for contestant in family)]
+    for trial in range(trials):
+        run_round(everyone, workload.events(count, 1000 + trial), trial)
+    chosen = []
+    for family in families:
+        best = min(family, key=lambda contestant: statistics.median(contestant.times))
+        chosen.append(best)
+        for contestant in family:
+            if contestant is not best:
+                contestant.close()
+    for contestant in (*others, *chosen):
+        contestant.forget()
+    return chosen
+
+
+def undisturbed_rounds(
+    contestants: Sequence[Contestant],
+    workload: Workload,
+    effort: Effort,
+    count: int,
+    probe: Probe,
+    say: Callable[[str], None],
+) -> tuple[list[int], float]:
+    """Runs rounds until enough were undisturbed; the numbers of the best, and their capacity."""
     capacity: list[float] = []
     before = probe.capacity()
     while sum(share > UNDISTURBED for share in capacity) < effort.rounds and (
@@ -255,18 +327,15 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
     ):
         number = len(capacity)
         say(f"{workload.name}: round {number + 1}")
-        _round(contestants, workload.events(count, 2000 + number), number)
+        run_round(contestants, workload.events(count, 2000 + number), number)
         after = probe.capacity()
         capacity.append(min(before, after))
         before = after
     kept = sorted(range(len(capacity)), key=capacity.__getitem__, reverse=True)[: effort.rounds]
-    results = [_result(contestant, base, workload, kept) for contestant in contestants]
-    for contestant in (*contestants, probe):
-        contestant.close()
-    return Measurement(results, statistics.fmean(capacity[number] for number in kept))
+    return kept, statistics.fmean(capacity[number] for number in kept)
 
 
-class _Probe:
+class Probe:
     """What two threads that share nothing gain over one, here and now."""
 
     def __init__(self) -> None:
@@ -289,7 +358,8 @@ class _Probe:
             engine.close()
 
 
-def _round(contestants: Any, events: pa.Table, seed: int) -> None:
+def run_round(contestants: Sequence[Contestant], events: pa.Table, seed: int) -> None:
+    """Every contestant once, on the same events, in an order of its own."""
     order = list(contestants)
     random.Random(seed).shuffle(order)
     gc.disable()
@@ -300,9 +370,10 @@ def _round(contestants: Any, events: pa.Table, seed: int) -> None:
         gc.enable()
 
 
-def _result(
-    contestant: _Contestant, base: _Contestant, workload: Workload, kept: list[int]
+def summary(
+    contestant: Contestant, base: Contestant, target: Mapping[str, float], kept: Sequence[int]
 ) -> Result:
+    """Quartiles over the rounds that are kept, each relative to the baseline of its round."""
     ratios = [base.times[number] / contestant.times[number] for number in kept]
     low, ratio, high = statistics.quantiles(ratios, n=4, method="inclusive")
     return Result(
@@ -313,7 +384,7 @@ def _result(
         statistics.median(contestant.times[number] for number in kept) * 1e9,
         contestant.aborts(),
         contestant.setting,
-        workload.target.get(contestant.name),
+        target.get(contestant.name),
     )
 
 

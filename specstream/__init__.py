@@ -16,6 +16,7 @@
 import importlib
 from typing import Any
 
+from specstream.auto import Auto
 from specstream.engine import Engine
 from specstream.errors import (
     CompileError,
@@ -31,7 +32,7 @@ from specstream.errors import (
 from specstream.hooks import Abort, Notification
 from specstream.limits import Limits
 from specstream.operator import Operator, SequentialRun, operator
-from specstream.predictor import AbortDriven, Auto, Fixed, ThroughputDriven
+from specstream.predictor import AbortDriven, Fixed, ThroughputDriven
 from specstream.state import State, array, scalar, scratch
 from specstream.stats import Statistics
 

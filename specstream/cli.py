@@ -283,13 +283,14 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--chunk",
             type=AMOUNT,
-            default=None,
-            help="Events in one transaction, or auto.  [default: 8; auto with --horizon auto]",
+            default="auto",
+            show_default=True,
+            help="Events in one transaction, or auto.",
         ),
         click.option(
             "--horizon",
             type=AMOUNT,
-            default=8,
+            default="auto",
             show_default=True,
             help="Transactions that may start ahead of the next to commit; 0 is plain, auto goes "
             "by the measured time per event.",
@@ -351,7 +352,7 @@ def run(
     output: Path,
     threads: int,
     horizon: Amount,
-    chunk: Amount | None,
+    chunk: Amount,
     protocol: str,
     checkpoint: Path | None,
     max_files_per_trigger: int | None,
@@ -454,7 +455,7 @@ def run(
 @engine_options
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 def demo(
-    quick: bool, output: Path, threads: int, horizon: Amount, chunk: Amount | None, as_json: bool
+    quick: bool, output: Path, threads: int, horizon: Amount, chunk: Amount, as_json: bool
 ) -> None:
     """A year of flights through two operators, compared with the sequential run.
 

@@ -292,7 +292,7 @@ def rows_to_table(
     strings: StringTable,
     keys: Mapping[str, pa.Array] | None = None,
 ) -> pa.Table:
-    """Emitted rows as an Arrow table.
+    """Emitted rows as an Arrow table, which shares no memory with them.
 
     Args:
         rows: shape (n, 1 + number of columns), int64 words: the event's row, then the values.
@@ -302,7 +302,7 @@ def rows_to_table(
     """
     arrays = []
     for number, kind in enumerate(schema.kinds):
-        words = np.ascontiguousarray(rows[:, 1 + number])
+        words = np.array(rows[:, 1 + number], order="C")
         if kind == "float":
             arrays.append(pa.array(words.view(np.float64), from_pandas=False))
         elif kind == "bool":

@@ -4,8 +4,8 @@ An engine runs a batch in *stretches*. Before each it asks its predictor for a s
 it tells the predictor what the stretch took. The operator's answer never depends on any of it.
 
 :class:`AbortDriven` and :class:`ThroughputDriven` are the dissertation's conflict predictors. They
-move the horizon by one. :class:`Auto` goes by the one figure that counts, the measured time per
-committed event, and moves horizon, chunk and on/off together.
+move the horizon by one. :class:`specstream.Auto` (``auto.py``) goes by the one figure that counts,
+the measured time per committed event, and moves horizon, chunk and on/off together.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from specstream.errors import ConfigurationError
 
 __all__ = [
+    "EVERYTHING",
     "AbortDriven",
-    "Auto",
     "Decision",
     "Fixed",
     "Measurement",
@@ -102,6 +102,11 @@ class Predictor:
         """The setting of the next stretch."""
         raise NotImplementedError
 
+    @property
+    def speculates(self) -> bool:
+        """Whether a stretch may have a horizon."""
+        return True
+
     def least(self) -> int:
         """The shortest horizon that it can be capped to."""
         raise NotImplementedError
@@ -123,7 +128,8 @@ class Predictor:
         self.decisions.append(Decision(self._applied, horizon, chunk, reason))
 
 
-_EVERYTHING = 2**62
+# Events of a stretch that only the batch or the clock ends.
+EVERYTHING = 2**62
 
 
 class Fixed(Predictor):
@@ -138,7 +144,11 @@ class Fixed(Predictor):
         return self.horizon, self.chunk
 
     def next(self) -> Setting:
-        return Setting(self.horizon, self.chunk, _EVERYTHING)
+        return Setting(self.horizon, self.chunk, EVERYTHING)
+
+    @property
+    def speculates(self) -> bool:
+        return self.horizon > 0
 
     def least(self) -> int:
         return self.horizon
@@ -187,6 +197,9 @@ class _Moving(Predictor):
 
 class AbortDriven(_Moving):
     """Shrinks the horizon while more than ``threshold`` of the transactions abort, else grows it.
+
+    The dissertation counts the head in, so what is "set to 2" there from time to time when it has
+    come down to 1 is set to 1 here when it has come down to 0.
 
     Args:
         threshold: share of committed transactions that had to be run again, 0 to 1.
@@ -274,145 +287,3 @@ class ThroughputDriven(_Moving):
             f"throughput {change} from {self._before:.3g} to {throughput:.3g} events/s",
         )
         self._before = throughput
-
-
-class Auto(Predictor):
-    """Plain or speculative, whichever takes less time per committed event now.
-
-    It runs the better of the two in long stretches and tries the other in short ones from time to
-    time: often while the two are close or the figures move, rarely while the verdict stands. A
-    change of mind needs a margin, so that noise does not toggle it. While it speculates, it also
-    tries shorter and longer chunks.
-
-    Args:
-        threads: of the engine.
-        chunk: events per transaction; None: chosen, for transactions of 2 to 5 microseconds.
-        horizon: transactions ahead of the head while it speculates.
-    """
-
-    # Durations in seconds. A probe of the losing side costs at most its length per pause.
-    STRETCH = 0.010
-    PROBE = 0.001
-    SHORTEST_PAUSE = 0.020
-    LONGEST_PAUSE = 0.200
-    TRANSACTION = 4e-6
-    MARGIN = 0.95
-    MOVED = 1.3
-
-    def __init__(
-        self, threads: int = 2, *, chunk: int | None = None, horizon: int | None = None
-    ) -> None:
-        super().__init__()
-        self.threads = threads
-        self._free_chunk = chunk is None
-        self.chunk = chunk or 8
-        self._free_horizon = horizon is None
-        self.horizon = horizon or max(8, 4 * threads)
-        self._plain = float("inf")  # seconds per event, as last measured
-        self._speculative = float("inf")
-        self._speculating = False
-        self._since_probe = 0.0
-        self._pause = 0.0  # the first probe comes at once
-        self._probing = False
-        self._chunk_times: dict[int, float] = {}
-        self._stretches = 0
-
-    def current(self) -> tuple[int, int]:
-        return (self.horizon if self._speculating else 0), self.chunk
-
-    def open(self) -> tuple[int, int]:
-        return self.horizon, self.chunk
-
-    def next(self) -> Setting:
-        self._probing = self._since_probe >= self._pause and self._plain < float("inf")
-        if self._probing and not self._speculating:
-            self._fit_chunk()
-        speculate = self._speculating != self._probing and self.threads > 1
-        known = self._speculative if speculate else self._plain
-        length = self.PROBE if self._probing or known == float("inf") else self.STRETCH
-        # Where nothing is known yet, the clock ends the first stretch.
-        events = int(length / known) if 0 < known < float("inf") else _EVERYTHING
-        horizon = self.horizon if speculate else 0
-        # A transaction is never longer than the piece that the batch is cut into.
-        events = max(events, 64 * self.chunk)
-        return Setting(horizon, self.chunk, events, 2 * length)
-
-    def least(self) -> int:
-        if self.threads == 1:
-            return 0
-        return 1 if self._free_horizon else self.horizon
-
-    def cap(self, horizon: int) -> None:
-        if self._free_horizon:
-            self.horizon = min(self.horizon, horizon)
-
-    def _fit_chunk(self) -> None:
-        if self._free_chunk:
-            self.chunk = min(max(round(self.TRANSACTION / self._plain), 1), 64)
-
-    def _learn(self, setting: Setting, measured: Measurement) -> None:
-        took = measured.time_per_event
-        speculative = setting.horizon > 0
-        before = self._speculative if speculative else self._plain
-        if speculative:
-            self._speculative = took
-        else:
-            self._plain = took
-        if self._probing:
-            if before == float("inf"):
-                return  # the first run of all pays for memory that was never touched: probe again
-            self._since_probe = 0.0
-            self._compare()
-            return
-        self._since_probe += measured.seconds
-        if before < float("inf") and not before / self.MOVED < took < before * self.MOVED:
-            # The workload may have changed, and what is known of the other side be out of date. On
-            # a busy machine it is noise more often than not: so look sooner, and not at once.
-            self._pause = max(self._pause / 2, self.SHORTEST_PAUSE)
-        if speculative and self._free_chunk:
-            self._climb(measured)
-
-    def _compare(self) -> None:
-        """With both sides measured: stay or change, and when to look again."""
-        if self.threads == 1:
-            self._pause = float("inf")
-            return
-        mine, other = self._plain, self._speculative
-        if self._speculating:
-            mine, other = other, mine
-        figures = (
-            f"plain {self._plain * 1e9:.0f} ns, speculative {self._speculative * 1e9:.0f} ns "
-            "per event"
-        )
-        if other < mine * self.MARGIN:
-            self._speculating = not self._speculating
-            self._pause = self.SHORTEST_PAUSE
-            self._chunk_times.clear()
-            horizon = self.horizon if self._speculating else 0
-            self._decide(horizon, self.chunk, figures)
-        elif other > mine * self.MOVED:
-            self._pause = min(max(2 * self._pause, self.SHORTEST_PAUSE), self.LONGEST_PAUSE)
-        else:
-            self._pause = max(self._pause, 2 * self.SHORTEST_PAUSE)
-
-    def _climb(self, measured: Measurement) -> None:
-        """One step towards the chunk that takes the least time per event."""
-        self._stretches += 1
-        self._chunk_times[self.chunk] = measured.time_per_event
-        if measured.aborts > 0.1 * measured.commits and self.chunk > 1:
-            self._resize(self.chunk // 2, f"{measured.aborts / measured.commits:.0%} aborted")
-            return
-        best = min(self._chunk_times, key=self._chunk_times.__getitem__)
-        if self._chunk_times[self.chunk] > self._chunk_times[best] / self.MARGIN:
-            self._resize(best, f"{best} events a transaction took less")
-        elif self._stretches % 8 == 0:
-            # What was measured long ago is forgotten, one neighbour at a time.
-            neighbour = self.chunk * 2 if self._stretches % 16 else max(self.chunk // 2, 1)
-            if neighbour <= 64:
-                self._chunk_times.pop(neighbour, None)
-                self._resize(neighbour, "trying a neighbour")
-
-    def _resize(self, chunk: int, reason: str) -> None:
-        if chunk != self.chunk:
-            self.chunk = chunk
-            self._decide(self.horizon, chunk, reason)

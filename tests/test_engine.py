@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path as FilePath
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from conftest import assert_identical, run_engine, run_oracle
 from families import events, one_word, raises_often, scattered
 
 import specstream as ss
+from specstream.predictor import Predictor
 
 
 class Counters(ss.State):
@@ -370,6 +372,29 @@ def test_a_bad_option_is_named(options: dict[str, object], message: str) -> None
         ss.Engine(one_word, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("options", "predictor"),
+    [
+        ({}, ss.Auto),
+        ({"horizon": 4}, ss.Auto),
+        ({"chunk": 4}, ss.Auto),
+        ({"horizon": 4, "chunk": 4}, ss.Fixed),
+        ({"horizon": 0}, ss.Fixed),
+        ({"threads": 1}, ss.Fixed),
+        ({"execution": "log_free"}, ss.Fixed),
+    ],
+    ids=str,
+)
+def test_what_is_not_given_is_chosen_by_measurement(
+    options: dict[str, Any], predictor: type[Predictor]
+) -> None:
+    with ss.Engine(one_word, **options) as engine:
+        assert type(engine._predictor) is predictor
+        chosen = engine.stats.horizon, engine.stats.chunk
+    if predictor is ss.Fixed and "horizon" not in options:
+        assert chosen == ((0, 1) if "threads" in options else (8, 8))
+
+
 def test_what_is_no_operator_is_refused() -> None:
     with pytest.raises(ss.DeclarationError, match="decorate the function"):
         ss.Engine(flip_and_loop)  # type: ignore[arg-type]
@@ -413,7 +438,7 @@ def test_statistics_add_up() -> None:
 
 def test_rewind_goes_back_to_the_mark() -> None:
     table = events(500)
-    with ss.Engine(scattered, threads=2) as engine:
+    with ss.Engine(scattered, threads=2, horizon=8, chunk=8) as engine:
         engine.process(table.slice(0, 200))
         mark = engine.mark()
         once = engine.process(table.slice(200))
@@ -426,10 +451,10 @@ def test_a_snapshot_goes_on_where_it_was_taken() -> None:
     from families import names
 
     table = events(500)
-    with ss.Engine(names, threads=2, seed=5) as engine:
+    with ss.Engine(names, threads=2, horizon=8, chunk=8, seed=5) as engine:
         first = engine.process(table.slice(0, 300))
         image = engine.snapshot()
-    with ss.Engine(names, threads=2, seed=5, restore=image) as engine:
+    with ss.Engine(names, threads=2, horizon=8, chunk=8, seed=5, restore=image) as engine:
         second = engine.process(table.slice(300))
     expected = run_oracle(names, table, seed=5)
     assert pa.concat_tables([first, second]).equals(expected.output)

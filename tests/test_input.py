@@ -134,7 +134,7 @@ def test_rows_run_in_the_order_of_time_source_position(
 
 def test_equal_keys_keep_their_position() -> None:
     table = pa.table({"i": range(100), "when": [7] * 100})
-    with ss.Engine(pick, threads=2) as engine:
+    with ss.Engine(pick, threads=2, horizon=8, chunk=8) as engine:
         assert engine.process(table, order_by="when")["i"].to_pylist() == list(range(100))
 
 
@@ -161,7 +161,7 @@ def test_a_missing_order_column_and_a_bad_source_are_named() -> None:
 
 def test_the_timestamp_of_an_event() -> None:
     when = pa.array([5_000_000, 3_000_000], pa.timestamp("us"))
-    with ss.Engine(timed, threads=2) as engine:
+    with ss.Engine(timed, threads=2, horizon=8, chunk=1) as engine:
         assert engine.process({"i": [0, 1]})["t"].to_pylist() == [0, 1]
         output = engine.process(pa.table({"i": [2, 3], "when": when}), order_by="when")
         assert output["t"].to_pylist() == [3_000_000, 5_000_000]
@@ -176,6 +176,6 @@ def test_a_string_that_was_never_met_comes_out_as_null() -> None:
         emit("literal")
         state.n = event.s
 
-    with ss.Engine(previous, threads=2) as engine:
+    with ss.Engine(previous, threads=2, horizon=8, chunk=1) as engine:
         output = engine.process({"s": ["a", "b"]})
     assert output["s"].to_pylist() == [None, "literal", "a", "literal"]

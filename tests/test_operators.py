@@ -115,7 +115,7 @@ def test_top_k_emits_what_the_model_emits(k: int, rows: int, width: int) -> None
     output = operator.run_sequential({"item": items}).output
     expected = model_top_k(items.tolist(), k, rows, width)
     assert list(zip(*output.to_pydict().values(), strict=True)) == expected
-    with ss.Engine(operator) as engine:
+    with ss.Engine(operator, horizon=8, chunk=8) as engine:
         assert bits(engine.process({"item": items})) == bits(output)
 
 
@@ -139,7 +139,7 @@ def test_top_k_finds_the_most_frequent_items() -> None:
     generator = np.random.default_rng(11)
     items = generator.zipf(1.4, 60_000)
     exact = Counter(items.tolist()).most_common(5)
-    with ss.Engine(top_k(k=5)) as engine:
+    with ss.Engine(top_k(k=5), horizon=8, chunk=8) as engine:
         engine.process({"item": items})
         found = dict(zip(engine.state.items.tolist(), engine.state.counts.tolist(), strict=True))
     assert set(found) == {item for item, _ in exact}
@@ -247,7 +247,7 @@ def test_nearest_neighbours_emits_what_brute_force_emits(
     output = operator.run_sequential(events).output
     expected = model_neighbours(points, grid, per_bucket, k)
     assert list(zip(*output.to_pydict().values(), strict=True)) == expected
-    with ss.Engine(operator) as engine:
+    with ss.Engine(operator, horizon=8, chunk=8) as engine:
         assert bits(engine.process(events)) == bits(output)
 
 

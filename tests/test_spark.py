@@ -178,7 +178,7 @@ def test_a_failed_batch_leaves_no_trace_and_its_replay_gives_the_same_rows(
 
 
 def test_an_error_of_the_operator_restores_the_start_of_the_batch(start: Any) -> None:
-    with ss.Engine(fragile, threads=2) as engine:
+    with ss.Engine(fragile, threads=2, horizon=8, chunk=8) as engine:
         batches: list[int] = []
         feed = feed_into(engine, lambda _, batch_id: batches.append(batch_id))
         with pytest.raises(StreamingQueryException):
@@ -242,7 +242,10 @@ def test_two_queries_with_an_engine_each_run_at_the_same_time(
     start: Any, oracle: Any, tmp_path: Path
 ) -> None:
     meeting = threading.Barrier(2)
-    with ss.Engine(chain, threads=2) as first, ss.Engine(chain, threads=1) as second:
+    with (
+        ss.Engine(chain, threads=2, horizon=8, chunk=8) as first,
+        ss.Engine(chain, threads=1, horizon=8, chunk=8) as second,
+    ):
 
         def sink_of(name: str) -> Any:
             sink = ss.spark.parquet_sink(tmp_path / name)

@@ -77,7 +77,7 @@ def events() -> pa.Table:
 def test_process_call(benchmark: Any, events: pa.Table, rows: int, threads: int) -> None:
     """What a call costs, Arrow and waking the threads included."""
     batch = events.slice(0, rows)
-    with ss.Engine(nothing, threads=threads) as engine:
+    with ss.Engine(nothing, threads=threads, horizon=8, chunk=8) as engine:
         benchmark(engine.process, batch)
 
 

@@ -104,7 +104,7 @@ def _stream(
     console: Console,
     threads: int,
     horizon: Amount,
-    chunk: Amount | None,
+    chunk: Amount,
 ) -> Streamed:
     """Streams all files through one operator."""
     total = len(_events_of(task, files.events))
@@ -258,7 +258,7 @@ def _figures(streamed: list[Streamed]) -> Table:
 
 
 def run_demo(
-    output: Path, *, quick: bool, threads: int, horizon: Amount, chunk: Amount | None, as_json: bool
+    output: Path, *, quick: bool, threads: int, horizon: Amount, chunk: Amount, as_json: bool
 ) -> bool:
     """Runs the demo and prints it.
 

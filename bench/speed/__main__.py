@@ -1,0 +1,200 @@
+"""``python -m bench.speed [--json FILE] [--plot [FILE]] [--quick] [--only NAME]``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.harness import BASELINE, Effort, machine
+from bench.report import print_table
+from bench.speed.auto import PHASES, QUICK_PHASES, Phase, measure_phases
+from bench.speed.loads import LOADS, calibrated
+from bench.speed.plot import save_plot
+from bench.speed.table import CONTESTANTS, AutoResult, Row, measure_row
+
+FULL = Effort(rounds=21, seconds=0.04, trials=5, patience=2)
+QUICK = Effort(rounds=3, seconds=0.01, trials=1, patience=2)
+
+PLOT = Path("docs/speed.png")
+
+# What the automatic setting may lose against the better of plain and the best fixed setting.
+AUTO_TARGET = 0.95
+
+
+def main() -> int:
+    """Measures, prints the tables, and writes the files that were asked for."""
+    parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        nargs="?",
+        const=PLOT,
+        help=f"draw the table; {PLOT} unless another PNG file is named",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        help='loads whose name contains NAME; "phases" is the load that changes every second',
+    )
+    arguments = parser.parse_args()
+
+    def wanted(name: str) -> bool:
+        return not arguments.only or any(part in name for part in arguments.only)
+
+    loads = [load for load in LOADS if wanted(load.name)]
+    if not loads and not wanted("phases"):
+        names = ", ".join([*(load.name for load in LOADS), "phases"])
+        parser.error(f"no load is called {' or '.join(arguments.only)}; there are {names}")
+    effort = QUICK if arguments.quick else FULL
+    about = machine()
+    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    rows: list[Row] = []
+    automatic: list[AutoResult] = []
+    phases: list[Phase] = []
+    with _progress(len(loads) + wanted("phases")) as (say, step):
+        for load in loads:
+            both, auto = measure_row(load, effort, say)
+            rows += both
+            automatic += [] if auto is None else [auto]
+            step()
+        if wanted("phases"):
+            names = set(QUICK_PHASES if arguments.quick else PHASES)
+            say("phases: calibrating")
+            workloads = {load.name: calibrated(load) for load in LOADS if load.name in names}
+            phases = measure_phases(workloads, arguments.quick, say)
+            step()
+    _print_rows(rows)
+    _print_automatic(automatic, phases)
+    if arguments.json:
+        figures = {
+            "machine": about,
+            "effort": asdict(effort),
+            "rows": [asdict(row) for row in rows],
+            "automatic": [asdict(result) for result in automatic],
+            "phases": [asdict(phase) for phase in phases],
+        }
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if arguments.plot and rows:
+        save_plot(rows, about["processor"], arguments.plot)
+    return 0
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
+    """A bar on a terminal: what to call to say what is done, and when one step is."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeElapsedColumn as Elapsed
+    except ImportError:
+        yield (lambda text: None), (lambda: None)
+        return
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), Elapsed(), TextColumn("{task.description}"))
+    # Redrawn only when something is said: a thread that redraws would take part in the race.
+    bar = Progress(
+        *columns,
+        console=console,
+        transient=True,
+        auto_refresh=False,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=total)
+        yield (
+            lambda text: bar.update(task, description=text, refresh=True),
+            lambda: bar.update(task, advance=1, refresh=True),
+        )
+
+
+def _verdict(reached: bool) -> str:
+    return "reached" if reached else "MISSED"
+
+
+def _print_rows(rows: list[Row]) -> None:
+    if not rows:
+        return
+
+    def cell(row: Row, name: str) -> str:
+        result = row.results.get(name)
+        return "" if result is None else f"{result.ratio:.2f}"
+
+    def setting(row: Row) -> str:
+        result = row.results["value"]
+        aborts = "" if result.aborts is None else f", {result.aborts:.0%} aborted"
+        return result.setting + aborts
+
+    table: list[list[Any]] = [
+        [
+            row.title,
+            row.kind,
+            f"{row.nanoseconds:,.0f}",
+            *(cell(row, name) for name in CONTESTANTS),
+            f"{row.target:.2f} {row.judged}",
+            _verdict(row.reached),
+            setting(row),
+            f"{row.capacity:.2f}",
+        ]
+        for row in rows
+    ]
+    headings = ("load", "kind", "ns/event", *CONTESTANTS, "target", "", "value: setting", "2 cores")
+    print_table(
+        f"Two threads against the {BASELINE} clone of the same round: more is faster",
+        headings,
+        table,
+        (2, 3, 4, 5, 6, 7, 11),
+    )
+
+
+def _print_automatic(automatic: list[AutoResult], phases: list[Phase]) -> None:
+    if automatic:
+        steady = [
+            [
+                result.name,
+                f"{result.ratio:.2f}",
+                f"{result.low:.2f} .. {result.high:.2f}",
+                _verdict(result.ratio >= AUTO_TARGET),
+                result.rival,
+            ]
+            for result in automatic
+        ]
+        print_table(
+            "Auto against the better of plain and the best fixed setting, compiled operators: "
+            f"at least {AUTO_TARGET}",
+            ("load", "ratio", "quartiles", "", "rival"),
+            steady,
+            (1, 2),
+        )
+    if phases:
+        total = len(phases) / sum(1 / phase.ratio for phase in phases)
+        changing = [
+            [
+                phase.title,
+                f"{phase.ratio:.2f}",
+                _verdict(phase.ratio >= AUTO_TARGET),
+                phase.rival,
+                f"{phase.capacity:.2f}",
+            ]
+            for phase in phases
+        ]
+        changing.append(["all phases", f"{total:.2f}", _verdict(total >= AUTO_TARGET), "", ""])
+        print_table(
+            "Auto over phases of a second, against the best of each phase",
+            ("phase", "ratio", "", "rival", "2 cores"),
+            changing,
+            (1, 4),
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""The C harness: the runtime and ``native.c`` in a shared library, driven from this process.
+
+It is compiled on demand, once per process, from the sources of the runtime as they stand.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bench.harness import Contestant
+from bench.workloads import UPDATED_WORDS
+from stm_native.build import declarations
+
+__all__ = ["NativeContestant", "native_rounds_for"]
+
+RUNTIME = Path(__file__).resolve().parents[2] / "stm_native"
+FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Wundef", "-Werror"]
+# An emitted row: the event's row, and one value.
+ROW_WORDS = 2
+WAIT_MILLISECONDS = 50
+
+
+@functools.cache
+def _library() -> tuple[Any, Any]:
+    """The library and its declarations."""
+    folder = Path(tempfile.mkdtemp(prefix="bench-speed-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    target = folder / "native.so"
+    sources = [Path(__file__).with_name("native.c"), *sorted((RUNTIME / "src").glob("*.c"))]
+    command = ["cc", *FLAGS, "-shared", "-fPIC", "-DNDEBUG", f"-I{RUNTIME / 'include'}"]
+    built = subprocess.run(
+        [*command, "-o", str(target), *map(str, sources), "-lm", "-lpthread"],
+        capture_output=True,
+        text=True,
+    )
+    if built.returncode != 0:
+        raise RuntimeError(f"bench/speed/native.c does not compile:\n{built.stderr}")
+    ffi = cffi.FFI()
+    text = declarations("specstream.h")
+    ffi.cdef("\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    ffi.cdef("ss_entry speed_entry(int updates, enum ss_variant variant);")
+    return ffi, ffi.dlopen(str(target))
+
+
+class NativeContestant(Contestant):
+    """The entries of ``native.c`` in an engine of the C runtime.
+
+    Args:
+        updates: words that an event updates: 5, 20 or 100.
+        execution: "ordered", "speculate", "log_free" or "locked".
+        protocol: "value" or "eager".
+    """
+
+    def __init__(
+        self,
+        name: str,
+        updates: int,
+        threads: int,
+        horizon: int,
+        chunk: int,
+        execution: str,
+        protocol: str = "value",
+    ) -> None:
+        super().__init__(name, setting_of(execution, horizon, chunk))
+        self.deterministic = execution != "locked" or threads == 1
+        self.horizon, self.chunk = horizon, chunk
+        ffi, lib = _library()
+        self.mode = getattr(lib, f"SS_MODE_{execution.upper()}")
+        self.state = np.zeros(UPDATED_WORDS, np.int64)
+        config = ffi.new(
+            "struct ss_config *",
+            {
+                "state": ffi.cast("uint64_t *", self.state.ctypes.data),
+                "state_words": UPDATED_WORDS,
+                "emit_words": ROW_WORDS,
+                "threads": threads,
+                "locks": 1,
+                # As an engine has them by default.
+                "read_limit": 1 << 14,
+                "redo_limit": 1 << 12,
+                "emit_limit": 1 << 10,
+                "protocol": getattr(lib, f"SS_PROTOCOL_{protocol.upper()}"),
+            },
+        )
+        self.engine = lib.ss_engine_new(config)
+        if self.engine == ffi.NULL:
+            raise MemoryError("no memory or no threads for an engine of the C harness")
+        for variant in ("PLAIN", "TRANSACTIONAL", "LOG_FREE", "LOCKED", "EAGER"):
+            number = getattr(lib, f"SS_{variant}")
+            entry = lib.speed_entry(updates, number)
+            if entry == ffi.NULL:
+                raise ValueError(f"native.c has no entry for {updates} updates")
+            lib.ss_engine_set_entry(self.engine, number, entry)
+        self.before = lib.ss_engine_statistics(self.engine)
+
+    def process(self, events: pa.Table) -> npt.NDArray[np.int64]:
+        """Runs events; their rows (events, 2), a view that the next call writes over."""
+        ffi, lib = _library()
+        columns = [events[name].to_numpy() for name in ("value", "native_work")]
+        job = ffi.new(
+            "struct ss_job *",
+            {
+                "columns": (
+                    pointers := ffi.new(
+                        "void *[]", [ffi.cast("void *", column.ctypes.data) for column in columns]
+                    )
+                ),
+                "count": events.num_rows,
+                "chunk": self.chunk,
+                "horizon": self.horizon,
+                "mode": self.mode,
+            },
+        )
+        if not lib.ss_engine_start(self.engine, job):
+            raise MemoryError("no memory for the logs of the C harness")
+        while not lib.ss_engine_wait(self.engine, WAIT_MILLISECONDS):
+            pass
+        del pointers  # the job is over
+        outcome = lib.ss_engine_outcome(self.engine)
+        if outcome.failed or outcome.consumed != events.num_rows:
+            raise RuntimeError(f"the C harness stopped at event {outcome.consumed}")
+        words = outcome.row_count * ROW_WORDS
+        buffer = ffi.buffer(outcome.rows, words * 8)
+        return np.frombuffer(buffer, np.int64).reshape(-1, ROW_WORDS)
+
+    def run(self, events: pa.Table) -> None:
+        _, lib = _library()
+        before = lib.ss_engine_statistics(self.engine).nanoseconds
+        began = time.perf_counter()
+        self.process(events)
+        self.walls.append((time.perf_counter() - began) / events.num_rows)
+        after = lib.ss_engine_statistics(self.engine).nanoseconds
+        self.times.append((after - before) / 1e9 / events.num_rows)
+
+    def aborts(self) -> float | None:
+        after = _library()[1].ss_engine_statistics(self.engine)
+        runs = after.speculative_runs - self.before.speculative_runs
+        return (sum(after.aborts) - sum(self.before.aborts)) / runs if runs else None
+
+    def forget(self) -> None:
+        super().forget()
+        self.before = _library()[1].ss_engine_statistics(self.engine)
+
+    def close(self) -> None:
+        _library()[1].ss_engine_free(self.engine)
+
+
+def setting_of(execution: str, horizon: object, chunk: object) -> str:
+    """What the table says of a setting."""
+    if execution == "log_free" or (execution == "ordered" and horizon == 0):
+        return ""
+    return f"chunk {chunk}" if execution == "locked" else f"horizon {horizon}, chunk {chunk}"
+
+
+def native_rounds_for(updates: int, seconds: float) -> int:
+    """Rounds of the busy loop in C with which an event takes so long, the rest of it included."""
+    engine = NativeContestant("calibration", updates, 1, 0, 1, "log_free")
+
+    def least(work: int, count: int) -> float:
+        value = np.random.default_rng(1).integers(0, 2**62, count)
+        events = pa.table({"value": value, "native_work": np.full(count, work)})
+        engine.forget()
+        for _ in range(7):
+            engine.run(events)
+        return min(engine.times)
+
+    try:
+        empty = least(0, 20_000)
+        return max(0, round((seconds - empty) / ((least(5_000, 400) - empty) / 5_000)))
+    finally:
+        engine.close()
