@@ -266,8 +266,8 @@ class Engine:
             self._fit(config, memory)
         if restore is not None:
             self.restore(restore, migrate=migrate, _new=True)
-        # Where only submitted events may run ahead of their turn, the code for that is compiled when
-        # the first one comes.
+        # Where only submitted events may run ahead of their turn, the code for that is compiled
+        # when the first one comes.
         if not self._predictor.speculates and execution == "ordered":
             variants = ("plain",)
         self._entries: dict[Variant, Entry] = {

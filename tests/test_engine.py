@@ -380,7 +380,7 @@ def test_a_bad_option_is_named(options: dict[str, object], message: str) -> None
         ({"chunk": 4}, ss.Auto),
         ({"horizon": 4, "chunk": 4}, ss.Fixed),
         ({"horizon": 0}, ss.Fixed),
-        ({"threads": 1}, ss.Fixed),
+        ({"threads": 1}, ss.Auto),
         ({"execution": "log_free"}, ss.Fixed),
     ],
     ids=str,
@@ -427,6 +427,8 @@ def test_statistics_add_up() -> None:
         "inconsistent_snapshot",
         "locked",
         "stolen",
+        "reordered",
+        "hook",
         "fault",
     }
     with pytest.raises(AttributeError):

@@ -85,7 +85,7 @@ def test_the_parts_of_the_account() -> None:
     assert more(horizon=8) == more(horizon=15) > 0
     eager = more(protocol="eager")
     # A record for each word, and for each write the lock's old version.
-    assert eager == 4096 * 8 + transactions * default.writes * 16
+    assert eager == 4096 * 8 + 24 + transactions * default.writes * 16  # 24: the one region
 
 
 def test_what_has_no_limit_is_counted() -> None:
@@ -180,7 +180,7 @@ def test_predictors_ask_for_no_longer_horizon_than_fits(horizon: int) -> None:
         # All the rest is the output's.
         assert stats.memory <= memory + 2 * 8 * (1 + len(scattered.emits)) * 20_000
         predictor = engine._predictor
-        longest = predictor.horizon if isinstance(predictor, ss.Auto) else predictor.limit
+        longest = predictor.open()[0] if isinstance(predictor, ss.Auto) else predictor.limit
         assert longest == horizon
     with pytest.raises(ss.ConfigurationError, match="twice horizon 1,"):
         ss.Engine(scattered, threads=4, memory=100_000, predictor=ss.AbortDriven())

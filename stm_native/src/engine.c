@@ -120,12 +120,22 @@ static bool ring_resize(struct ss_engine *engine, uint64_t size)
     return true;
 }
 
+/* The caller's need only last for the call. */
+static const struct ss_region *copy_of(const struct ss_region *regions, uint64_t count)
+{
+    struct ss_region *copy = calloc(count + 1, sizeof *copy);
+    if (copy != NULL && count > 0)
+        memcpy(copy, regions, count * sizeof *copy);
+    return copy;
+}
+
 struct ss_engine *ss_engine_new(const struct ss_config *config)
 {
     struct ss_engine *engine = aligned(1, sizeof *engine);
     if (engine == NULL)
         return NULL;
     engine->config = *config;
+    engine->config.regions = copy_of(config->regions, config->region_count);
     engine->protocol =
         config->protocol == SS_PROTOCOL_EAGER ? &ss_protocol_eager : &ss_protocol_value;
     engine->spin_nanoseconds = 2000;
@@ -141,7 +151,8 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     engine->row_capacity = first_output_words;
     engine->workers = aligned(config->threads, sizeof *engine->workers);
     engine->locks = calloc(config->locks + 1, sizeof *engine->locks);
-    bool complete = engine->rows != NULL && engine->workers != NULL && engine->locks != NULL;
+    bool complete = engine->rows != NULL && engine->workers != NULL && engine->locks != NULL &&
+                    engine->config.regions != NULL;
     if (engine->locks != NULL)
         for (uint64_t i = 0; i <= config->locks; i++)
             pthread_mutex_init(&engine->locks[i], NULL);
@@ -189,6 +200,7 @@ void ss_engine_free(struct ss_engine *engine)
     pthread_mutex_destroy(&engine->pool_mutex);
     pthread_mutex_destroy(&engine->park_mutex);
     free(engine->locks);
+    free((void *)engine->config.regions);
     free(engine->records);
     free(engine->regions);
     free(engine->ring);
@@ -305,7 +317,8 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
     struct ss_memory needed = {0};
     needed.fixed = aligned_bytes(1, sizeof(struct ss_engine)) +
                    first_output_words * sizeof(uint64_t) +
-                   (config->locks + 1) * sizeof(pthread_mutex_t);
+                   (config->locks + 1) * sizeof(pthread_mutex_t) +
+                   (config->region_count + 1) * sizeof(struct ss_region);
     needed.thread = aligned_bytes(1, sizeof(struct ss_worker)) +
                     aligned_bytes(config->scratch_words, sizeof(uint64_t)) +
                     aligned_bytes(redo_slots(config), sizeof(struct ss_slot)) +
