@@ -1,8 +1,6 @@
 #include "steps.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "long_sleep.h"
@@ -223,13 +221,18 @@ static bool leave(struct doing *doing, enum ss_verdict verdict)
     return false;
 }
 
-static void linger(struct doing *doing, uint64_t turns)
+/* Polls as compiled loops do. */
+static bool linger(struct doing *doing, uint64_t turns)
 {
-    volatile uint64_t value = doing->mixed;
-    for (uint64_t i = 0; i < turns; i++)
+    uint64_t value = doing->mixed;
+    for (uint64_t i = 0; i < turns && doing->run != NULL; i++) {
         value = mix(value);
+        if (__atomic_load_n(&doing->run->kill, __ATOMIC_RELAXED) != 0)
+            return leave(doing, SS_KILLED);
+    }
     if (value % 16 == 0)
         sched_yield();
+    return true;
 }
 
 static bool loop(struct doing *doing)
@@ -254,8 +257,16 @@ static bool take_step(struct doing *doing, const struct step *step)
         return store(doing, step->word, doing->mixed);
     case STEP_ADD:
         return load(doing, step->word, &value) && store(doing, step->word, value + step->value);
+    case STEP_FILL:
+        for (uint64_t i = 0; i < step->value; i++)
+            if (!load(doing, i % STATE_WORDS, &value) || !store(doing, i % STATE_WORDS, value + 1))
+                return false;
+        return true;
     case STEP_EMIT:
-        return emit(doing);
+        for (uint64_t i = 0; i < step->value; i++)
+            if (!emit(doing))
+                return false;
+        return true;
     case STEP_STOP:
         if (doing->run != NULL)
             stop_at(doing->event, step->value);
@@ -268,8 +279,7 @@ static bool take_step(struct doing *doing, const struct step *step)
     case STEP_LOOP_UNLESS:
         return load(doing, step->word, &value) && (value == step->value || loop(doing));
     case STEP_LINGER:
-        linger(doing, step->value);
-        return true;
+        return linger(doing, step->value);
     case STEP_END:
         break;
     }
@@ -432,12 +442,12 @@ static void compare(const struct ss_outcome *outcome)
                     break;
                 continue;
             }
-            if (event < outcome->consumed) {
-                CHECK(row < outcome->row_count);
-                CHECK(outcome->rows[row * ROW_WORDS] == sequence_of(event));
-                CHECK(outcome->rows[row * ROW_WORDS + 1] == doing.mixed);
+            for (uint64_t i = 0; i < step->value && event < outcome->consumed; i++) {
+                CHECK(row + i < outcome->row_count);
+                CHECK(outcome->rows[(row + i) * ROW_WORDS] == sequence_of(event));
+                CHECK(outcome->rows[(row + i) * ROW_WORDS + 1] == doing.mixed);
             }
-            row++;
+            row += step->value;
         }
         if (step->kind != STEP_END) { /* it raises */
             memcpy(stage.expected, before, sizeof before);
@@ -478,7 +488,9 @@ uint64_t draw_event(struct dice *dice, struct step *steps, uint64_t most, uint64
             kind = STEP_READ;
         rows += kind == STEP_EMIT;
         steps[i] = (struct step){kind, below(dice, words),
-                                 kind == STEP_LINGER ? spread(dice, 300) : below(dice, 3)};
+                                 kind == STEP_LINGER ? spread(dice, 300)
+                                 : kind == STEP_EMIT ? 1
+                                                     : below(dice, 3)};
     }
     return count;
 }

@@ -31,7 +31,8 @@ enum step_kind {
     STEP_WRITE,        /* of `value` */
     STEP_PUT,          /* of a mixture of all that the event has read */
     STEP_ADD,          /* reads `word`, writes what it read plus `value` */
-    STEP_EMIT,         /* a row: the sequence number, and the mixture */
+    STEP_FILL,         /* as STEP_ADD of 1, `value` times, to one word after the other */
+    STEP_EMIT,         /* `value` rows: the sequence number, and the mixture */
     STEP_STOP,         /* at point `value` */
     STEP_RAISE,        /* always */
     STEP_RAISE_UNLESS, /* `word` holds `value` */
@@ -52,7 +53,9 @@ typedef struct step row[MOST_STEPS];
 #define WRITE(word, value) {STEP_WRITE, (word), (value)}
 #define PUT(word) {STEP_PUT, (word), 0}
 #define ADD(word, value) {STEP_ADD, (word), (value)}
-#define EMIT {STEP_EMIT, 0, 0}
+#define FILL(times) {STEP_FILL, 0, (times)}
+#define EMIT {STEP_EMIT, 0, 1}
+#define FLOOD(rows) {STEP_EMIT, 0, (rows)}
 #define STOP(point) {STEP_STOP, 0, (point)}
 #define RAISE {STEP_RAISE, 0, 0}
 #define RAISE_UNLESS(word, value) {STEP_RAISE_UNLESS, (word), (value)}
@@ -86,8 +89,8 @@ void stage_start(const row *events, int64_t count, int64_t first_sequence);
 /* Lets everything go, waits for the end of the job and compares it with the sequential run. */
 struct ss_outcome stage_end(void);
 
-/* An ordinary event: up to `most` steps on the words below `words`, none of which raises. Returns how
- * many steps it drew. */
+/* An ordinary event: up to `most` steps on the words below `words`, none of which raises. Returns
+ * how many steps it drew. */
 uint64_t draw_event(struct dice *dice, struct step *steps, uint64_t most, uint64_t words);
 
 struct ss_engine *stage_engine(void);

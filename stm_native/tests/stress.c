@@ -402,7 +402,6 @@ static void run_world(uint64_t number)
     config->record_shift = below(&dice, 5);
     /* Few records: words that have nothing to do with each other meet in one. */
     config->records = chance(&dice, 3) ? UINT64_C(1) << below(&dice, 10) : 0;
-    totals.eager_worlds += config->protocol == SS_PROTOCOL_EAGER;
     config->state = allocate(config->state_words, sizeof *config->state);
     shape_fill(&world.regions, config->state, &dice);
     if (!model_open(&world.model, &world.regions, config->state))
@@ -432,6 +431,7 @@ static void run_world(uint64_t number)
     add_statistics(&statistics);
     totals.turns_taken += world.companions.turns_taken;
     totals.worlds++;
+    totals.eager_worlds += config->protocol == SS_PROTOCOL_EAGER;
     if (chance(&dice, 8))
         abandon_job(&world, &dice);
     else
@@ -451,6 +451,7 @@ static bool summarize(void)
         uint64_t count;
     } figures[] = {
         {"worlds", totals.worlds},
+        {"worlds of protocol value", totals.worlds - totals.eager_worlds},
         {"worlds of protocol eager", totals.eager_worlds},
         {"jobs", totals.jobs},
         {"jobs without events", totals.empty_jobs},

@@ -1,4 +1,5 @@
-/* The two limits of optimism (Brito 2010, 4.2.3): threads, and the horizon measured from the head. */
+/* The two limits of optimism (Brito 2010, 4.2.3): threads, and the horizon, measured from the
+ * head. */
 #include <stdio.h>
 #include <string.h>
 
@@ -123,7 +124,7 @@ static void no_speculation(enum ss_protocol_kind protocol)
     stage_close();
 }
 
-/* Random events under random settings. Returns how often the horizon was reached, and adds how often
+/* Random events under random settings. Returns whether the horizon was reached, and counts where
  * all threads ran. */
 static uint64_t random_load(uint64_t seed, uint64_t *all_ran)
 {

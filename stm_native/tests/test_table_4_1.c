@@ -304,7 +304,7 @@ static void rolled_back(void)
     close_scenario();
 }
 
-/* What a late look at a descriptor relies on (is_still): a reference names one run, not one slot. */
+/* What a late look at a descriptor relies on: a reference names one run, not one slot. */
 static void references_are_never_used_again(void)
 {
     open_scenario("each run of a slot has references of its own", 0);
