@@ -164,7 +164,9 @@ class Copy:
         checked = subprocess.run(
             [str(self.native / "model" / "check.sh"), macros], capture_output=True, text=True
         )
-        line = re.match(r"as_expected +(sleep|assert)\b.*\((.*)\)$", checked.stdout.splitlines()[0])
+        if "checks," not in checked.stdout:
+            raise Unusable(checked.stderr.strip())
+        line = re.match(r"as_expected +(sleep|assert)\b", checked.stdout)
         if checked.returncode != 0 or line is None:
             return None
         found = "somebody sleeps beside work" if line[1] == "sleep" else "an assertion fails"
@@ -228,6 +230,8 @@ def write_page(page: Path, results: list[Result]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     mutants = read_mutants(arguments.only)
+    if arguments.only and arguments.markdown:
+        raise Unusable("the page shows the whole list: --markdown goes without --only")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     results = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
