@@ -214,6 +214,10 @@ def markdown(results: list[Result]) -> str:
     ]
     for result in results:
         by = f"`{result.killed_by}`" if result.killed_by else "**nothing**"
+        if result.killed_by == "model":
+            by += f", {result.how}"
+        elif result.killed_by.startswith("stress-"):
+            by += f", seed {SEED}"
         lines.append(f"| {result.name} | {result.breaks} | {by} |")
     return "\n".join(lines)
 

@@ -127,7 +127,10 @@ void await_status(int64_t number, enum ss_status status)
 /* How often a worker has found nothing to do, and parked. */
 static uint64_t parks_of(uint64_t worker)
 {
-    return __atomic_load_n(&stage.engine->workers[worker].statistics.parks, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&stage.engine->park_mutex);
+    uint64_t count = stage.engine->workers[worker].statistics.parks;
+    pthread_mutex_unlock(&stage.engine->park_mutex);
+    return count;
 }
 
 /* With the mutex, a sleeper is in the condition variable and not on its way there. */

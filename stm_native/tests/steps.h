@@ -112,8 +112,8 @@ void await_status(int64_t number, enum ss_status status);
 void await_idle(uint64_t workers);
 /* Number of the transaction that a dropped one waits for. */
 int64_t waits_for(int64_t number);
+/* Between two jobs; the second: of all reasons. */
 uint64_t aborts(enum ss_abort_reason reason);
-/* Of all reasons. */
 uint64_t all_aborts(void);
 
 /* Counted by the events themselves, over all jobs of the stage. */

@@ -241,8 +241,8 @@ static void losers_are_woken(void)
     static const row events[] = {
         {WRITE(X, 7), STOP(0)},
         {STOP(0), READ(X)},
-        {STOP(0), ADD(X, 1), EMIT},
-        {STOP(0), PUT(X), EMIT},
+        {STOP(0), READ(X), PUT(A), EMIT},
+        {STOP(0), READ(X), PUT(B), EMIT},
     };
     open_stage("the winner commits while all who lost to it sleep", SS_PROTOCOL_EAGER, 4, events,
                4);
@@ -255,9 +255,7 @@ static void losers_are_woken(void)
     let_go(0, 0);
     for (int64_t event = 1; event < 4; event++)
         await_stop(event, 0, 2);
-    CHECK(aborts(SS_ABORT_LOCKED) == 3);
-    stage_end();
-    stage_close();
+    close_stage(SS_ABORT_LOCKED, 3);
 }
 
 int main(void)
