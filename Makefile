@@ -13,14 +13,15 @@ DEMO_ARGS ?=
 BENCH_ARGS ?=
 SPEED_ARGS ?= --plot
 
-.PHONY: help demo test lint stress model bench speed clean
+.PHONY: help demo test lint stress mutants model bench speed clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    a year of flights through Spark and two operators, checked against the sequential run"
 	@echo "make test    lint, types and tests"
 	@echo "make lint    lint and types only"
-	@echo "make stress  the C stress programs, under ThreadSanitizer"
+	@echo "make stress  the C stress programs under three sanitizers (SECONDS=60 for each)"
+	@echo "make mutants planted defects in the C runtime: does a test notice each"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   speculation against plain, locks and pure Python"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
@@ -66,6 +67,9 @@ test: lint
 
 stress:
 	$(MAKE) -C stm_native/tests stress
+
+mutants:
+	$(MAKE) -C stm_native/tests mutants
 
 model:
 	stm_native/model/check.sh

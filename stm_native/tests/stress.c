@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arrivals.h"
+#include "open_job.h"
 #include "companions.h"
 #include "internal.h"
 #include "long_sleep.h"
@@ -449,7 +449,6 @@ static void run_world(uint64_t number)
     config->record_shift = below(&dice, 5);
     /* Few records: words that have nothing to do with each other meet in one. */
     config->records = chance(&dice, 3) ? UINT64_C(1) << below(&dice, 10) : 0;
-    totals.eager_worlds += config->protocol == SS_PROTOCOL_EAGER;
     struct ss_region regions[3];
     config->regions = regions;
     config->region_count = chance(&dice, 2) ? 0 : draw_regions(regions, config->state_words, &dice);
@@ -482,6 +481,7 @@ static void run_world(uint64_t number)
     add_statistics(&statistics);
     totals.turns_taken += world.companions.turns_taken;
     totals.worlds++;
+    totals.eager_worlds += config->protocol == SS_PROTOCOL_EAGER;
     if (chance(&dice, 8))
         abandon_job(&world, &dice);
     else
@@ -501,6 +501,7 @@ static bool summarize(void)
         uint64_t count;
     } figures[] = {
         {"worlds", totals.worlds},
+        {"worlds of protocol value", totals.worlds - totals.eager_worlds},
         {"worlds of protocol eager", totals.eager_worlds},
         {"jobs", totals.jobs},
         {"open jobs", totals.open_jobs},

@@ -1,4 +1,4 @@
-#include "arrivals.h"
+#include "open_job.h"
 
 #include <inttypes.h>
 #include <stdio.h>
