@@ -9,7 +9,7 @@ here keeps the sources, and the columns of events that are not yet committed.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -44,6 +44,7 @@ class Source:
         code: what ``event.source`` is inside an operator.
         frontier: no event below this timestamp comes any more; None: anything may come.
         next_sequence: number of its next event.
+        last: the highest timestamp of its events.
         late: its events that came below its frontier.
     """
 
@@ -52,6 +53,7 @@ class Source:
     code: int
     frontier: int | None
     next_sequence: int = 0
+    last: int = -(2**63)
     late: int = 0
 
 
@@ -127,6 +129,7 @@ class Sources:
 
     def note(self, timestamp: int, source: Source) -> None:
         """An event of the source was submitted; its last one of several."""
+        source.last = max(source.last, timestamp)
         here = (timestamp, source.rank)
         self._highest = here if self._highest is None else max(self._highest, here)
 
@@ -150,30 +153,86 @@ def _checked(name: object, what: str) -> Name:
     return name
 
 
-@dataclass
 class Segment:
     """Events of one source that came together, in order; kept until all are applied.
 
     Attributes:
         first: row of its first event; rows run on from segment to segment.
-        events: their columns, and their keys as they were given.
         source: where they came from.
         first_sequence: sequence number of the first event.
         native: ``struct ss_segment``; ``left`` says how many are not applied.
         kept: what ``native`` points to.
     """
 
-    first: int
-    events: Events
-    source: Source
-    first_sequence: int
-    native: Any
-    kept: Any
+    def __init__(
+        self, first: int, source: Source, native: Any, kept: Any, events: Events | None = None
+    ) -> None:
+        self.first = first
+        self.source = source
+        self.first_sequence = source.next_sequence
+        self.native = native
+        self.kept = kept
+        self._events = events
+
+    @property
+    def events(self) -> Events:
+        """Their columns, and their keys as they were given."""
+        assert self._events is not None
+        return self._events
 
     @property
     def left(self) -> int:
         """Events that are not applied."""
         return int(self.native.left)
+
+
+class _Single(Segment):
+    """One event in a block that it shares with others; a table only where somebody asks for it."""
+
+    def __init__(self, first: int, source: Source, native: Any, block: _Block, at: int) -> None:
+        super().__init__(first, source, native, block)
+        self.at = at
+
+    @property
+    def events(self) -> Events:
+        block: _Block = self.kept
+        columns = tuple(column[self.at : self.at + 1] for column in block.columns)
+        keys = (pa.array([block.given[self.at]], block.type), pa.array([self.source.name]))
+        return Events(1, columns, keys, np.zeros(1, np.int64))
+
+
+class _Block:
+    """Columns for single events, to be filled one after the other."""
+
+    SIZE = 1024
+
+    def __init__(self, schema: Schema, first: int, of: pa.DataType) -> None:
+        self.type = of
+        self.first = first
+        self.used = 0
+        self.given: list[Any] = []
+        dtypes = [np.int64, np.int64, *(_DTYPES[kind] for kind in schema.kinds)]
+        columns: list[npt.NDArray[Any]] = [np.empty(self.SIZE, dtype) for dtype in dtypes]
+        self.columns = tuple(columns)
+        self.pointers = _shifted(self.columns, first)
+
+    def follows(self, row: int, of: pa.DataType) -> bool:
+        """Whether the event of that row can be put into it."""
+        return self.used < self.SIZE and row == self.first + self.used and of == self.type
+
+
+_DTYPES: dict[str, type] = {"int": np.int64, "float": np.float64, "bool": np.uint8, "str": np.int64}
+
+
+def _shifted(columns: Iterable[npt.NDArray[Any]], first: int) -> Any:
+    """Columns as the C side wants them: such that row ``first`` is their first element."""
+    return ffi.new(
+        "void *[]",
+        [
+            ffi.cast("void *", (column.ctypes.data - first * column.itemsize) % 2**64)
+            for column in columns
+        ],
+    )
 
 
 class Arrivals:
@@ -212,6 +271,7 @@ class Arrivals:
         self._type: pa.DataType | None = None
         self._given: list[tuple[Source, Any]] = []  # frontiers given before any event
         self._side: list[pa.Table] = []
+        self._block: _Block | None = None
 
     @property
     def pending(self) -> int:
@@ -250,10 +310,7 @@ class Arrivals:
             self._reads_timestamp,
         )
         if self._type is None and of is not None:
-            self._type = of
-            given, self._given = self._given, []
-            for known, to in given:
-                self.advance(known, to)
+            self._settle_type(of)
         known_before = len(self.sources)
         try:
             pieces = self._on_time(table, events, source, order_by)
@@ -309,30 +366,111 @@ class Arrivals:
             columns=(events.columns[0], code, *events.columns[2:]),
             keys=(events.keys[0], pa.repeat(source.name, events.count)),
         )
-        pointers = ffi.new(
-            "void *[]",
-            [
-                ffi.cast("void *", (column.ctypes.data - first * column.itemsize) % 2**64)
-                for column in events.columns
-            ],
-        )
-        native = ffi.new(
-            "struct ss_segment *",
-            {
-                "columns": pointers,
-                "first": first,
-                "last": first + events.count,
-                "source": source.rank,
-                "first_sequence": source.next_sequence - first,
-                "left": events.count,
-            },
-        )
-        segment = Segment(first, events, source, source.next_sequence, native, pointers)
-        self._segments.append(segment)
-        self._rows += events.count
-        source.next_sequence += events.count
-        self.sources.note(int(events.columns[0][-1]), source)
+        pointers = _shifted(events.columns, first)
+        native = self._native(pointers, source, events.count)
+        segment = Segment(first, source, native, pointers, events)
+        self._append(segment, events.count, int(events.columns[0][-1]))
         return segment
+
+    def _native(self, pointers: Any, source: Source, count: int) -> Any:
+        native = ffi.new("struct ss_segment *")
+        native.columns = pointers
+        native.first = self._rows
+        native.last = self._rows + count
+        native.source = source.rank
+        native.first_sequence = source.next_sequence - self._rows
+        native.left = count
+        return native
+
+    def _append(self, segment: Segment, count: int, last: int) -> None:
+        self._segments.append(segment)
+        self._rows += count
+        segment.source.next_sequence += count
+        self.sources.note(last, segment.source)
+
+    def one(self, source: Name, timestamp: Any, values: Mapping[str, Any]) -> Segment | None:
+        """A single event as a segment; None: it was late, and the policy is not "error".
+
+        Raises:
+            InputError: it does not fit.
+        """
+        if self._type is None:
+            self._settle_type(pa.array([timestamp]).type)
+        if type(timestamp) is int and self._type == pa.int64():
+            at = timestamp
+        else:
+            at = self._timestamp(timestamp)
+        fitting = self._fitting(values)
+        known_before = len(self.sources)
+        known = self.sources.get(source)
+        if known.frontier is not None and at < known.frontier:
+            if self._late == "error":
+                self.sources.truncate(known_before)
+                raise InputError(
+                    f"{self._what}: the event of source {source!r} at {timestamp} is late, below "
+                    'its frontier: send events before advance(), or use late="drop" or late="side"'
+                )
+            known.late += 1
+            if self._late == "side":
+                self._side.append(
+                    pa.table(
+                        {
+                            "timestamp": pa.array([timestamp], self._type),
+                            "source": [source],
+                            **{name: [value] for name, value in values.items()},
+                        }
+                    )
+                )
+            return None
+        if self._block is None or not self._block.follows(self._rows, self._type):
+            self._block = _Block(self._schema, self._rows, self._type)
+        block = self._block
+        row = block.used
+        for column, value in zip(block.columns, (at, known.code, *fitting), strict=True):
+            column[row] = value
+        block.given.append(timestamp)
+        block.used += 1
+        native = self._native(block.pointers, known, 1)
+        segment = _Single(self._rows, known, native, block, row)
+        self._append(segment, 1, at)
+        return segment
+
+    def _fitting(self, values: Mapping[str, Any]) -> list[Any]:
+        """An event's values in the order of the schema, as its columns hold them."""
+        fitting = []
+        for name, kind in self._schema:
+            if name not in values:
+                raise InputError(f"{self._what}: the event has no value for column {name!r}")
+            value = values[name]
+            if kind == "str" and isinstance(value, str):
+                fitting.append(self._strings.add(value))
+                continue
+            is_bool = isinstance(value, bool | np.bool_)
+            fits = {
+                "int": isinstance(value, int | np.integer) and not is_bool,
+                "float": isinstance(value, float | int | np.floating | np.integer) and not is_bool,
+                "bool": is_bool,
+                "str": False,
+            }[kind]
+            if not fits or (kind == "int" and not -(2**63) <= value < 2**63):
+                raise InputError(
+                    f"{self._what}: column {name!r} gets {value!r}; the operator declares {kind}"
+                )
+            fitting.append(value)
+        if len(values) > len(fitting):
+            unknown = next(name for name in values if name not in self._schema.names)
+            raise InputError(
+                f"{self._what}: the event has a value for {unknown!r}, which the operator does not "
+                f"declare; it declares {', '.join(self._schema.names)}"
+            )
+        return fitting
+
+    def _settle_type(self, of: pa.DataType) -> None:
+        """All timestamps are of this type from now on."""
+        self._type = of
+        given, self._given = self._given, []
+        for known, to in given:
+            self.advance(known, to)
 
     def advance(self, source: Source, to: Any) -> None:
         """Moves a source's frontier; one that lies behind changes nothing."""
@@ -352,10 +490,10 @@ class Arrivals:
             array = None
         if array is None or array.null_count:
             raise InputError(
-                f"{self._what}: frontier {value!r} is no {self._type}, as the order column is: "
-                "give a value of that type, or None at the end of the source"
+                f"{self._what}: time {value!r} is no {self._type}, as the events before have it: "
+                "give a value of that type; a frontier may be None, the end of the source"
             )
-        return int(order_key(array, "to", self._what)[0])
+        return int(order_key(array, "timestamp", self._what)[0])
 
     # ---- out ----
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.arrivals import Arrivals, Late, Name, Sources
+from specstream.arrivals import Arrivals, Late, Name, Segment, Sources
 from specstream.auto import Auto
 from specstream.columns import (
     KEY_COLUMNS,
@@ -696,13 +696,55 @@ class Engine:
                 raise
             self._start_open_job()
             for segment in segments:
-                if not lib.ss_engine_submit(self._native, segment.native):
-                    raise MemoryError(f"engine of {self.name!r}: no memory for more events")
-                if ordered:
-                    last = int(segment.events.columns[0][-1])
-                    reached = segment.source.frontier
-                    segment.source.frontier = last if reached is None else max(reached, last)
+                self._submit(segment, ordered)
             self._move_frontier()
+
+    def submit_event(
+        self, timestamp: Any, source: Name = 0, *, ordered: bool = False, **values: Any
+    ) -> None:
+        """:meth:`submit` for one event, without the cost of a table.
+
+        Args:
+            timestamp: its time; an integer costs least.
+            source: the source that it is of.
+            ordered: as for :meth:`submit`.
+            values: of all columns of the operator's event schema, by name.
+
+        Raises:
+            InputError: the event does not fit, or is late and the engine was made with
+                ``late="error"``; it is not submitted.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": float}, emits={"x": float, "place": int})
+        ... def number(state, event, emit):
+        ...     state.count += 1
+        ...     emit(event.x, state.count)
+        >>> with ss.Engine(number, threads=2) as engine:
+        ...     engine.submit_event(7, x=0.5, ordered=True)
+        ...     engine.poll_rows(timeout=5)
+        [(0.5, 1)]
+        """
+        with self._open():
+            known = len(self._strings)
+            try:
+                segment = self._arrivals.one(source, timestamp, values)
+            except BaseException:
+                self._strings.truncate(known)
+                raise
+            self._start_open_job()
+            if segment is not None:
+                self._submit(segment, ordered)
+            self._move_frontier()
+
+    def _submit(self, segment: Segment, ordered: bool) -> None:
+        if not lib.ss_engine_submit(self._native, segment.native):
+            raise MemoryError(f"engine of {self.name!r}: no memory for more events")
+        if ordered:
+            source = segment.source
+            reached = source.frontier
+            source.frontier = source.last if reached is None else max(reached, source.last)
 
     def advance(self, source: Name, to: Any = None) -> None:
         """Moves a source's frontier: none of its events below ``to`` comes any more.

@@ -496,7 +496,7 @@ def test_wrong_submissions_change_nothing(arguments: Any, message: str) -> None:
             engine.submit(table, order_by="time", source="a")
         with pytest.raises(ss.InputError, match="order column 'time' has type double"):
             engine.submit({**table, "time": [1.5]}, order_by="time", source=3)
-        with pytest.raises(ss.InputError, match="frontier 'soon' is no int64"):
+        with pytest.raises(ss.InputError, match="time 'soon' is no int64"):
             engine.advance(3, "soon")
         engine.advance(3)
         assert engine.poll(timeout=PATIENCE)["value"].to_pylist() == [1]

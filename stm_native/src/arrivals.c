@@ -44,6 +44,7 @@ static const uint64_t first_spans = 8;
 /* Without speculation the chunk is no unit of anything: as many events as are there, within reason. */
 static const int64_t plain_chunk = 1024;
 static const int64_t idle_nanoseconds = 50000000;
+static const int64_t listener_nanoseconds = 50000;
 
 /* ---- keys ---- */
 
@@ -327,7 +328,9 @@ static void refresh(struct ss_engine *engine)
     atomic_fetch_add_explicit(&queue->changes, 1, memory_order_release);
     if ((work & ~before) != 0)
         ss_wake(engine);
-    if (queue->listeners > 0 && (queue->has_rows || queue->failed || !head_is_safe(engine)))
+    bool has_news = queue->has_rows || queue->failed || !head_is_safe(engine);
+    atomic_store_explicit(&queue->has_news, has_news, memory_order_release);
+    if (has_news && queue->listeners > 0)
         pthread_cond_broadcast(&queue->news);
 }
 
@@ -689,6 +692,7 @@ void ss_queue_close(struct ss_engine *engine)
     queue->has_frontier = queue->has_rows = queue->failed = false;
     queue->failed_segment = NULL;
     atomic_store_explicit(&queue->work, 0, memory_order_relaxed);
+    atomic_store_explicit(&queue->has_news, 1, memory_order_relaxed);
 }
 
 bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
@@ -747,14 +751,19 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
 {
     struct ss_queue *queue = &engine->queue;
     struct timespec until;
-    int64_t at = ss_now() + milliseconds * 1000000;
+    int64_t now = ss_now();
+    int64_t at = now + milliseconds * 1000000;
+    /* One event is often done before a thread has gone to sleep and been woken. */
+    int64_t spin = milliseconds > 0 ? now + listener_nanoseconds : 0;
+    while (atomic_load_explicit(&queue->has_news, memory_order_acquire) == 0 && ss_now() < spin)
+        ss_relax();
     until.tv_sec = (time_t)(at / 1000000000);
     until.tv_nsec = (long)(at % 1000000000);
     pthread_mutex_lock(&queue->mutex);
     queue->listeners++;
     int rc = 0;
     bool news;
-    while (!(news = queue->has_rows || queue->failed || !head_is_safe(engine)) && rc == 0)
+    while (!(news = atomic_load_explicit(&queue->has_news, memory_order_relaxed) != 0) && rc == 0)
         rc = pthread_cond_timedwait(&queue->news, &queue->mutex, &until);
     queue->listeners--;
     pthread_mutex_unlock(&queue->mutex);
@@ -770,6 +779,7 @@ void ss_engine_clear_rows(struct ss_engine *engine)
     engine->row_words = 0;
     pthread_mutex_lock(&engine->queue.mutex);
     engine->queue.has_rows = false;
+    refresh(engine);
     pthread_mutex_unlock(&engine->queue.mutex);
 }
 

@@ -90,6 +90,13 @@ bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds)
         atomic_thread_fence(memory_order_seq_cst);
         for (uint64_t i = 0; i < engine->config.threads; i++)
             __atomic_store_n(&engine->workers[i].run.yield, 1, __ATOMIC_RELAXED);
+        /* Whoever commits one event is soon done. */
+        for (int i = 0; i < 100 && atomic_load_explicit(&engine->turn, memory_order_relaxed); i++)
+            ss_relax();
+        if (atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0) {
+            free = 0;
+            continue;
+        }
         if (ss_now() >= until) {
             atomic_fetch_sub_explicit(&engine->readers, 1, memory_order_seq_cst);
             ss_wake(engine);
