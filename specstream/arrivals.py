@@ -9,8 +9,9 @@ here keeps the sources, and the columns of events that are not yet committed.
 from __future__ import annotations
 
 import bisect
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns import Events, order_key, read_events
-from specstream.errors import ConfigurationError, InputError
+from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.schema import Schema
 from specstream.strings import StringTable
 
@@ -126,6 +127,27 @@ class Sources:
                 f"and {names[at]!r}: declare the sources, Engine(..., sources=[...])"
             )
         return (before + after) // 2
+
+    @property
+    def type(self) -> pa.DataType:
+        """Of the sources' names."""
+        named = any(isinstance(name, str) for name in self._known)
+        return pa.string() if named else pa.int64()
+
+    @property
+    def highest(self) -> tuple[int, int] | None:
+        """(timestamp, rank) of the last of all events."""
+        return self._highest
+
+    def restore(self, sources: list[Source], highest: Iterable[int] | None) -> None:
+        """Takes over the sources of a snapshot; those declared since stay."""
+        before = self._known
+        self._known = {source.name: source for source in sources}
+        if highest is not None:
+            timestamp, rank = highest
+            self._highest = timestamp, rank
+        for name in before:
+            self.get(name)
 
     def note(self, timestamp: int, source: Source) -> None:
         """An event of the source was submitted; its last one of several."""
@@ -272,6 +294,8 @@ class Arrivals:
         self._given: list[tuple[Source, Any]] = []  # frontiers given before any event
         self._side: list[pa.Table] = []
         self._block: _Block | None = None
+        self._held: pa.Table | None = None
+        self.unsent: list[Segment] = []  # of a snapshot, for the next open job
 
     @property
     def pending(self) -> int:
@@ -495,6 +519,100 @@ class Arrivals:
             )
         return int(order_key(array, "timestamp", self._what)[0])
 
+    # ---- snapshots ----
+
+    def to_bytes(self) -> bytes:
+        """The sources, and the events that are not applied; while nothing commits.
+
+        Two Arrow streams: of the events, with the sources as JSON in the schema's metadata, and of
+        the output that nobody has polled.
+        """
+        numbers = {source.name: number for number, source in enumerate(self.sources)}
+        if not numbers:
+            return b""
+        pieces, segments = [], []
+        for segment in self._segments:
+            left = segment.left
+            if not left:
+                continue
+            events = segment.events
+            done = events.count - left
+            segments.append((numbers[segment.source.name], segment.first_sequence + done, left))
+            columns = [
+                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:])
+            ]
+            names = ["timestamp", *(f"column {name}" for name in self._schema.names)]
+            pieces.append(pa.table([events.keys[0].slice(done), *columns], names=["key", *names]))
+        about = {
+            "sources": [asdict(source) for source in self.sources],
+            "highest": self.sources.highest,
+            "event": list(map(list, self._schema)),
+            "segments": segments,
+            "held": self._held is not None,
+        }
+        table = pa.concat_tables(pieces) if pieces else pa.table({"key": pa.array([], self._type)})
+        table = table.replace_schema_metadata({"arrivals": json.dumps(about)})
+        tables = [table] if self._held is None else [table, self._held]
+        return b"".join(map(_stream, tables))
+
+    def from_bytes(self, image: bytes) -> None:
+        """Takes over what :meth:`to_bytes` gave; the events are to be submitted again.
+
+        Raises:
+            SnapshotError: events are pending that do not fit the operator.
+        """
+        if not image:
+            return
+        reader = pa.BufferReader(image)
+        table = pa.ipc.open_stream(reader).read_all()
+        about = json.loads(table.schema.metadata[b"arrivals"])
+        if about["segments"] and about["event"] != list(map(list, self._schema)):
+            raise SnapshotError(
+                f"{self._what}: the snapshot holds {table.num_rows} event(s) that are not "
+                f"committed, with the columns {dict(about['event'])}, and the operator declares "
+                f"{dict(self._schema)}: poll until nothing is pending before a snapshot for "
+                "another operator"
+            )
+        if about["held"]:
+            self._held = pa.ipc.open_stream(reader).read_all()
+        of = table.schema.field("key").type
+        self._type = None if pa.types.is_null(of) else of
+        self.sources.restore([Source(**source) for source in about["sources"]], about["highest"])
+        known = list(self.sources)
+        begin = 0
+        for number, sequence, count in about["segments"]:
+            piece = table.slice(begin, count).combine_chunks()
+            begin += count
+            source = known[number]
+            columns = [
+                np.ascontiguousarray(piece.column(name).to_numpy())
+                for name in piece.column_names[1:]
+            ]
+            events = Events(
+                count,
+                (columns[0], columns[0], *columns[1:]),
+                (piece.column("key").chunk(0), pa.array([])),
+                np.arange(count),
+            )
+            following = source.next_sequence
+            source.next_sequence = sequence
+            self.unsent.append(self._segment(source, events))
+            source.next_sequence = following
+
+    def hold(self, output: pa.Table) -> None:
+        """Keeps output that was taken from the C side for the next poll."""
+        self._held = output if self._held is None else pa.concat_tables([self._held, output])
+
+    @property
+    def has_held(self) -> bool:
+        """Whether :meth:`hold` has kept anything."""
+        return self._held is not None
+
+    def take_held(self) -> pa.Table | None:
+        """What :meth:`hold` has kept."""
+        held, self._held = self._held, None
+        return held
+
     # ---- out ----
 
     def find(self, row: int) -> tuple[Segment, int]:
@@ -519,7 +637,7 @@ class Arrivals:
         back = pa.array(np.argsort(np.argsort(where, kind="stable"), kind="stable"))
         return {
             "timestamp": _joined(timestamps, self._type).take(back),
-            "source": _joined(names, None).take(back),
+            "source": _joined(names, self.sources.type).take(back),
             "sequence": pa.array(sequences),
         }
 
@@ -538,6 +656,13 @@ class Arrivals:
         """Late events of policy "side" since the last call."""
         side, self._side = self._side, []
         return pa.concat_tables(side, promote_options="default") if side else None
+
+
+def _stream(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
 
 
 def _by_source(

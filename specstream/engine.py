@@ -211,7 +211,6 @@ class Engine:
         self._lock = threading.RLock()
         self._closing = False
         self._strings = StringTable(operator.program.strings)
-        what = f"operator {self.name!r}"
         self._hooks = Hooks(
             {"on_abort": on_abort, "on_commit": on_commit, "on_post_commit": on_post_commit},
             self._notification,
@@ -221,15 +220,9 @@ class Engine:
                 f'execution={execution!r} calls no hooks; expected execution="ordered" with '
                 "on_abort, on_commit or on_post_commit"
             )
-        self._arrivals = Arrivals(
-            Sources(self._strings, what),
-            operator.event,
-            self._strings,
-            late,
-            operator.program.reads_timestamp,
-            what,
-        )
-        self._arrivals.sources.declare(sources)
+        self._late: Late = late
+        self._declared = tuple(sources)
+        self._arrivals = self._new_arrivals(self._strings)
         self._is_open = False  # an open job takes submitted events
         self._frontier: tuple[int, int] | None = None
         self._applied = 0  # events of the open job that a poll has told of
@@ -432,11 +425,7 @@ class Engine:
         with self._open():
             operator = self.operator
             what = f"operator {self.name!r}"
-            if self._arrivals.pending:
-                raise InputError(
-                    f"{what}: {self._arrivals.pending} submitted event(s) are not committed: "
-                    "advance() their sources and poll() first, or submit() this table as well"
-                )
+            self._check_nothing_pending(what)
             self._end_open_job()
             known = len(self._strings)
             try:
@@ -787,8 +776,13 @@ class Engine:
         with self._open():
             rows, outcome = self._collect(timeout)
             failed = outcome is not None and outcome.failed
-            self._finish_poll(outcome, self._polled(rows) if failed else None)
-            return self._tuples(rows)
+            held = self._arrivals.has_held
+            output = self._polled(rows) if failed or held else None
+            self._finish_poll(outcome, output)
+            if output is None:
+                return self._tuples(rows)
+            names = self.operator.emits.names
+            return list(zip(*(output[name].to_pylist() for name in names), strict=True))
 
     def late(self) -> pa.Table | None:
         """Late events since the last call, as they were given; None: none.
@@ -828,12 +822,37 @@ class Engine:
         if self._frontier is not None:
             self._tell_frontier(self._frontier)
 
+        for segment in self._arrivals.unsent:
+            self._submit(segment, ordered=False)
+        self._arrivals.unsent.clear()
+
     def _end_open_job(self) -> None:
         if self._is_open:
             self._end_job()
             self._is_open = False
-            self._arrivals.settle()
+            self._arrivals.hold(self._polled(self._take_rows()[0]))
             self._arrivals.forget()
+
+    def _check_nothing_pending(self, what: str) -> None:
+        pending = self._arrivals.pending
+        if pending:
+            raise InputError(
+                f"{what}: {pending} submitted event(s) are not committed: advance() their sources "
+                "and poll() first, or submit() this table as well"
+            )
+
+    def _new_arrivals(self, strings: StringTable) -> Arrivals:
+        what = f"operator {self.name!r}"
+        arrivals = Arrivals(
+            Sources(strings, what),
+            self.operator.event,
+            strings,
+            self._late,
+            self.operator.program.reads_timestamp,
+            what,
+        )
+        arrivals.sources.declare(self._declared)
+        return arrivals
 
     def _move_frontier(self) -> None:
         frontier = self._arrivals.sources.frontier()
@@ -859,15 +878,21 @@ class Engine:
                 break
             self._check_open()
         with self._native_turn():
-            outcome = lib.ss_engine_outcome(self._native)
-            rows = self._rows(outcome).copy()
-            lib.ss_engine_clear_rows(self._native)
-            self._arrivals.settle()
+            return self._take_rows()
+
+    def _take_rows(self) -> tuple[npt.NDArray[np.int64], Any]:
+        """With the turn: the emitted rows of the open job, and its outcome."""
+        outcome = lib.ss_engine_outcome(self._native)
+        rows = self._rows(outcome).copy()
+        lib.ss_engine_clear_rows(self._native)
+        self._arrivals.settle()
         return rows, outcome
 
     def _polled(self, rows: npt.NDArray[np.int64]) -> pa.Table:
         keys = self._arrivals.keys(rows[:, 0]) if self._keys else None
-        return rows_to_table(rows, self.operator.emits, self._strings, keys)
+        output = rows_to_table(rows, self.operator.emits, self._strings, keys)
+        held = self._arrivals.take_held()
+        return output if held is None else pa.concat_tables([held, output])
 
     def _finish_poll(self, outcome: Any, output: pa.Table | None) -> None:
         """Raises what kept the events from going on, and lets them go on."""
@@ -1037,7 +1062,10 @@ class Engine:
             )
 
     def snapshot(self) -> bytes:
-        """Committed state, string table and next sequence number, as bytes.
+        """Committed state, strings, sequence numbers, and submitted events, as bytes.
+
+        Of events out of order it holds those that are not committed, the sources and their
+        frontiers, and the output that was not polled.
 
         While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
         twice the state's size, the bytes that it returns included.
@@ -1065,13 +1093,21 @@ class Engine:
             done = 0
             if self._begun is not None:
                 done = self._begun + lib.ss_engine_outcome(self._native).consumed
+            if self._is_open and not self._is_inherited():
+                # What is committed and was not polled would be lost with this engine.
+                self._arrivals.hold(self._polled(self._take_rows()[0]))
             content = Snapshot(
-                self._words.copy(), self._next_sequence + done, self._strings.strings()
+                self._words.copy(),
+                self._next_sequence + done,
+                self._strings.strings(),
+                self._arrivals.to_bytes(),
             )
         return content.to_bytes(self.operator.layout)
 
     def restore(self, image: bytes, *, migrate: Migrate | None = None, _new: bool = False) -> None:
-        """Goes on from a snapshot: state, string table and next sequence number.
+        """Goes on from a snapshot: state, strings, sequence numbers, submitted events.
+
+        Events that were submitted to this engine and are not committed are forgotten.
 
         Fields are matched by name. One that the snapshot has not gets its fill; one that the
         operator has not, or that has another shape or type there, is an error, unless ``migrate``
@@ -1117,6 +1153,11 @@ class Engine:
             strings = StringTable(self.operator.program.strings)
             for text in content.strings:
                 strings.add(text)
+            arrivals = self._new_arrivals(strings)
+            arrivals.from_bytes(content.arrivals)
+            self._end_open_job()
+            self._arrivals = arrivals
+            self._frontier = arrivals.sources.frontier()
             self._words[:] = content.words
             self._next_sequence = content.next_sequence
             self._strings = strings
@@ -1127,11 +1168,15 @@ class Engine:
         It holds a copy of the state.
         """
         with self._open():
+            self._check_nothing_pending(f"operator {self.name!r}")
+            self._end_open_job()
             return Mark(self._words.copy(), self._next_sequence, len(self._strings))
 
     def rewind(self, mark: Mark) -> None:
         """Back to a mark: state, string table and next sequence number."""
         with self._open():
+            self._check_nothing_pending(f"operator {self.name!r}")
+            self._end_open_job()
             self._words[:] = mark.words
             self._next_sequence = mark.next_sequence
             self._strings.truncate(mark.strings)

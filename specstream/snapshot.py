@@ -1,7 +1,8 @@
 """Snapshots: committed state, string table and next sequence number, as bytes.
 
 The format is a magic word, a CRC-32 of all that follows, the length of a JSON header, the header
-(layout, sequence number, strings), and the state's words in little-endian order.
+(layout, sequence number, strings), the state's words in little-endian order, and what was submitted
+out of order and is not committed (see :meth:`specstream.arrivals.Arrivals.to_bytes`), if anything.
 
 A snapshot of another layout is brought into the operator's: field by field, by name, or by the
 user's own function. A state may be large, so nothing here copies its words without need.
@@ -38,6 +39,7 @@ class Snapshot:
     words: npt.NDArray[np.int64]
     next_sequence: int
     strings: list[str]
+    arrivals: bytes = b""
 
     def to_bytes(self, layout: Layout) -> bytes:
         """Packs it."""
@@ -47,11 +49,13 @@ class Snapshot:
                 "fields": layout.describe(),
                 "next_sequence": self.next_sequence,
                 "strings": self.strings,
+                **({"arrivals": len(self.arrivals)} if self.arrivals else {}),
             }
         ).encode()
         words = self.words.astype("<i8", copy=False).data.cast("B")
-        checksum = zlib.crc32(words, zlib.crc32(header))
-        return b"".join((_PREFIX.pack(MAGIC, checksum, len(header)), header, words))
+        checksum = zlib.crc32(self.arrivals, zlib.crc32(words, zlib.crc32(header)))
+        prefix = _PREFIX.pack(MAGIC, checksum, len(header))
+        return b"".join((prefix, header, words, self.arrivals))
 
     @classmethod
     def from_bytes(
@@ -80,14 +84,15 @@ class Snapshot:
             )
         length = _PREFIX.unpack_from(image)[2]
         header = json.loads(bytes(body[:length]))
-        words = np.frombuffer(body, "<i8", offset=length).astype(np.int64, copy=False)
+        end = len(body) - header.get("arrivals", 0)
+        words = np.frombuffer(body[length:end], "<i8").astype(np.int64, copy=False)
         if migrate is not None or header["fields"] != layout.describe():
             saved = Layout.described(header["state"], header["fields"])
             if migrate is None:
                 words = _match(saved, words, layout, what)
             else:
                 words = _migrate(saved, words, layout, what, migrate)
-        return cls(words, header["next_sequence"], header["strings"])
+        return cls(words, header["next_sequence"], header["strings"], bytes(body[end:]))
 
 
 def _match(

@@ -531,3 +531,83 @@ def test_identical_to_process_in_the_same_order() -> None:
         output, raised = drain(engine, 4000)
         found = type(expected)(output, engine.state.to_dict(), tuple(raised))
     assert_identical(found, expected)
+
+
+# ---- snapshots ----
+
+
+@pytest.mark.parametrize("keys", [False, True])
+def test_a_snapshot_holds_pending_events_sources_and_output(keys: bool) -> None:
+    """An engine that goes on from it gives what the first one had still to give."""
+    options: dict[str, Any] = {
+        "threads": 2,
+        "horizon": 8,
+        "chunk": 2,
+        "keys": keys,
+        "sources": ["a", "b", "silent"],
+    }
+    with ss.Engine(entities, **options) as engine:
+        rows = {"at": [0] * 4, "amount": [1, 2, 3, 4]}
+        engine.submit({"time": [1, 3, 5, 7], **rows}, order_by="time", source="a")
+        engine.submit({"time": [2, 4, 6, 8], **rows}, order_by="time", source="b")
+        engine.submit_event(9, "b", at=0, amount=5)
+        for source in ("a", "b", "silent"):
+            engine.advance(source, 5)
+        until(lambda: engine.stats.events == 5)
+        image = engine.snapshot()
+        first = engine.poll()
+        assert first["value"].to_pylist() == [1, 2, 4, 6, 9]
+    with ss.Engine(entities, **options, restore=image) as engine:
+        assert (engine.stats.pending, engine.state.values[0]) == (4, 9)
+        assert engine.poll().equals(first), "it was committed, and nobody had it before"
+        with pytest.raises(ss.InputError, match="late"):
+            engine.submit_event(4, "silent", at=0, amount=1)
+        engine.submit_event(6, "a", at=0, amount=100)
+        engine.advance("a")
+        engine.advance("b")
+        assert engine.poll(timeout=0.05).num_rows == 0, "the silent source holds it back"
+        engine.advance("silent")
+        output, _ = drain(engine, 5)
+        assert output["value"].to_pylist() == [109, 112, 116, 120, 125]
+        if keys:
+            assert output["sequence"].to_pylist() == [4, 2, 3, 3, 4]
+            assert output["source"].to_pylist() == ["a", "b", "a", "b", "b"]
+
+
+def test_a_snapshot_can_be_restored_into_an_engine_at_work() -> None:
+    with ss.Engine(entities, threads=2, horizon=8, chunk=1) as engine:
+        engine.submit_event(5, at=0, amount=1)
+        image = engine.snapshot()
+        engine.submit_event(6, at=0, amount=10)
+        engine.advance(0)
+        drain(engine, 2)
+        engine.restore(image)
+        assert engine.stats.pending == 1
+        engine.submit_event(7, at=0, amount=100)
+        engine.advance(0)
+        until(lambda: engine.stats.pending == 0)
+        assert engine.poll()["value"].to_pylist() == [1, 101]
+
+
+def test_pending_events_of_other_columns_are_refused() -> None:
+    with ss.Engine(entities, threads=1, horizon=2, chunk=1) as engine:
+        engine.submit_event(5, at=0, amount=1)
+        image = engine.snapshot()
+
+    @ss.operator(state=Six, event={"at": int}, emits={"at": int})
+    def other(state, event, emit):
+        state.values[0] += event.at
+        emit(event.at)
+
+    with pytest.raises(ss.SnapshotError, match=r"1 event.* not committed.*'amount'"):
+        ss.Engine(other, restore=image)
+
+
+def test_output_survives_a_change_to_batches() -> None:
+    """What nobody polled before process() is still there after it."""
+    with ss.Engine(entities, threads=2, horizon=8, chunk=1) as engine:
+        engine.submit_event(5, at=0, amount=1, ordered=True)
+        until(lambda: engine.stats.pending == 0)
+        engine.process({"at": [0], "amount": [1]})
+        assert engine.poll_rows() == [(0, 1, 0)]
+        assert engine.poll_rows() == []
