@@ -89,7 +89,9 @@ class Auto(Predictor):
     - Noise only ever adds: the setting in use is judged by the better of its last two stretches.
 
     Speculation starts with chunks of ``TRANSACTION`` seconds. When it loses because of aborts, it
-    is tried next with half the chunk or horizon; when it loses without them, with twice the chunk.
+    is tried next with the shortest reach there is, then with single events; when it loses without
+    them, with twice the chunk. Where all events meet in one word, one transaction ahead of the head
+    is often the only reach that pays, and what lies between is no way there.
 
     Args:
         threads: of the engine; with one, it never speculates.
@@ -110,7 +112,7 @@ class Auto(Predictor):
     # Durations in seconds.
     STRETCH = 0.020
     PROBE = 0.001
-    LONG_PROBE = 0.005
+    LONG_PROBE = 0.010
     SHORTEST_PAUSE = 0.020
     LONGEST_PAUSE = 0.100
     TRANSACTION = 5e-6
@@ -120,7 +122,7 @@ class Auto(Predictor):
     REGRET = 0.008
     # Ratios of times per event.
     CLOSE = 1.15
-    MARGIN = 0.98
+    MARGIN = 0.99
     MOVED = 1.3
     LONGEST_CHUNK = 64
 
@@ -134,8 +136,10 @@ class Auto(Predictor):
         self._start = (horizon or max(8, 4 * threads), chunk or 8)
         self._longest = 4 * self._start[0]
         self._ahead = self._start  # horizon and chunk when it speculates
+        self._fitted = self._ahead  # what was fitted to
         self._fitted_to = 0.0  # plain seconds per event that they were chosen for
         self._speculating = False
+        self._aborted = False  # whether the setting in use has seen many aborts
         self._recent: deque[float] = deque(maxlen=2)
         self._rival = float("inf")  # the other side as last measured, in seconds per event
         self._cold = {False, True}  # sides that have not run yet
@@ -209,14 +213,16 @@ class Auto(Predictor):
         horizon, chunk = self._start
         if self._free_chunk:
             chunk = min(max(round(self.TRANSACTION / plain), 1), self.LONGEST_CHUNK)
-        self._ahead = horizon, chunk
+        self._ahead = self._fitted = horizon, chunk
 
     def _neighbour(self) -> tuple[int, int]:
         """Where the first of the moves leads that leads anywhere; else the setting in use."""
         while self._moves:
             what, step = self._moves[0]
             horizon, chunk = self._ahead
-            if what == "chunk":
+            if what == "reach":
+                horizon, chunk = self._shortest
+            elif what == "chunk":
                 chunk = min(max(_scaled(chunk, step), 1), self.LONGEST_CHUNK)
             else:
                 horizon = min(max(_scaled(horizon, step), 1), self._longest)
@@ -226,7 +232,7 @@ class Auto(Predictor):
         return self._ahead
 
     def _all_moves(self, shorter_first: bool) -> None:
-        moves = []
+        moves = [("reach", -1)] if shorter_first else []
         for step in (-1, 1) if shorter_first else (1, -1):
             if self._free_chunk:
                 moves.append(("chunk", step))
@@ -268,6 +274,7 @@ class Auto(Predictor):
 
     def _stayed(self, piece: _Piece) -> None:
         before, took = self._mine, piece.time_per_event
+        self._aborted = piece.aborted
         self._recent.append(took)
         self._other.since += piece.seconds
         self._near.since += piece.seconds
@@ -296,6 +303,8 @@ class Auto(Predictor):
             # What it speculated with is worth another try, unless it was for far shorter events.
             fits = self._ahead[1] * plain < 4 * self.TRANSACTION
             self._fitted_to = plain if fits or not self._free_chunk else 0.0
+            if self._aborted:
+                self._shorten()
         self._speculating = not self._speculating
         self._other.restart(self.SHORTEST_PAUSE)
         self._near.restart(self.SHORTEST_PAUSE)
@@ -307,17 +316,29 @@ class Auto(Predictor):
         """Speculation lost: the next try reaches less far, or takes more events at a time."""
         horizon, chunk = self._ahead
         longest = min(4 * max(round(self.TRANSACTION / self._mine), 1), self.LONGEST_CHUNK)
-        if lost.aborted and chunk > 1 and self._free_chunk:
-            chunk //= 2
-        elif lost.aborted and horizon > 2 and self._free_horizon:
-            horizon //= 2
-        elif not lost.aborted and 2 * chunk <= longest and self._free_chunk:
-            chunk *= 2
+        self._rival = float("inf")
+        if lost.aborted:
+            self._shorten()
+        elif 2 * chunk <= longest and self._free_chunk:
+            self._ahead = horizon, 2 * chunk
         else:
             self._fitted_to = 0.0  # all were tried: from the start
-            return
-        self._ahead = horizon, chunk
-        self._rival = float("inf")
+
+    @property
+    def _shortest(self) -> tuple[int, int]:
+        horizon, chunk = self._ahead
+        return 1 if self._free_horizon else horizon, 1 if self._free_chunk else chunk
+
+    def _shorten(self) -> None:
+        """After aborts: the shortest reach, then single events, then from the start."""
+        shortest = self._shortest
+        single = self._start[0], shortest[1]
+        if self._ahead == shortest and single != self._fitted:
+            self._ahead = single
+        elif self._ahead in (shortest, single) and self._ahead != self._fitted:
+            self._fitted_to = 0.0
+        else:
+            self._ahead = shortest
 
     def _move(self, piece: _Piece, ratio: float, pause: float) -> None:
         """A neighbour has been tried: what helped is repeated at once, what did not waits."""
