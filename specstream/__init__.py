@@ -35,6 +35,7 @@ from specstream.operator import Operator, SequentialRun, operator
 from specstream.predictor import AbortDriven, Fixed, ThroughputDriven
 from specstream.state import State, array, scalar, scratch
 from specstream.stats import Statistics
+from specstream.structures import heap
 
 __version__ = "0.1.0"
 
@@ -61,11 +62,13 @@ __all__ = [
     "Statistics",
     "ThroughputDriven",
     "array",
+    "heap",
     "operator",
     "operators",
     "scalar",
     "scratch",
     "spark",
+    "structures",
 ]
 
 _LAZY = ("operators", "spark")

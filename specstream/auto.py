@@ -114,12 +114,12 @@ class Auto(Predictor):
     PROBE = 0.001
     LONG_PROBE = 0.010
     SHORTEST_PAUSE = 0.020
-    LONGEST_PAUSE = 0.100
+    LONGEST_PAUSE = 0.200
     TRANSACTION = 5e-6
     # What stopping one setting and starting another costs: threads wake up, pipelines fill.
     RESTART = 0.0002
     # Share of the time that either kind of trial may cost.
-    REGRET = 0.008
+    REGRET = 0.005
     # Ratios of times per event.
     CLOSE = 1.15
     MARGIN = 0.99
