@@ -224,6 +224,7 @@ class Engine:
         self._declared = tuple(sources)
         self._arrivals = self._new_arrivals(self._strings)
         self._is_open = False  # an open job takes submitted events
+        self._waiting = 0  # threads that wait in poll()
         self._frontier: tuple[int, int] | None = None
         self._applied = 0  # events of the open job that a poll has told of
         self._locate: Any = None  # finds a hook's event: row -> (events, row, key)
@@ -350,6 +351,10 @@ class Engine:
         while not self._lock.acquire(timeout=WAIT_MILLISECONDS / 1000):
             pass  # the thread in process() sees _closing and ends its batch
         try:
+            while self._waiting:  # in poll(); they see _closing
+                self._lock.release()
+                time.sleep(0.001)
+                self._lock.acquire()
             if not self._closed:
                 if self._is_open:
                     self._end_job()
@@ -755,7 +760,8 @@ class Engine:
         """What submitted events have emitted since the last call, in the order of their keys.
 
         Args:
-            timeout: seconds to wait until there is something, or nothing is left that could commit.
+            timeout: seconds to wait for rows; less if events have committed without emitting any,
+                and no other can commit now.
 
         Returns:
             A table as :meth:`process` gives it. Its events are committed.
@@ -872,13 +878,24 @@ class Engine:
         until = time.monotonic() + timeout
         while True:
             rest = int(1000 * (until - time.monotonic()) + 0.999)
-            if lib.ss_engine_await(self._native, min(max(rest, 0), WAIT_MILLISECONDS)):
+            if lib.ss_engine_await(self._native, 0) or rest <= 0:
                 break
-            if rest <= 0:
-                break
-            self._check_open()
+            self._wait(min(rest, WAIT_MILLISECONDS))
+            if not self._is_open:
+                return np.empty((0, width), np.int64), None
         with self._native_turn():
             return self._take_rows()
+
+    def _wait(self, milliseconds: int) -> None:
+        """Waits for news of the open job; without the lock, as somebody else may bring them."""
+        self._waiting += 1
+        self._lock.release()
+        try:
+            lib.ss_engine_await(self._native, milliseconds)
+        finally:
+            self._lock.acquire()
+            self._waiting -= 1
+        self._check_open()
 
     def _take_rows(self) -> tuple[npt.NDArray[np.int64], Any]:
         """With the turn: the emitted rows of the open job, and its outcome."""

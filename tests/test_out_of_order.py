@@ -611,3 +611,49 @@ def test_output_survives_a_change_to_batches() -> None:
         engine.process({"at": [0], "amount": [1]})
         assert engine.poll_rows() == [(0, 1, 0)]
         assert engine.poll_rows() == []
+
+
+# ---- several threads ----
+
+
+def test_who_submits_does_not_wait_for_who_polls() -> None:
+    with ss.Engine(entities, threads=2, horizon=4, chunk=1, sources=["a", "b"]) as engine:
+        rows: list[Any] = []
+
+        def poll_on() -> None:
+            while len(rows) < 100:
+                rows.extend(engine.poll_rows(timeout=30))
+
+        engine.submit_event(-1, "a", at=0, amount=1)  # it waits for b
+        poller = threading.Thread(target=poll_on)
+        poller.start()
+        time.sleep(0.05)
+        began = time.monotonic()
+        for number in range(99):
+            engine.submit_event(number, "a", at=number, amount=1)
+        assert time.monotonic() - began < 5
+        engine.advance("a")
+        engine.advance("b")
+        poller.join(PATIENCE)
+        assert not poller.is_alive()
+        assert len(rows) == 100
+
+
+def test_closing_ends_a_poll() -> None:
+    engine = ss.Engine(entities, threads=2, horizon=4, chunk=1)
+    engine.submit_event(1, at=0, amount=1)
+    ended: list[str] = []
+
+    def poll_on() -> None:
+        try:
+            while True:
+                engine.poll(timeout=30)
+        except ss.EngineClosedError:
+            ended.append("closed")
+
+    poller = threading.Thread(target=poll_on)
+    poller.start()
+    time.sleep(0.05)
+    engine.close()
+    poller.join(PATIENCE)
+    assert ended == ["closed"]

@@ -277,8 +277,8 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment);
 /* From now on every event that comes is above (timestamp, source), or at it with a higher sequence
  * number: what is at it or below may commit. A frontier never moves back. */
 void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier);
-/* Waits until there are emitted rows, an event has failed, or nothing below the frontier is left.
- * True: one of these. */
+/* Waits until there are emitted rows, an event has failed, or something has committed since the rows
+ * were last cleared and nothing below the frontier is left. True: one of these. */
 bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds);
 /* With the turn: forgets the emitted rows. */
 void ss_engine_clear_rows(struct ss_engine *engine);

@@ -328,7 +328,8 @@ static void refresh(struct ss_engine *engine)
     atomic_fetch_add_explicit(&queue->changes, 1, memory_order_release);
     if ((work & ~before) != 0)
         ss_wake(engine);
-    bool has_news = queue->has_rows || queue->failed || !head_is_safe(engine);
+    bool has_news =
+        queue->has_rows || queue->failed || (queue->has_moved && !head_is_safe(engine));
     atomic_store_explicit(&queue->has_news, has_news, memory_order_release);
     if (has_news && queue->listeners > 0)
         pthread_cond_broadcast(&queue->news);
@@ -560,6 +561,7 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
         /* The front of the row: nothing is earlier than the head. */
         assert(active_at(engine, 0) == transaction);
         discard(engine, 0);
+        queue->has_moved = true;
     }
     queue->has_rows = engine->row_words > 0;
     refresh(engine);
@@ -689,7 +691,7 @@ void ss_queue_close(struct ss_engine *engine)
     queue->active_first = queue->active_count = 0;
     queue->unused_first = queue->unused_count = 0;
     queue->dissolving = 0;
-    queue->has_frontier = queue->has_rows = queue->failed = false;
+    queue->has_frontier = queue->has_rows = queue->has_moved = queue->failed = false;
     queue->failed_segment = NULL;
     atomic_store_explicit(&queue->work, 0, memory_order_relaxed);
     atomic_store_explicit(&queue->has_news, 1, memory_order_relaxed);
@@ -766,10 +768,11 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
     while (!(news = atomic_load_explicit(&queue->has_news, memory_order_relaxed) != 0) && rc == 0)
         rc = pthread_cond_timedwait(&queue->news, &queue->mutex, &until);
     queue->listeners--;
-    pthread_mutex_unlock(&queue->mutex);
-    /* All workers may be in runaway runs at once; then nobody else is left to notice. */
+    /* All workers may be in runaway runs at once; then nobody else is left to notice. With the mutex,
+     * so that the ring is not replaced meanwhile by a job that follows. */
     if (!news)
         ss_watch(engine);
+    pthread_mutex_unlock(&queue->mutex);
     return news;
 }
 
@@ -778,7 +781,7 @@ void ss_engine_clear_rows(struct ss_engine *engine)
     assert(ss_turn_is_held(engine));
     engine->row_words = 0;
     pthread_mutex_lock(&engine->queue.mutex);
-    engine->queue.has_rows = false;
+    engine->queue.has_rows = engine->queue.has_moved = false;
     refresh(engine);
     pthread_mutex_unlock(&engine->queue.mutex);
 }

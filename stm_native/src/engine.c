@@ -236,7 +236,11 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->transactions = job->mode == SS_MODE_OPEN
                                ? INT64_MAX
                                : (job->count + engine->job.chunk - 1) / engine->job.chunk;
-    if (!ring_resize(engine, ring_slots(engine->job.horizon)))
+    /* Who waits for news of an open job may still look at the ring. */
+    pthread_mutex_lock(&engine->queue.mutex);
+    bool resized = ring_resize(engine, ring_slots(engine->job.horizon));
+    pthread_mutex_unlock(&engine->queue.mutex);
+    if (!resized)
         return false;
     if (job->mode == SS_MODE_LOCKED)
         for (uint64_t i = 0; i < config->threads; i++) {

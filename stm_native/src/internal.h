@@ -219,6 +219,7 @@ struct ss_queue {
     struct ss_frontier frontier;
     bool has_frontier;
     bool has_rows;
+    bool has_moved; /* since somebody last took the rows, something has committed */
     bool failed; /* nothing commits until somebody has heard of it */
     int64_t failed_row;
     struct ss_segment *failed_segment; /* counts the failed event as left until it was heard of */
