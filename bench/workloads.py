@@ -13,6 +13,7 @@ import pyarrow as pa
 import specstream as ss
 from bench import locked
 from specstream.operators import nearest_neighbours, top_k
+from specstream.storage import type_named
 
 __all__ = ["Workload", "all_workloads", "busy_loop", "values"]
 
@@ -114,6 +115,47 @@ def busy_loop(state, event, emit):
     emit(busy)
 
 
+def slowed(base: ss.Operator) -> ss.Operator:
+    """An operator after so many rounds of the busy loop as each event says."""
+    types = {"int": int, "float": float, "bool": bool, "str": str}
+    fields: dict[str, Any] = {"never": ss.scalar(int)}  # what the loop's result might change
+    for field in base.layout.fields:
+        of = type_named(field.storage.name)
+        fields[field.name] = (
+            ss.scratch(of, field.shape)
+            if field.space == "scratch"
+            else ss.array(of, field.shape, fill=field.fill)
+            if field.shape
+            else ss.scalar(of, field.fill)
+        )
+    process = base.function
+
+    @ss.operator(
+        state=type("Slowed", (ss.State,), fields),
+        event={**{name: types[kind] for name, kind in base.event}, "work": int},
+        emits={name: types[kind] for name, kind in base.emits},
+        name=f"{base.name}_slowed",
+    )
+    def slow(state, event, emit):
+        busy = event.work
+        for _ in range(event.work):
+            busy = (busy ^ (busy >> 32)) * MULTIPLIER
+        if busy == 1:
+            state.never += 1
+        process(state, event, emit)
+
+    return slow
+
+
+def with_work(
+    events: Callable[[int, int], pa.Table], rounds: int
+) -> Callable[[int, int], pa.Table]:
+    """Events of :func:`slowed`."""
+    return lambda count, seed: events(count, seed).append_column(
+        "work", pa.array(np.full(count, rounds))
+    )
+
+
 def skewed_items(count: int, seed: int) -> pa.Table:
     """Integer items whose frequencies follow Zipf's law with exponent 1.3."""
     return pa.table({"item": np.random.default_rng(seed).zipf(1.3, count).astype(np.int64)})
@@ -154,7 +196,7 @@ def rounds_for(operator: ss.Operator, seconds: float, whole_event: bool = False)
 
 
 SHORT = ((2, 4), (4, 8), (8, 32), (4, 64))
-LONG = ((2, 1), (4, 1), (8, 1), (4, 4))
+LONG = ((1, 1), (2, 1), (4, 1), (8, 1), (4, 4))
 
 
 def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
@@ -186,6 +228,30 @@ def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
                 {"plain": 0.95},
             )
         )
+    # What an event cost in the dissertation, Table 4.3.
+    for name, seconds, ready, rival, events in (
+        ("top_k-12us", 12e-6, top_k(**TOP_K), locked.top_k(**TOP_K), skewed_items),
+        (
+            "nearest_neighbours-27us",
+            27e-6,
+            nearest_neighbours(**NEIGHBOURS),
+            locked.nearest_neighbours(**NEIGHBOURS),
+            uniform_points,
+        ),
+    ):
+        if wanted(name):
+            found.append(
+                Workload(
+                    name,
+                    f"{ready.name}, {seconds * 1e6:.0f} us of work before each event",
+                    slowed(ready),
+                    slowed(rival),
+                    with_work(events, rounds_for(busy_loop, seconds)),
+                    5_000,
+                    LONG,
+                    {"speculation, 2 threads": 1.8},
+                )
+            )
     for size in (100, 10):
         operator = listing_4_2(size)
         for label, seconds in (

@@ -52,9 +52,8 @@ def reported_errors() -> Iterator[None]:
         click.echo("interrupted", err=True)
         sys.exit(130)
     except Exception as error:
-        if isinstance(
-            error, ss.SpecstreamError | NotImplementedError | ImportError
-        ) and not hasattr(error, "specstream_partial"):
+        ours = isinstance(error, ss.SpecstreamError | ImportError)
+        if ours and not hasattr(error, "specstream_partial"):
             raise click.ClickException(str(error)) from error
         # The user's own error: its traceback leads into the user's code.
         traceback.print_exc(file=sys.stderr)

@@ -10,6 +10,7 @@ the measured time per committed event, and moves horizon, chunk and on/off toget
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
 
@@ -83,37 +84,37 @@ class Decision:
     reason: str
 
 
-class Predictor:
+class Predictor(ABC):
     """Base of all predictors. One predictor serves one engine."""
 
     def __init__(self) -> None:
         self.decisions: deque[Decision] = deque(maxlen=64)
         self._applied = 0
 
+    @abstractmethod
     def current(self) -> tuple[int, int]:
         """Horizon and chunk as they stand."""
-        raise NotImplementedError
 
     def open(self) -> tuple[int, int]:
         """Horizon and chunk for events that come out of order: not measured, hence not moved."""
         return self.current()
 
+    @abstractmethod
     def next(self) -> Setting:
         """The setting of the next stretch."""
-        raise NotImplementedError
 
     @property
     def speculates(self) -> bool:
         """Whether a stretch may have a horizon."""
         return True
 
+    @abstractmethod
     def least(self) -> int:
         """The shortest horizon that it can be capped to."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cap(self, horizon: int) -> None:
         """Asks for no longer horizon from now on; called with at least :meth:`least`."""
-        raise NotImplementedError
 
     def record(self, setting: Setting, measured: Measurement) -> None:
         """Takes in what a stretch with ``setting`` took."""
@@ -121,8 +122,8 @@ class Predictor:
         if measured.events:
             self._learn(setting, measured)
 
-    def _learn(self, setting: Setting, measured: Measurement) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _learn(self, setting: Setting, measured: Measurement) -> None: ...
 
     def _decide(self, horizon: int, chunk: int, reason: str) -> None:
         self.decisions.append(Decision(self._applied, horizon, chunk, reason))

@@ -296,7 +296,7 @@ static bool can_claim(const struct ss_engine *engine)
     if (engine->job.horizon == 0 || queue->failed || queue->pending_count == 0)
         return false;
     uint64_t place = place_of(engine, pending_key(queue));
-    if (place > (uint64_t)engine->job.horizon)
+    if (place > (uint64_t)ss_reach(engine))
         return false;
     /* What a dissolved transaction gives back may belong before the events that we would take. */
     for (uint64_t i = 0; queue->dissolving > 0 && i < place; i++)

@@ -267,6 +267,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
      * mutex hands it to the workers. */
     atomic_fetch_add_explicit(&engine->clock, 1, memory_order_relaxed);
     atomic_store_explicit(&engine->retries, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->runaway_nanoseconds, 0, memory_order_relaxed);
     engine->started_at = ss_now();

@@ -278,6 +278,7 @@ struct ss_engine {
     _Alignas(SS_CACHE_LINE) _Atomic uint64_t clock; /* `eager`: commits that changed the state */
     /* `eager`: 1: somewhere between the head and next_start a run may have to be repeated. */
     _Alignas(SS_CACHE_LINE) _Atomic uint32_t retries;
+    _Atomic uint32_t rerunning; /* 1: the head runs in place because its first run was in vain */
     _Atomic uint32_t stop;    /* end at the next event boundary */
     _Atomic uint32_t readers; /* threads outside the pool that wait for the turn or hold it */
     _Atomic uint32_t sleepers;
@@ -393,6 +394,7 @@ void ss_run_ordered(struct ss_worker *worker);
 bool ss_try_turn(struct ss_engine *engine);
 void ss_release_turn(struct ss_engine *engine);
 void ss_end_job(struct ss_engine *engine);
+int64_t ss_reach(const struct ss_engine *engine);
 /* Runs a claimed transaction until it is finished or has to wait. */
 void ss_run_speculatively(struct ss_worker *worker, int64_t number);
 

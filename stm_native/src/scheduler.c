@@ -295,7 +295,10 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     /* No longer FINISHED: while the rerun lends the turn to a reader, who else gets hold of it must
      * not commit the dropped run, or run the chunk a second time. */
     ss_set_status(transaction, number, SS_IN_PLACE);
-    return ss_run_in_place(worker, transaction, number) ? SS_COMMITTED : SS_ENDED;
+    atomic_store_explicit(&engine->rerunning, 1, memory_order_relaxed);
+    bool done = ss_run_in_place(worker, transaction, number);
+    atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);
+    return done ? SS_COMMITTED : SS_ENDED;
 }
 
 static void set_range(const struct ss_engine *engine, struct ss_transaction *transaction,
@@ -401,6 +404,19 @@ static void advance(struct ss_worker *worker)
 
 /* ---- speculation ---- */
 
+/* How far beyond the head a transaction may start. While the head is run again, no farther than one
+ * for each other thread. Where neighbours conflict, threads fall into step: one runs the head again
+ * while another runs the next one, both end together, and the next one has read too early as well,
+ * for ever. Who waits for the end of such a head starts a little after it, and reads after it. */
+int64_t ss_reach(const struct ss_engine *engine)
+{
+    int64_t others = (int64_t)engine->config.threads - 1;
+    if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) == 0 ||
+        others >= engine->job.horizon)
+        return engine->job.horizon;
+    return others > 0 ? others : 1;
+}
+
 static bool can_claim(struct ss_engine *engine, int64_t *number)
 {
     int64_t next = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
@@ -411,7 +427,7 @@ static bool can_claim(struct ss_engine *engine, int64_t *number)
      * has the turn: such an engine may have no code for it. */
     if (engine->job.horizon == 0 && engine->job.mode == SS_MODE_ORDERED)
         return false;
-    return next < engine->transactions && next <= head + engine->job.horizon;
+    return next < engine->transactions && next <= head + ss_reach(engine);
 }
 
 static bool claim(struct ss_engine *engine, int64_t *number)
