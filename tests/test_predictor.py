@@ -279,6 +279,12 @@ class Restless(Predictor):
     def next(self) -> Setting:
         return next(self.settings)
 
+    def least(self) -> int:
+        return 8
+
+    def cap(self, horizon: int) -> None:
+        pass
+
     def _learn(self, setting: Setting, measured: Measurement) -> None:
         pass
 
