@@ -612,6 +612,13 @@ bool ss_queue_can_advance(struct ss_engine *engine)
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0;
 }
 
+/* Without news, what is below the frontier is not all done, and nothing has failed. */
+bool ss_queue_head_is_unclaimed(struct ss_engine *engine)
+{
+    return atomic_load_explicit(&engine->next_commit, memory_order_relaxed) < 0 &&
+           atomic_load_explicit(&engine->queue.has_news, memory_order_acquire) == 0;
+}
+
 static bool has_work(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
