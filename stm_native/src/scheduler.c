@@ -250,7 +250,8 @@ void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
 {
     ss_count(&worker->statistics.aborts[reason], 1);
     ss_count(&worker->statistics.reruns, 1);
-    if (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED)
+    if (reason != SS_ABORT_HOOK &&
+        (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED))
         ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
     worker->engine->protocol->roll_back(worker->engine, transaction);
     ss_tell_dropped(worker->engine, transaction, reason);
