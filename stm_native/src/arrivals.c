@@ -290,6 +290,13 @@ static bool head_is_finished(const struct ss_engine *engine)
     return status_of(head) == SS_FINISHED && is_safe(&engine->queue, last_key(head));
 }
 
+/* One slot is kept for the head, which must never wait for one: nothing comes before it any more, so
+ * it is the only one that takes the last slot. */
+static bool has_slot(const struct ss_queue *queue, uint64_t place)
+{
+    return queue->unused_count > 1 || (place == 0 && is_safe(queue, pending_key(queue)));
+}
+
 static bool can_claim(const struct ss_engine *engine)
 {
     const struct ss_queue *queue = &engine->queue;
@@ -302,8 +309,7 @@ static bool can_claim(const struct ss_engine *engine)
     for (uint64_t i = 0; queue->dissolving > 0 && i < place; i++)
         if (atomic_load_explicit(&active_at(engine, i)->dissolved, memory_order_relaxed) != 0)
             return false;
-    /* One slot is kept for the head, which must never wait for one. */
-    if (queue->unused_count > 1)
+    if (has_slot(queue, place))
         return true;
     /* The latest one makes room. Not with a hook, which would have to be called under the mutex. */
     if (engine->hooks.kinds != 0)
@@ -403,6 +409,7 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
     int64_t most = engine->job.chunk;
     if (engine->job.horizon == 0 && most < plain_chunk && engine->hooks.kinds == 0)
         most = plain_chunk;
+    assert(queue->unused_count > 0);
     uint64_t slot = queue->unused[queue->unused_first % queue->slots];
     struct ss_transaction *transaction = &engine->ring[slot];
     if (!take_events(engine, transaction, place, most)) {
@@ -438,7 +445,7 @@ static int64_t claim(struct ss_worker *worker)
     int64_t number = -1;
     pthread_mutex_lock(&queue->mutex);
     if (can_claim(engine)) {
-        if (queue->unused_count <= 1)
+        if (!has_slot(queue, place_of(engine, pending_key(queue))))
             dissolve(engine, queue->active_count - 1,
                      status_of(active_at(engine, queue->active_count - 1)));
         struct ss_transaction *transaction = form(engine, SS_RUNNING);
@@ -605,6 +612,13 @@ bool ss_queue_can_advance(struct ss_engine *engine)
 {
     return (atomic_load_explicit(&engine->queue.work, memory_order_acquire) & WORK_ADVANCE) != 0 ||
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0;
+}
+
+/* Without news, what is below the frontier is not all done, and nothing has failed. */
+bool ss_queue_head_is_unclaimed(struct ss_engine *engine)
+{
+    return atomic_load_explicit(&engine->next_commit, memory_order_relaxed) < 0 &&
+           atomic_load_explicit(&engine->queue.has_news, memory_order_acquire) == 0;
 }
 
 static bool has_work(struct ss_worker *worker)

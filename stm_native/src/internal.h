@@ -429,6 +429,8 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
                      enum ss_status status);
 int64_t ss_queue_mean(struct ss_engine *engine); /* nanoseconds of a run */
 bool ss_queue_can_advance(struct ss_engine *engine);
+/* Where no transaction is the head: whether there is an event below the frontier that could be. */
+bool ss_queue_head_is_unclaimed(struct ss_engine *engine);
 /* A hook has failed: nothing commits until somebody has heard of it. */
 void ss_queue_fail(struct ss_engine *engine);
 

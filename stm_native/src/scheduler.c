@@ -250,7 +250,8 @@ void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
 {
     ss_count(&worker->statistics.aborts[reason], 1);
     ss_count(&worker->statistics.reruns, 1);
-    if (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED)
+    if (reason != SS_ABORT_HOOK &&
+        (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED))
         ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
     worker->engine->protocol->roll_back(worker->engine, transaction);
     ss_tell_dropped(worker->engine, transaction, reason);
@@ -509,19 +510,20 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
 
 /* Kills what keeps the head from advancing, once it has done so for longer than its budget: the run
  * of the head itself, or, where the head is finished and the turn is free, the runs beyond it that
- * keep all workers from taking it (a reader had the turn when the head finished). Called by whoever
- * has nothing better to do. */
+ * keep all workers from taking it (a reader had the turn when the head finished, or the head of an
+ * open job came when all were at work). Called by whoever has nothing better to do. */
 void ss_watch(struct ss_engine *engine)
 {
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
-    if (head >= engine->transactions || head < 0)
+    if (head >= engine->transactions)
         return;
     struct ss_transaction *transaction = ss_slot_of(engine, head);
     bool running = ss_has_status(transaction, head, SS_RUNNING);
-    bool left_alone = ss_has_status(transaction, head, SS_FINISHED) &&
-                      atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-                      atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0 &&
-                      (!ss_is_open(engine) || ss_queue_can_advance(engine));
+    bool ready = head < 0 ? ss_queue_head_is_unclaimed(engine)
+                          : ss_has_status(transaction, head, SS_FINISHED) &&
+                                (!ss_is_open(engine) || ss_queue_can_advance(engine));
+    bool left_alone = ready && atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
+                      atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0;
     if (!running && !left_alone)
         return;
     int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);

@@ -26,6 +26,7 @@ static struct {
     const row *events;
     int64_t count;
     int64_t first_sequence;
+    int64_t refused; /* -1: none */
 
     pthread_mutex_t mutex; /* of the gates */
     pthread_cond_t moved;
@@ -43,6 +44,12 @@ static void nap(void)
 {
     struct timespec time = {0, 50000};
     nanosleep(&time, NULL);
+}
+
+bool stage_waits_too_long(int64_t since)
+{
+    nap();
+    return ss_now() - since >= patience;
 }
 
 /* With the mutex of the gates. False: it has taken too long. */
@@ -306,8 +313,10 @@ static void see_most(_Atomic uint64_t *most, uint64_t seen)
 
 static void see_begin(int64_t first)
 {
-    int64_t ahead = first / stage.engine->job.chunk - ss_engine_progress(stage.engine);
     see_most(&stage.most_running, atomic_fetch_add(&stage.running, 1) + 1);
+    if (ss_is_open(stage.engine))
+        return; /* its rows do not tell their place */
+    int64_t ahead = first / stage.engine->job.chunk - ss_engine_progress(stage.engine);
     int64_t before = atomic_load(&stage.furthest_ahead);
     while (before < ahead &&
            !atomic_compare_exchange_weak(&stage.furthest_ahead, &before, ahead))
@@ -360,7 +369,7 @@ static int32_t run_eager(int64_t *next, void **fault, struct ss_run *run, int64_
 
 static bool validate(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
-    int64_t event = transaction->first;
+    int64_t event = ss_row_of(engine, transaction);
     if (event < 64 && (stage.setting.validations_held >> event & 1) != 0)
         stop_at(event, VALIDATION);
     return stage.original->validate(engine, transaction);
@@ -408,7 +417,7 @@ void stage_close(void)
 
 void stage_start(const row *events, int64_t count, int64_t first_sequence)
 {
-    struct ss_job job = {.count = count,
+    struct ss_job job = {.count = stage.setting.mode == SS_MODE_OPEN ? 0 : count,
                          .first_sequence = first_sequence,
                          .chunk = stage.setting.chunk == 0 ? 1 : stage.setting.chunk,
                          .horizon = stage.setting.horizon,
@@ -421,6 +430,7 @@ void stage_start(const row *events, int64_t count, int64_t first_sequence)
     stage.events = events;
     stage.count = count;
     stage.first_sequence = first_sequence;
+    stage.refused = -1;
     watchdog_note(stage.engine, "  protocol %s, mode %d, threads %d, horizon %d, chunk %d%s",
                   stage.setting.protocol == SS_PROTOCOL_EAGER ? "eager" : "value", (int)job.mode,
                   (int)stage.setting.threads, (int)job.horizon, (int)job.chunk,
@@ -428,53 +438,74 @@ void stage_start(const row *events, int64_t count, int64_t first_sequence)
     CHECK(ss_engine_start(stage.engine, &job));
 }
 
-/* The sequential run; its rows are compared one by one. */
-static void compare(const struct ss_outcome *outcome)
+void stage_refuse(int64_t event)
+{
+    stage.refused = event;
+}
+
+bool stage_expect(int64_t event, const struct ss_outcome *outcome, uint64_t *next_row)
 {
     uint64_t before[STATE_WORDS];
-    uint64_t row = 0;
-    int64_t event = 0;
-    for (; event < stage.count; event++) {
-        struct doing doing = {.event = event};
-        const struct step *step = stage.events[event];
-        uint64_t first_row = row;
-        memcpy(before, stage.expected, sizeof before);
-        for (; step->kind != STEP_END; step++) {
-            if (step->kind != STEP_EMIT) {
-                if (!take_step(&doing, step))
-                    break;
-                continue;
-            }
-            for (uint64_t i = 0; i < step->value && event < outcome->consumed; i++) {
-                CHECK(row + i < outcome->row_count);
-                CHECK(outcome->rows[(row + i) * ROW_WORDS] == sequence_of(event));
-                CHECK(outcome->rows[(row + i) * ROW_WORDS + 1] == doing.mixed);
-            }
-            row += step->value;
-        }
-        if (step->kind != STEP_END) { /* it raises */
-            memcpy(stage.expected, before, sizeof before);
-            row = first_row;
+    uint64_t mixed_at[MOST_STEPS];
+    struct doing doing = {.event = event};
+    const struct step *first = stage.events[event], *step = first;
+    memcpy(before, stage.expected, sizeof before);
+    for (; step->kind != STEP_END; step++) {
+        mixed_at[step - first] = doing.mixed;
+        if (step->kind != STEP_EMIT && !take_step(&doing, step))
             break;
-        }
     }
+    if (step->kind != STEP_END || event == stage.refused) {
+        memcpy(stage.expected, before, sizeof before);
+        return false;
+    }
+    for (step = first; step->kind != STEP_END; step++)
+        for (uint64_t i = 0; step->kind == STEP_EMIT && i < step->value; i++, ++*next_row) {
+            const uint64_t *found = outcome->rows + *next_row * ROW_WORDS;
+            CHECK(*next_row < outcome->row_count);
+            CHECK(found[0] == sequence_of(event) && found[1] == mixed_at[step - first]);
+        }
+    return true;
+}
+
+bool stage_is_as_expected(void)
+{
+    return memcmp(stage.state, stage.expected, sizeof stage.state) == 0;
+}
+
+void stage_compare(const struct ss_outcome *outcome)
+{
+    uint64_t next_row = 0;
+    int64_t event = 0;
+    while (event < stage.count && stage_expect(event, outcome, &next_row))
+        event++;
     CHECK(outcome->consumed == event);
     CHECK(outcome->failed == (event < stage.count));
-    CHECK(outcome->row_count == row);
-    CHECK(memcmp(stage.state, stage.expected, sizeof stage.state) == 0);
+    CHECK(outcome->row_count == next_row);
+    CHECK(stage_is_as_expected());
+}
+
+void stage_let_everything_go(void)
+{
+    for (int64_t event = 0; event < stage.count; event++)
+        for (uint64_t point = 0; point < POINTS; point++)
+            let_all_go(event, point);
+}
+
+struct ss_outcome stage_wait(void)
+{
+    int64_t since = ss_now();
+    stage_let_everything_go();
+    while (!ss_engine_wait(stage.engine, 50))
+        if (ss_now() - since >= patience)
+            fail("%s: the job does not end", scenario);
+    return ss_engine_outcome(stage.engine);
 }
 
 struct ss_outcome stage_end(void)
 {
-    int64_t since = ss_now();
-    for (int64_t event = 0; event < stage.count; event++)
-        for (uint64_t point = 0; point < POINTS; point++)
-            let_all_go(event, point);
-    while (!ss_engine_wait(stage.engine, 50))
-        if (ss_now() - since >= patience)
-            fail("%s: the job does not end", scenario);
-    struct ss_outcome outcome = ss_engine_outcome(stage.engine);
-    compare(&outcome);
+    struct ss_outcome outcome = stage_wait();
+    stage_compare(&outcome);
     return outcome;
 }
 

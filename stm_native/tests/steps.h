@@ -88,6 +88,18 @@ void stage_close(void);
 void stage_start(const row *events, int64_t count, int64_t first_sequence);
 /* Lets everything go, waits for the end of the job and compares it with the sequential run. */
 struct ss_outcome stage_end(void);
+/* Its two halves: the first only waits. */
+struct ss_outcome stage_wait(void);
+void stage_compare(const struct ss_outcome *outcome);
+/* A hook of the test refuses the event of the job at hand: in the sequential run it raises. */
+void stage_refuse(int64_t event);
+void stage_let_everything_go(void);
+/* The sequential run of one event, whose rows must be those of the outcome from `*next_row` on. False:
+ * it raises, and leaves no trace. */
+bool stage_expect(int64_t event, const struct ss_outcome *outcome, uint64_t *next_row);
+bool stage_is_as_expected(void);
+/* Whether a wait since then has lasted too long; takes a nap. */
+bool stage_waits_too_long(int64_t since);
 
 /* An ordinary event: up to `most` steps on the words below `words`, none of which raises. Returns
  * how many steps it drew. */

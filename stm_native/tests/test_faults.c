@@ -233,6 +233,16 @@ static int32_t run_outside(int64_t *next, void **fault, struct ss_run *run, int6
     return 0;
 }
 
+/* An entry in which somebody sends the worker a signal. */
+static int32_t run_signalled(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                             int64_t last)
+{
+    (void)fault, (void)run, (void)first;
+    raise(SIGSEGV);
+    *next = last;
+    return 0;
+}
+
 /* The sequential run. */
 static void model_event(uint64_t *state, uint64_t *rows, uint64_t seed, int64_t sequence)
 {
@@ -425,6 +435,18 @@ static void a_signal_that_was_sent_goes_to_the_others(void)
     ss_engine_free(engine);
 }
 
+static void a_signal_sent_to_an_operator_is_no_fault(void)
+{
+    static struct batch batch;
+    uint64_t state[WORDS] = {0};
+    struct ss_job job = {.chunk = EVENTS, .horizon = 0, .mode = SS_MODE_ORDERED};
+    struct ss_engine *engine = open_engine(state, SS_PROTOCOL_VALUE);
+    ss_engine_set_entry(engine, SS_PLAIN, run_signalled);
+    int before = seen_before;
+    CHECK(!run_job(engine, &batch, 0, job).failed && seen_before == before + 1);
+    ss_engine_free(engine);
+}
+
 static void a_fault_outside_goes_to_the_others(void)
 {
     static struct batch batch;
@@ -460,6 +482,7 @@ int main(void)
     without_undo_log_the_job_fails_as_well();
     CHECK(seen_before == 0);
     a_fault_outside_goes_to_the_others();
+    a_signal_sent_to_an_operator_is_no_fault();
     a_signal_that_was_sent_goes_to_the_others();
     puts("faults: passed");
     return 0;
