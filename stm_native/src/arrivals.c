@@ -330,6 +330,9 @@ static void refresh(struct ss_engine *engine)
     atomic_store_explicit(&engine->next_commit,
                           pending || queue->active_count == 0 ? -1 : active_at(engine, 0)->number,
                           memory_order_release);
+    atomic_store_explicit(&queue->head_is_unclaimed,
+                          pending && !queue->failed && is_safe(queue, pending_key(queue)),
+                          memory_order_release);
     uint32_t before = atomic_exchange_explicit(&queue->work, work, memory_order_acq_rel);
     atomic_fetch_add_explicit(&queue->changes, 1, memory_order_release);
     if ((work & ~before) != 0)
@@ -614,11 +617,9 @@ bool ss_queue_can_advance(struct ss_engine *engine)
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0;
 }
 
-/* Without news, what is below the frontier is not all done, and nothing has failed. */
 bool ss_queue_head_is_unclaimed(struct ss_engine *engine)
 {
-    return atomic_load_explicit(&engine->next_commit, memory_order_relaxed) < 0 &&
-           atomic_load_explicit(&engine->queue.has_news, memory_order_acquire) == 0;
+    return atomic_load_explicit(&engine->queue.head_is_unclaimed, memory_order_acquire) != 0;
 }
 
 static bool has_work(struct ss_worker *worker)

@@ -225,6 +225,7 @@ struct ss_queue {
     struct ss_segment *failed_segment; /* counts the failed event as left until it was heard of */
     _Atomic uint32_t work; /* what there is to do; see enum work */
     _Atomic uint64_t changes; /* times that it was worked out */
+    _Atomic uint32_t head_is_unclaimed; /* 1: an event below the frontier is next, and pending */
     _Atomic uint32_t has_news; /* 1: who waits outside the pool need not wait */
     _Atomic uint64_t runs; /* that ended, and what they took */
     _Atomic int64_t nanoseconds;
