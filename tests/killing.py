@@ -44,6 +44,8 @@ def main(directory: Path, shards: int) -> None:
             # Worker, its daemon, the executor.
             status = Path(f"/proc/{os.getppid()}/status").read_text()
             executor = int(status.split("PPid:")[1].split()[0])
+            command = Path(f"/proc/{executor}/cmdline").read_text()
+            assert "CoarseGrainedExecutorBackend" in command, "this is no executor"
             for batch in batches:
                 with (directory / "executors").open("a") as file:
                     file.write(f"{executor}\n")

@@ -1,6 +1,7 @@
 """Sharded mode and back-tests: the answer of the sequential run, whatever happens."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -290,7 +291,7 @@ def test_an_executor_that_is_killed_in_mid_batch_changes_nothing(
     # A process of its own, because a process has one Spark at a time.
     found = subprocess.run(
         [sys.executable, Path(__file__).with_name("killing.py"), str(tmp_path), str(SHARDS)],
-        capture_output=True, text=True, timeout=WAIT_SECONDS,
+        capture_output=True, text=True, timeout=2 * WAIT_SECONDS,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr[-4000:]
     assert len(list(tmp_path.glob("killed-*"))) == 2

@@ -14,6 +14,7 @@ that was kept is used only if it is the one that left that version.
 
 from __future__ import annotations
 
+import copy
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -148,7 +149,9 @@ class _Shards(StatefulProcessor):
             kept.engine.close()
         image = self.snapshot.get() if version else None
         restore = bytes(image[0]) if image is not None else None
-        return _Kept(Engine(self.operator, restore=restore, **self.options), version)
+        # A predictor among the options has a state of its own, one for each engine.
+        options = copy.deepcopy(self.options)
+        return _Kept(Engine(self.operator, restore=restore, **options), version)
 
 
 def _joined(frames: Iterable[Any]) -> pa.Table:
@@ -216,7 +219,7 @@ def sharded(
     options = {"threads": 1, **engine_options}
     needed = stream.select(*map(packing.quoted, columns))
     # On an empty batch: options and types are found wrong here, and not in an executor.
-    with Engine(operator, **options) as engine:
+    with Engine(operator, **copy.deepcopy(options)) as engine:
         empty = engine.process(packing.empty_table(needed), order_by=order_by, source=source)
     key = F.col(packing.quoted(by))
     kind = stream.schema[by].dataType
@@ -273,7 +276,7 @@ def _check(
             f"{what} emits no columns, and a streaming query without columns cannot be written: "
             "declare emits="
         )
-    provider = stream.sparkSession.conf.get(PROVIDER, "")
+    provider = stream.sparkSession.conf.get(PROVIDER)
     if provider != ROCKSDB:
         raise ConfigurationError(
             f"{what}: sharded mode needs Spark's RocksDB state store, and the session has "
