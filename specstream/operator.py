@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from specstream.columns import as_table, keys_of, read_events, rows_to_table
 from specstream.compiler.oracle import Oracle
+from specstream.compiler.shipping import pack, unpack
 from specstream.compiler.source import Program, analyse
 from specstream.errors import ConfigurationError, DeclarationError, Partial
 from specstream.schema import Schema
@@ -38,6 +39,9 @@ class SequentialRun:
 class Operator:
     """A stateful stream operator. Made by :func:`operator`.
 
+    It can be pickled, also where its module cannot be imported later: with its functions' source
+    and the values that its globals and closures had when it was declared.
+
     Attributes:
         name: used in messages.
         function: the plain function, as written.
@@ -58,13 +62,39 @@ class Operator:
             raise DeclarationError(
                 f"state= is {state!r}; expected a class: class MyState(ss.State): ..."
             )
+        name = name or str(getattr(function, "__name__", "operator"))
+        self._declare(
+            function, name, state.layout(), Schema.of(event, "event"), Schema.of(emits, "emits")
+        )
+
+    def _declare(
+        self,
+        function: Callable[..., None],
+        name: str,
+        layout: Layout,
+        event: Schema,
+        emits: Schema,
+    ) -> None:
         self.function = function
-        self.name: str = name or str(getattr(function, "__name__", "operator"))
-        self.layout: Layout = state.layout()
-        self.event = Schema.of(event, "event")
-        self.emits = Schema.of(emits, "emits")
-        self.program: Program = analyse(function, self.name, self.emits)
+        self.name = name
+        self.layout = layout
+        self.event = event
+        self.emits = emits
+        self.program: Program = analyse(function, name, emits)
         self.__doc__ = function.__doc__
+
+    def __getstate__(self) -> dict[str, Any]:
+        # By value: the module that it was declared in need not be where it is unpickled.
+        return {
+            "name": self.name,
+            "layout": self.layout,
+            "event": self.event,
+            "emits": self.emits,
+            "functions": pack(self.program.written),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._declare(unpack(state.pop("functions")), **state)
 
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"

@@ -39,6 +39,7 @@ class FunctionSource:
     tree: ast.FunctionDef
     filename: str
     parameters: tuple[str, ...]
+    text: str
     native_namespace: dict[str, Any] = field(default_factory=dict)
     oracle_namespace: dict[str, Any] = field(default_factory=dict)
 

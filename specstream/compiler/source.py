@@ -22,7 +22,7 @@ import inspect
 import textwrap
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from specstream.compiler import access
@@ -32,6 +32,21 @@ from specstream.errors import CompileError, DeclarationError
 from specstream.schema import Schema
 
 __all__ = ["Program", "analyse"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A function as it was written, and what its names stood for when it was analysed.
+
+    Attributes:
+        text: the lines of the def statement, as they stand in the file.
+        line: number of the first of them.
+        names: every global, closure variable and builtin that it reads.
+    """
+
+    text: str
+    line: int
+    names: dict[str, Any]
 
 
 @dataclass
@@ -45,6 +60,7 @@ class Program:
         strings: string literals in the code.
         fingerprint: everything about the code that decides what it does, as text.
         reads_timestamp: whether the code reads ``event.timestamp``.
+        written: the functions as they were written, those that are called before their callers.
     """
 
     operator: str
@@ -54,6 +70,7 @@ class Program:
     strings: tuple[str, ...]
     fingerprint: str
     reads_timestamp: bool
+    written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
 
 
 def analyse(function: Callable[..., Any], operator: str, emits: Schema) -> Program:
@@ -82,6 +99,7 @@ class _Analysis(Analysis):
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
+        self.written: dict[types.FunctionType, Written] = {}
 
     def program(self, function: types.FunctionType) -> Program:
         native, oracle = self.function(function)
@@ -93,6 +111,7 @@ class _Analysis(Analysis):
             tuple(dict.fromkeys(self.strings)),
             "\n".join(self.fingerprint),
             self.reads_timestamp,
+            self.written,
         )
 
     def function(self, original: types.FunctionType) -> tuple[Any, types.FunctionType]:
@@ -111,6 +130,7 @@ class _Analysis(Analysis):
         oracle = source.compile(oracle_tree, source.oracle_namespace)
         self.open.pop()
         self.done[original] = (native, oracle)
+        self.written[original] = Written(source.text, source.tree.lineno, check.resolved)
         return native, oracle
 
     def compiled(self, original: types.FunctionType) -> Any:
@@ -144,6 +164,7 @@ class _Analysis(Analysis):
                 f"{original.__name__!r} is not the only statement of its lines, or a lambda",
                 "write it as a def statement of its own",
             )
+        text = "".join(lines[found[0].lineno - 1 :])
         ast.increment_lineno(found[0], first - 1)
         parameters = tuple(argument.arg for argument in found[0].args.args)
-        return FunctionSource(original, found[0], code.co_filename, parameters)
+        return FunctionSource(original, found[0], code.co_filename, parameters, text)

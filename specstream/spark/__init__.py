@@ -16,20 +16,25 @@ except ImportError as error:
         'specstream.spark needs PySpark 4.3: pip install "specstream[spark]"'
     ) from error
 
+from specstream.spark.apply import Applied, apply
 from specstream.spark.directory import stream_directory
 from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
 from specstream.spark.java import Java, find_java
 from specstream.spark.session import local_session
+from specstream.spark.sharded import sharded
 from specstream.spark.sink import ParquetSink, parquet_sink
 
 __all__ = [
+    "Applied",
     "BatchFeed",
     "FeedStats",
     "Java",
     "ParquetSink",
+    "apply",
     "find_java",
     "foreach_batch",
     "local_session",
     "parquet_sink",
+    "sharded",
     "stream_directory",
 ]

@@ -1,0 +1,146 @@
+"""The functions of an operator as plain data, and back: so that an operator can be pickled.
+
+The usual ways do not do. A function pickled by name is looked up in its module, which need not be
+where the operator goes, and holds the operator under that name. A function pickled by value, as
+bytecode, has no source, and the analysis starts from the source; and its globals would be those of
+now, not those that were frozen when the operator was declared.
+
+So what travels is the text of each function and the values that its names stood for. The other
+side makes functions of them and analyses these again. The rewritten code, and with it the key of
+the compiled code on disk, comes out the same.
+
+A file name with a digest of the text keeps apart what came from one file at different times. The
+text is left in :mod:`linecache`, from where the analysis, tracebacks and pdb read it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import hashlib
+import importlib
+import linecache
+import textwrap
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from specstream.compiler.source import Written
+
+__all__ = ["Packed", "pack", "unpack"]
+
+
+@dataclass(frozen=True)
+class _Function:
+    """Stands for a function of the same operator: its place among the packed ones."""
+
+    place: int
+
+
+@dataclass(frozen=True)
+class _Module:
+    """Stands for a module."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """Stands for an exception class: where it is, and the builtin one that it derives from."""
+
+    module: str
+    qualname: str
+    base: str
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A function: its source, and what its names stand for."""
+
+    name: str
+    qualname: str
+    module: str
+    filename: str
+    text: str
+    line: int
+    names: dict[str, Any]
+
+
+def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
+    """The functions as plain data; the operator's own is the last."""
+    places = {function: place for place, function in enumerate(written)}
+    return tuple(
+        Packed(
+            function.__name__,
+            function.__qualname__,
+            function.__module__,
+            function.__code__.co_filename,
+            source.text,
+            source.line,
+            {name: _stand_in(value, places) for name, value in source.names.items()},
+        )
+        for function, source in written.items()
+    )
+
+
+def unpack(packed: tuple[Packed, ...]) -> types.FunctionType:
+    """The operator's function, made from its source, with the functions that it calls."""
+    made: list[types.FunctionType] = []
+    for function in packed:
+        names = {name: _original(value, made) for name, value in function.names.items()}
+        made.append(_made(function, names))
+    return made[-1]
+
+
+def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:
+    if isinstance(value, types.ModuleType):
+        return _Module(value.__name__)
+    if isinstance(value, types.FunctionType) and value in places:
+        return _Function(places[value])
+    if isinstance(value, type) and issubclass(value, BaseException):
+        base = next(of for of in value.__mro__ if of.__module__ == "builtins")
+        return _Raised(value.__module__, value.__qualname__, base.__name__)
+    return value
+
+
+def _original(value: Any, made: list[types.FunctionType]) -> Any:
+    if isinstance(value, _Module):
+        return importlib.import_module(value.name)
+    if isinstance(value, _Function):
+        return made[value.place]
+    return _exception_class(value) if isinstance(value, _Raised) else value
+
+
+def _exception_class(raised: _Raised) -> Any:
+    """The class, or one of its name where its module cannot be imported."""
+    try:
+        found: Any = importlib.import_module(raised.module)
+        for part in raised.qualname.split("."):
+            found = getattr(found, part)
+        return found
+    except (ImportError, AttributeError):
+        base = getattr(builtins, raised.base)
+        return type(raised.qualname, (base,), {"__module__": raised.module})
+
+
+def _made(function: Packed, names: dict[str, Any]) -> types.FunctionType:
+    digest = hashlib.sha256(function.text.encode()).hexdigest()[:12]
+    mark = f" ({function.name} {digest})"
+    filename = function.filename.removesuffix(mark) + mark
+    lines = ["\n"] * (function.line - 1) + function.text.splitlines(keepends=True)
+    # Without a modification time the entry is never held against a file.
+    linecache.cache[filename] = (sum(map(len, lines)), None, lines, filename)
+    tree = ast.parse(textwrap.dedent(function.text))
+    ast.increment_lineno(tree, function.line - 1)
+    definition = tree.body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    # Annotations may name what was not taken along.
+    definition.returns = None
+    for argument in definition.args.args:
+        argument.annotation = None
+    namespace = {**names, "__name__": function.module}
+    exec(compile(tree, filename, "exec"), namespace)
+    made: types.FunctionType = namespace[function.name]
+    made.__qualname__ = function.qualname
+    return made

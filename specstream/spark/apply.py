@@ -1,0 +1,149 @@
+"""A back-test: an operator over a static DataFrame, with the answer of one sequential run.
+
+Rows reach the driver in their order and as Arrow, one piece of at most 100,000 rows after the
+other. ``DataFrame.sort(...).toArrow()`` would hold all of them at once, in the JVM and here;
+``toLocalIterator`` alone fetches partition after partition, but row by row. So the sorted
+partitions are packed into Arrow pieces by Spark's own workers, and the local iterator fetches
+pieces. The driver holds two sorted partitions and what the operator emits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from specstream.engine import Engine
+from specstream.errors import ConfigurationError, DeclarationError, InputError
+from specstream.operator import Operator
+from specstream.spark import packing
+from specstream.state import StateView
+
+__all__ = ["Applied", "apply", "needed_columns"]
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What :func:`apply` made of a DataFrame.
+
+    Attributes:
+        output: emitted rows, in order.
+        state: the state after the last event.
+        snapshot: to go on from: ``restore=`` of another call, of an engine, of a stream's engine.
+        events: number of events.
+    """
+
+    output: pa.Table
+    state: StateView
+    snapshot: bytes
+    events: int
+
+
+def needed_columns(
+    frame: DataFrame, operator: Operator, order_by: str | None, source: str | None
+) -> list[str]:
+    """The columns of a DataFrame that a run of the operator reads.
+
+    Raises:
+        DeclarationError: ``operator`` is none.
+        ConfigurationError: ``order_by`` or ``source`` is no name.
+        InputError: the DataFrame lacks one of the columns; names it.
+    """
+    if not isinstance(operator, Operator):
+        raise DeclarationError(
+            f"operator={operator!r}; expected an operator: decorate the function with "
+            "@ss.operator(...)"
+        )
+    needed = dict.fromkeys(operator.event.names, "the operator reads")
+    for option, column in (("order_by", order_by), ("source", source)):
+        if column is None:
+            continue
+        if not isinstance(column, str):
+            raise ConfigurationError(f"{option}={column!r}: expected the name of a column or None")
+        needed.setdefault(column, f"{option}= names")
+    for column, why in needed.items():
+        if column not in frame.columns:
+            raise InputError(
+                f"operator {operator.name!r}: {why} column {column!r}, which the DataFrame has not "
+                f"(columns: {', '.join(frame.columns)}): select or rename it before"
+            )
+    return list(needed)
+
+
+def apply(
+    df: DataFrame,
+    operator: Operator,
+    *,
+    order_by: str | None,
+    source: str | None = None,
+    restore: bytes | None = None,
+    **engine_options: Any,
+) -> Applied:
+    """Runs an operator over a static DataFrame, in one engine on the driver.
+
+    Output and state are those of ``operator.run_sequential`` over the rows in the order
+    (``order_by``, ``source``, position), whatever partitions they come in. The position is that of
+    the row in the DataFrame, partition by partition. It says something for rows that were read from
+    files or made from a table; behind a join or an aggregation Spark gives rows in no certain
+    order, and ``order_by`` and ``source`` together have to tell them apart.
+
+    Rows are sorted by Spark and fetched in pieces of at most 100,000: the driver never holds all
+    input, but all output.
+
+    Args:
+        df: the DataFrame; not a streaming one.
+        operator: made by :func:`specstream.operator`.
+        order_by: column of the event time; None: rows keep their position.
+        source: column that tells apart the sources of events with equal times.
+        restore: a snapshot to start from.
+        engine_options: as for :class:`specstream.Engine`: ``threads=``, ``seed=``, ``keys=`` ...
+
+    Returns:
+        The emitted rows as a pyarrow Table, the state, and a snapshot of it. The rows are already
+        on the driver: write them with pyarrow, or give them back to Spark with
+        ``session.createDataFrame(applied.output)``.
+
+    Raises:
+        ConfigurationError: ``df`` is a stream, or an option has a value that it cannot have.
+        InputError: a column is missing, or its values do not fit the operator.
+        Exception: what the operator raised, as from :meth:`specstream.Engine.process`; but its
+            ``specstream_partial`` counts from the first row of the failing piece on.
+
+    ::
+
+        applied = ss.spark.apply(session.read.parquet(path), operator, order_by="time")
+        applied.output, applied.state.total
+    """
+    columns = needed_columns(df, operator, order_by, source)
+    if df.isStreaming:
+        raise ConfigurationError(
+            f"operator {operator.name!r}: apply= takes a static DataFrame, and this one is a "
+            "stream: use ss.spark.foreach_batch or ss.spark.sharded"
+        )
+    position = _unused("position", df.columns)
+    keys = [df[packing.quoted(c)] for c in (order_by, source) if c is not None]
+    # Spark's sort is not stable, hence the position. Its order of numbers, times and strings is
+    # that of an engine, so a piece holds no event that belongs before an earlier piece.
+    ordered = df.withColumn(position, F.monotonically_increasing_id()).sort(*keys, position)
+    pieces = packing.pack(ordered, columns, F.lit(0)).select("rows")
+    parts: list[pa.Table] = []
+    events = 0
+    with Engine(operator, restore=restore, **engine_options) as engine:
+        for (piece,) in pieces.toLocalIterator(prefetchPartitions=True):
+            table = packing.to_table(piece)
+            events += table.num_rows
+            parts.append(engine.process(table, order_by=order_by, source=source))
+        if not parts:
+            empty = packing.empty_table(df.select(*map(packing.quoted, columns)))
+            parts.append(engine.process(empty, order_by=order_by, source=source))
+        return Applied(pa.concat_tables(parts), engine.state, engine.snapshot(), events)
+
+
+def _unused(name: str, taken: list[str]) -> str:
+    lower = {column.lower() for column in taken}
+    while name in lower:
+        name += "_"
+    return name

@@ -1,0 +1,298 @@
+"""Sharded mode: an operator whose state divides by key, on all machines that Spark has.
+
+The key of a row decides its shard. Each shard is an operator of its own: its own state, its own
+sequence numbers, an engine that runs it. Spark's ``transformWithStateInPandas`` brings the rows of
+a shard to one task, and keeps the shard's snapshot in its state store. So a batch and the states
+behind it are committed together, by Spark, and a task that fails, or whose executor dies, is run
+again from the states before the batch.
+
+A task must not trust the memory of its process. The same worker may meet a shard again after a
+failed attempt, after another worker had it in between, or in a query that was started anew. So the
+store has a version beside each snapshot, an identifier that is never given twice, and an engine
+that was kept is used only if it is the one that left that version.
+"""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import DateType, IntegralType, StringType, TimestampNTZType, TimestampType
+
+from specstream.engine import Engine
+from specstream.errors import ConfigurationError, InputError, SnapshotError
+from specstream.operator import Operator
+from specstream.spark import packing
+from specstream.spark.apply import needed_columns
+
+__all__ = ["sharded"]
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+MOST_SHARDS = 1 << 20
+# The most bytes that the engines kept in one Python worker take, states included.
+KEPT_BYTES = 1 << 28
+# Options of an engine that mean nothing here, and why.
+_REFUSED = {
+    "restore": "a shard starts from Spark's state store, or empty",
+    "migrate": "a shard's fields are matched by name; new ones get their fill",
+    "on_abort": "a hook would run in Spark's executors, not here",
+    "on_commit": "a hook would run in Spark's executors, not here",
+    "on_post_commit": "a hook would run in Spark's executors, not here",
+    "sources": "the rows of a micro-batch are run at once, in their order",
+    "late": "the rows of a micro-batch are run at once, in their order",
+}
+
+
+@dataclass
+class _Kept:
+    engine: Engine
+    version: str
+
+    @property
+    def memory(self) -> int:
+        stats = self.engine.stats
+        return stats.memory + stats.state_bytes + stats.string_bytes
+
+
+# Of this process, by (call of sharded, shard); the one used last is the last.
+_kept: OrderedDict[tuple[str, int], _Kept] = OrderedDict()
+
+
+def _keep(place: tuple[str, int], kept: _Kept) -> None:
+    _kept[place] = kept
+    total = sum(other.memory for other in _kept.values())
+    while total > KEPT_BYTES and len(_kept) > 1:
+        _, oldest = _kept.popitem(last=False)
+        total -= oldest.memory
+        oldest.engine.close()
+
+
+@dataclass
+class _Shards(StatefulProcessor):
+    """Runs the shards that Spark gives to a task. It travels to the executors pickled."""
+
+    operator: Operator
+    order_by: str | None
+    source: str | None
+    options: dict[str, Any]
+    sharding: str
+    call: str
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.snapshot = handle.getValueState("snapshot", "image binary")
+        # Apart from the snapshot, so that it can be read without it.
+        self.version = handle.getValueState("version", "version string, sharding string")
+
+    def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:
+        shard = int(key[0])
+        try:
+            return self._run(shard, rows)
+        except Exception as error:
+            error.add_note(f"in shard {shard} ({self.sharding}) of operator {self.operator.name!r}")
+            raise
+        except BaseException as error:
+            # Such as SystemExit, which would end the worker without a word of what it was.
+            raise RuntimeError(
+                f"operator {self.operator.name!r}, shard {shard}: {type(error).__name__} raised in "
+                "a streaming query, where operators must raise ordinary exceptions only"
+            ) from error
+
+    def close(self) -> None:
+        pass
+
+    def _run(self, shard: int, rows: Iterable[Any]) -> Iterator[Any]:
+        import pandas as pd
+
+        table = _joined(rows)
+        kept = self._engine(shard)
+        try:
+            output = kept.engine.process(table, order_by=self.order_by, source=self.source)
+            image = kept.engine.snapshot()
+            kept.version = uuid.uuid4().hex
+            self.snapshot.update((image,))
+            self.version.update((kept.version, self.sharding))
+        except BaseException:
+            kept.engine.close()
+            raise
+        _keep((self.call, shard), kept)
+        pieces = range(0, output.num_rows, packing.MOST_ROWS)
+        return (
+            pd.DataFrame({"rows": [packing.to_bytes(output.slice(at, packing.MOST_ROWS))]})
+            for at in pieces
+        )
+
+    def _engine(self, shard: int) -> _Kept:
+        """The shard's engine in the state that Spark's store has; it is in no one else's hands."""
+        kept = _kept.pop((self.call, shard), None)
+        stored = self.version.get()
+        version, sharding = stored if stored is not None else ("", self.sharding)
+        if sharding != self.sharding:
+            raise SnapshotError(
+                f"operator {self.operator.name!r}: the checkpoint holds states of {sharding}, and "
+                f"the query was started with {self.sharding}, which puts keys into other shards: "
+                "start it with the same by= and shards=, or with a new checkpoint"
+            )
+        if kept is not None and kept.version == version:
+            return kept
+        if kept is not None:
+            kept.engine.close()
+        image = self.snapshot.get() if version else None
+        restore = bytes(image[0]) if image is not None else None
+        # A predictor among the options has a state of its own, one for each engine.
+        options = copy.deepcopy(self.options)
+        return _Kept(Engine(self.operator, restore=restore, **options), version)
+
+
+def _joined(frames: Iterable[Any]) -> pa.Table:
+    """The rows of all pieces, by their positions."""
+    pieces = [
+        piece for frame in frames for piece in zip(frame["position"], frame["rows"], strict=True)
+    ]
+    pieces.sort(key=lambda piece: piece[0])
+    return pa.concat_tables(packing.to_table(piece) for _, piece in pieces)
+
+
+def sharded(
+    stream: DataFrame,
+    operator: Operator,
+    *,
+    by: str,
+    shards: int = 64,
+    order_by: str | None = None,
+    source: str | None = None,
+    **engine_options: Any,
+) -> DataFrame:
+    """One engine for each group of keys, inside Spark's executors; a streaming DataFrame of rows.
+
+    A row goes to the shard ``pmod(xxhash64(key), shards)``, with Spark's ``xxhash64`` of the key as
+    bigint or string. Within a micro-batch the rows of a shard run in the order (``order_by``,
+    ``source``, position), and what they emit, and the shard's state, are those of
+    ``operator.run_sequential`` over the shard's rows in this order, batch after batch. Between
+    shards there is no order. The position is that in Spark's partitions; behind a shuffle it is not
+    certain, and ``order_by`` and ``source`` together have to tell rows apart.
+
+    Args:
+        stream: a streaming DataFrame.
+        operator: made by :func:`specstream.operator`; travels to the executors pickled.
+        by: column of the key: strings, integers, dates or timestamps.
+        shards: number of shards, 1 to 1,048,576. It is part of the checkpoint: a query is started
+            again with the same number and the same ``by``.
+        order_by: column of the event time.
+        source: column that tells apart the sources of events with equal times.
+        engine_options: as for :class:`specstream.Engine`. One thread is the default, because Spark
+            runs a task on each core already.
+
+    Returns:
+        A streaming DataFrame with the columns of ``emits``, for ``writeStream`` in the output mode
+        "append".
+
+    Raises:
+        ConfigurationError: an option has a value that it cannot have; the session does not use the
+            RocksDB state store, which the function needs; or ``protobuf`` or pandas is missing.
+        InputError: the stream lacks a column, or the key has a type that cannot be hashed.
+        CompileError: the operator's types do not fit.
+
+    What the operator raises fails the query; Spark's exception has its text, with the event and the
+    shard. Started again from the checkpoint, the query runs the batch again.
+
+    ::
+
+        session.conf.set("spark.sql.streaming.stateStore.providerClass", "org.apache.spark.sql."
+                         "execution.streaming.state.RocksDBStateStoreProvider")
+        rows = ss.spark.sharded(stream, operator, by="account", order_by="time")
+        rows.writeStream.format("parquet").option("checkpointLocation", checkpoint).start(path)
+    """
+    columns = needed_columns(stream, operator, order_by, source)
+    what = f"operator {operator.name!r}"
+    _check(stream, operator, by, shards, engine_options)
+    options = {"threads": 1, **engine_options}
+    needed = stream.select(*map(packing.quoted, columns))
+    # On an empty batch: options and types are found wrong here, and not in an executor.
+    with Engine(operator, **copy.deepcopy(options)) as engine:
+        empty = engine.process(packing.empty_table(needed), order_by=order_by, source=source)
+    key = F.col(packing.quoted(by))
+    kind = stream.schema[by].dataType
+    if isinstance(kind, IntegralType):
+        key = key.cast("bigint")
+    elif not isinstance(kind, StringType | DateType | TimestampType | TimestampNTZType):
+        raise InputError(
+            f"{what}: key column {by!r} has type {kind.simpleString()}; expected strings, "
+            "integers, dates or timestamps: cast it"
+        )
+    shard = F.pmod(F.xxhash64(key), F.lit(shards))
+    processor = _Shards(
+        operator, order_by, source, options, f"{shards} shards by {by!r}", uuid.uuid4().hex
+    )
+    return (
+        packing.pack(stream, columns, shard)
+        .groupBy("shard")
+        .transformWithStateInPandas(
+            statefulProcessor=processor,
+            outputStructType="rows binary",
+            outputMode="append",
+            timeMode="none",
+        )
+        .mapInArrow(packing.unpack("rows"), from_arrow_schema(empty.schema, False))
+    )
+
+
+def _check(
+    stream: DataFrame, operator: Operator, by: object, shards: object, options: dict[str, Any]
+) -> None:
+    what = f"operator {operator.name!r}"
+    if not stream.isStreaming:
+        raise ConfigurationError(
+            f"{what}: sharded takes a streaming DataFrame, and this one is static: use "
+            "ss.spark.apply, or readStream"
+        )
+    if not isinstance(by, str) or by not in stream.columns:
+        raise InputError(
+            f"{what}: by={by!r} is no column of the stream ({', '.join(stream.columns)}): name the "
+            "column of the key"
+        )
+    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
+        raise ConfigurationError(
+            f"{what}: shards={shards!r}; expected an integer from 1 to {MOST_SHARDS}"
+        )
+    for option, why in _REFUSED.items():
+        if option in options:
+            raise ConfigurationError(
+                f"{what}: {option}= cannot be given in sharded mode: {why}: leave it out, or use "
+                "foreach_batch"
+            )
+    if len(operator.emits) == 0:
+        raise ConfigurationError(
+            f"{what} emits no columns, and a streaming query without columns cannot be written: "
+            "declare emits="
+        )
+    provider = stream.sparkSession.conf.get(PROVIDER)
+    if provider != ROCKSDB:
+        raise ConfigurationError(
+            f"{what}: sharded mode needs Spark's RocksDB state store, and the session has "
+            f"{provider}: session.conf.set({PROVIDER!r}, {ROCKSDB!r}) before the query starts"
+        )
+    # Without protobuf the Python worker just exits.
+    for module, package in (("google.protobuf", "protobuf"), ("pandas", "pandas")):
+        if _is_missing(module):
+            raise ConfigurationError(
+                f"{what}: sharded mode needs {package}, here and on the executors: pip install "
+                '"specstream[spark]"'
+            )
+
+
+def _is_missing(module: str) -> bool:
+    try:
+        return find_spec(module) is None
+    except ModuleNotFoundError:  # its parent is missing
+        return True
