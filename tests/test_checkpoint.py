@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import resource
 import struct
 import subprocess
 import sys
@@ -340,18 +341,39 @@ def test_a_failed_write_leaves_the_image_before_and_no_file(tmp_path: Path) -> N
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, tmp_path)
         run(engine, checkpoint, range(3))
-        before = engine.snapshot()
+        before, files = engine.snapshot(), set(tmp_path.iterdir())
         output = engine.process(events(3))
-        blocked = tmp_path / ".0000000003.increment.writing"
-        blocked.mkdir()
-        with pytest.raises(IsADirectoryError):
-            checkpoint.record("q", 3, output)
-        blocked.rmdir()
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))  # of a file, in bytes
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                checkpoint.record("q", 3, output)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert set(tmp_path.iterdir()) == files
         engine.rewind(checkpoint.mark())
         assert engine.snapshot() == before
         run(engine, checkpoint, range(3, 5))
         checkpoint.close()
     assert_is_after(tmp_path, 4)
+
+
+def test_what_cannot_be_deleted_is_told_and_the_batch_is_recorded(tmp_path: Path) -> None:
+    with engine_of() as engine:
+        checkpoint = Checkpoint(engine, tmp_path)
+        (tmp_path / "0000000009.increment").mkdir()  # no file, hence not to be unlinked
+        output = engine.process(events(0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning, match=r"cannot be deleted.*0000000009\.increment"):
+                checkpoint.record("q", 0, output)
+        engine.rewind(checkpoint.mark())  # as the feed does when something raises
+        assert engine.snapshot() == after(0)[0]
+        assert checkpoint.answer("q", 0) is output
+        (tmp_path / "0000000009.increment").rmdir()
+        run(engine, checkpoint, range(1, 3))
+        checkpoint.close()
+    assert_is_after(tmp_path, 2)
 
 
 # ---- whose checkpoint it is ----

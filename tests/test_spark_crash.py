@@ -14,6 +14,7 @@ import specstream as ss
 pytest.importorskip("pyspark")
 
 import crash_driver
+from crash_driver import begin, end
 
 from specstream.spark.steps import STEPS
 

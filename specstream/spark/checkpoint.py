@@ -223,7 +223,8 @@ class Checkpoint:
     def record(self, query: str | None, batch_id: int, output: pa.Table) -> None:
         """Writes the image of a batch that the engine has run.
 
-        When it raises, the batch is not recorded, and :meth:`mark` is the state before it.
+        When it raises, :meth:`mark` is the state before the batch if it is not recorded, and that
+        after it if it is.
         """
         engine = self._engine
         reached("before-write", batch_id)
@@ -245,10 +246,9 @@ class Checkpoint:
             parts, checksum = pack(about, sections)
             name = _Name(batch_id, "full" if full else "increment")
             length = self._place.write(str(name), parts, batch_id)
-            # From here on the batch is recorded: nothing below may raise.
             copy_blocks(words, self._before, changed)
             self._note_mark()
-        self.recorded = _Recorded(batch_id, query, output, checksum)
+            self.recorded = _Recorded(batch_id, query, output, checksum)
         self._count(full, length)
         self._good.add(name)
         reached("before-delete", batch_id)
@@ -394,7 +394,7 @@ class Checkpoint:
             self._damaged.append(f"{name}, because {error}")
             return None
         except FileNotFoundError:
-            later = [name for name in self._names() if name.batch_id > at + 1]
+            later = [name for name in self._names() if name.batch_id > at]
             if later and later[0].kind == "increment":
                 self._damaged.append(f"{later[0]}, because image {at + 1} is not there")
             return None

@@ -239,6 +239,8 @@ class BatchFeed:
                 checkpoint.record(query, batch_id, output)
                 recorded = time.perf_counter()
         except BaseException:
+            if checkpoint is not None:
+                mark = checkpoint.mark()  # of what is recorded: with this batch, or without it
             # A closed engine has no state to restore; what must be seen is the first error.
             with contextlib.suppress(EngineClosedError):
                 self.engine.rewind(mark)

@@ -140,18 +140,14 @@ class LocalPlace:
 
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         hidden = self.path / f".{name}{_SUFFIX}"
-        *most, last = parts
-        with hidden.open("wb", buffering=1 << 20) as file:
-            for part in most:
-                file.write(part)
-            file.flush()
-            reached("half-written", batch_id)
-            file.write(last)
-            file.flush()
-            os.fsync(file.fileno())
-            length = file.tell()
-        reached("before-rename", batch_id)
-        os.replace(hidden, self.path / name)
+        try:
+            length = _write(hidden, parts, batch_id)
+            reached("before-rename", batch_id)
+            os.replace(hidden, self.path / name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                hidden.unlink(missing_ok=True)  # on a full disk it would be in its own way
+            raise
         reached("after-rename", batch_id)
         _sync(self.path)
         return length
@@ -212,6 +208,19 @@ class RemotePlace:
 
     def close(self) -> None:
         pass
+
+
+def _write(path: Path, parts: Sequence[Buffer], batch_id: int) -> int:
+    *most, last = parts
+    with path.open("wb", buffering=1 << 20) as file:
+        for part in most:
+            file.write(part)
+        file.flush()
+        reached("half-written", batch_id)
+        file.write(last)
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell()
 
 
 def _sync(path: Path) -> None:
