@@ -371,6 +371,32 @@ def test_a_checkpoint_serves_one_running_query(
     assert_same_as_oracle(tmp_path / "out", engine, oracle)
 
 
+def test_a_query_under_way_can_be_given_a_checkpoint(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    sink = ss.spark.parquet_sink(tmp_path / "out")
+    failing = True
+
+    def to(table: pa.Table, batch_id: int) -> None:
+        if failing and batch_id == 2:
+            raise OSError
+        sink(table, batch_id)
+
+    with pytest.raises(StreamingQueryException):
+        start(feed_into(engine, to)).awaitTermination()
+    commits = tmp_path / "checkpoint" / "commits"
+    for path in (commits / "1", commits / ".1.crc"):
+        path.unlink()
+    for path in (tmp_path / "checkpoint" / "offsets").glob("*2*"):
+        path.unlink()  # batch 1 was applied and not acknowledged
+    failing = False
+    feed = kept_feed(engine, to, tmp_path)
+    start(feed).awaitTermination()
+    assert (feed.stats.repeated, feed.stats.batches) == (1, 1)
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+    assert feed.checkpoint.recorded.batch_id == 2
+
+
 def test_spark_can_be_taken_back_to_the_last_image(start: Any, oracle: Any, tmp_path: Path) -> None:
     sink = ss.spark.parquet_sink(tmp_path / "out")
     with ss.Engine(chain, horizon=0) as engine:

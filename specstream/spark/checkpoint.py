@@ -125,6 +125,7 @@ class Checkpoint:
         self.recorded: _Recorded | None = None
         self._place = place_of(directory)
         self._take_place()
+        weakref.finalize(self, self._place.close)  # where nobody calls close()
         self._what = f"checkpoint {self._place!r} of operator {engine.name!r}"
         self._damaged: list[str] = []
         self._good: set[_Name] = set()  # images read whole, or written, by this process

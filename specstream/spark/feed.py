@@ -205,7 +205,10 @@ class BatchFeed:
     def _recorded(self, query: str | None, batch_id: int) -> pa.Table | None:
         """The rows of a batch that was applied; None if it was not."""
         if self.checkpoint is not None:
-            return self.checkpoint.answer(query, batch_id)
+            answer = self.checkpoint.answer(query, batch_id)
+            # An empty one may have been given to an engine that has worked for the query before.
+            if self.checkpoint.recorded is not None:
+                return answer
         tenancy = self._tenancy
         return tenancy.output if query is not None and batch_id == tenancy.batch_id else None
 
