@@ -12,8 +12,9 @@ PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 SPEED_ARGS ?= --plot
+COUNT ?= 100
 
-.PHONY: help demo test lint stress mutants model bench speed clean
+.PHONY: help demo test lint stress stress-spark mutants model bench speed clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +22,7 @@ help:
 	@echo "make test    lint, types and tests"
 	@echo "make lint    lint and types only"
 	@echo "make stress  the C stress programs under three sanitizers (SECONDS=60 for each)"
+	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes"
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   speculation against plain, locks and pure Python"
@@ -67,6 +69,10 @@ test: lint
 
 stress:
 	$(MAKE) -C stm_native/tests stress
+
+stress-spark: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(WITH_JAVA) $(BIN)/python tests/stress_spark.py --count $(COUNT)
 
 mutants:
 	$(MAKE) -C stm_native/tests mutants

@@ -299,6 +299,131 @@ def test_a_second_query_cannot_use_the_engine_of_a_running_one(
     assert engine.state.seen == 2 * FILES * ROWS
 
 
+# ---- with a checkpoint ----
+
+
+def kept_feed(engine: ss.Engine, to: Any, path: Path) -> Any:
+    return ss.spark.foreach_batch(
+        engine, order_by="time", source="origin", to=to, checkpoint=path / "images"
+    )
+
+
+def test_a_new_engine_goes_on_from_the_checkpoint_and_answers_a_repeated_batch_from_it(
+    start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    sink = ss.spark.parquet_sink(tmp_path / "out")
+    calls: list[tuple[int, pa.Table]] = []
+
+    def failing(table: pa.Table, batch_id: int) -> None:
+        calls.append((batch_id, table))
+        if batch_id == 1:
+            raise OSError("the sink is full")
+        sink(table, batch_id)
+
+    with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
+        feed = kept_feed(engine, failing, tmp_path)
+        with pytest.raises(StreamingQueryException):
+            start(feed).awaitTermination()
+        assert str(feed.error) == "the sink is full"
+        assert engine.state.seen == 4 * ROWS  # recorded before the sink was called
+    with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
+        feed = kept_feed(engine, sink, tmp_path)
+        assert engine.state.seen == 4 * ROWS
+        start(feed).awaitTermination()
+        assert (feed.stats.repeated, feed.stats.batches) == (1, 1)
+        assert_same_as_oracle(tmp_path / "out", engine, oracle)
+    assert pq.read_table(sink.file(1)).equals(calls[1][1])
+
+
+def test_an_operator_that_raises_leaves_the_checkpoint_before_the_batch(
+    start: Any, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        with ss.Engine(fragile, threads=2, horizon=8, chunk=8) as engine:
+            feed = kept_feed(engine, lambda table, batch_id: None, tmp_path)
+            with pytest.raises(StreamingQueryException):
+                start(feed).awaitTermination()
+            assert isinstance(feed.error, ZeroDivisionError)
+            assert engine.state.seen == 2 * ROWS
+            assert feed.checkpoint.recorded.batch_id == 0
+
+
+def test_a_checkpoint_serves_one_running_query(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    feed = kept_feed(engine, ss.spark.parquet_sink(tmp_path / "out"), tmp_path)
+    query = start(feed, once=False)
+    query.processAllAvailable()
+    with ss.Engine(chain) as other:
+        with pytest.raises(ss.ConfigurationError, match="in use by a streaming query"):
+            kept_feed(other, print, tmp_path)
+        assert query.isActive
+        query.stop()
+        wrong = kept_feed(other, print, tmp_path)  # the first one's query has ended
+        with pytest.raises(StreamingQueryException):
+            start(wrong, checkpoint="another").awaitTermination()
+        assert isinstance(wrong.error, ss.ConfigurationError)
+        assert query.id in str(wrong.error)
+        assert other.snapshot() == engine.snapshot()
+        with pytest.raises(StreamingQueryException):  # fenced off
+            start(feed, checkpoint="third").awaitTermination()
+        assert "taken the directory over" in str(feed.error)
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+
+
+def test_a_query_under_way_can_be_given_a_checkpoint(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    sink = ss.spark.parquet_sink(tmp_path / "out")
+    failing = True
+
+    def to(table: pa.Table, batch_id: int) -> None:
+        if failing and batch_id == 2:
+            raise OSError
+        sink(table, batch_id)
+
+    with pytest.raises(StreamingQueryException):
+        start(feed_into(engine, to)).awaitTermination()
+    commits = tmp_path / "checkpoint" / "commits"
+    for path in (commits / "1", commits / ".1.crc"):
+        path.unlink()
+    for path in (tmp_path / "checkpoint" / "offsets").glob("*2*"):
+        path.unlink()  # batch 1 was applied and not acknowledged
+    failing = False
+    feed = kept_feed(engine, to, tmp_path)
+    start(feed).awaitTermination()
+    assert (feed.stats.repeated, feed.stats.batches) == (1, 1)
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+    assert feed.checkpoint.recorded.batch_id == 2
+
+
+def test_spark_can_be_taken_back_to_the_last_image(start: Any, oracle: Any, tmp_path: Path) -> None:
+    sink = ss.spark.parquet_sink(tmp_path / "out")
+    with ss.Engine(chain, horizon=0) as engine:
+        start(kept_feed(engine, sink, tmp_path), per_trigger=1).awaitTermination()
+    for image in (tmp_path / "images").glob("*.*"):  # what is left is a copy made after batch 2
+        if int(image.stem) > 2:
+            image.unlink()
+    spark = tmp_path / "checkpoint"
+    # One more batch, not acknowledged, so that Spark comes back with it.
+    for path in (spark / "commits").glob(f"*{FILES - 1}*"):
+        path.unlink()
+    with ss.Engine(chain, horizon=0) as engine:
+        feed = kept_feed(engine, sink, tmp_path)
+        with pytest.raises(StreamingQueryException):
+            start(feed, per_trigger=1).awaitTermination()
+        assert "after batch 2, and the query goes on with batch 5" in str(feed.error)
+        for directory, last in (("commits", 2), ("offsets", 3)):
+            for path in (spark / directory).iterdir():
+                name = path.name.removeprefix(".").removesuffix(".crc")
+                if name.isdigit() and int(name) > last:
+                    path.unlink()
+        for number in range(3, FILES):
+            sink.file(number).unlink()
+        start(feed, per_trigger=1).awaitTermination()
+        assert_same_as_oracle(tmp_path / "out", engine, oracle)
+
+
 def test_a_closed_engine_fails_the_query(start: Any) -> None:
     engine = ss.Engine(chain)
     feed = feed_into(engine, lambda table, batch_id: None)

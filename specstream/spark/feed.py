@@ -9,11 +9,16 @@ Two more facts decide the shape of this file. A `BaseException` that is not an `
 as `SystemExit`, never reaches Spark: the query would hang in silence. And stopping a query while
 its callback fetches rows makes the fetch raise; if the callback returned normally after that,
 Spark would acknowledge a batch that nobody processed.
+
+With a checkpoint, the batch is recorded between the engine and the sink; `checkpoint.py` says why
+there. Then a sink that raises undoes nothing: the batch comes again, and the sink gets its rows
+from the record.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 import weakref
@@ -26,9 +31,12 @@ from py4j.protocol import Py4JError
 
 from specstream.engine import Engine
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
+from specstream.snapshot import Migrate
+from specstream.spark.checkpoint import Checkpoint
+from specstream.spark.steps import reached
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["BatchFeed", "FeedStats", "Sink", "foreach_batch"]
 
@@ -47,6 +55,7 @@ class FeedStats:
         rows: rows emitted.
         reading: seconds spent in fetching rows from Spark.
         running: seconds spent in the engine.
+        recording: seconds spent on the checkpoint.
         writing: seconds spent in the sink.
     """
 
@@ -56,6 +65,7 @@ class FeedStats:
     rows: int = 0
     reading: float = 0.0
     running: float = 0.0
+    recording: float = 0.0
     writing: float = 0.0
 
 
@@ -65,8 +75,20 @@ class _Tenancy:
     def __init__(self) -> None:
         self.turn = threading.Lock()
         self.query: str | None = None
+        self.session: SparkSession | None = None
         self.batch_id: int | None = None
         self.output: pa.Table | None = None
+
+    def in_use(self) -> bool:
+        """Whether a batch is under way, or the query may send one."""
+        if self.turn.locked():
+            return True
+        if self.query is None or self.session is None:
+            return False
+        try:
+            return _is_active(self.query, self.session)
+        except (Py4JError, OSError):  # the JVM has ended, and its queries with it
+            return False
 
 
 _tenancies: weakref.WeakKeyDictionary[Engine, _Tenancy] = weakref.WeakKeyDictionary()
@@ -86,6 +108,7 @@ class BatchFeed:
         error: what the last call raised, as it was raised; None after a call that succeeded.
             Spark passes on only its text.
         stats: a frozen record of what was done so far.
+        checkpoint: the images that are written, or None.
     """
 
     def __init__(
@@ -95,6 +118,8 @@ class BatchFeed:
         order_by: str | None = None,
         source: str | None = None,
         to: Sink,
+        checkpoint: str | os.PathLike[str] | None = None,
+        migrate: Migrate | None = None,
     ) -> None:
         if not isinstance(engine, Engine):
             raise ConfigurationError(
@@ -111,6 +136,10 @@ class BatchFeed:
                 f"to={to!r}: expected a sink such as ss.spark.parquet_sink(path), or any function "
                 "(pyarrow.Table, batch_id)"
             )
+        if migrate is not None and checkpoint is None:
+            raise ConfigurationError(
+                "migrate= converts the fields of a checkpoint: give checkpoint= as well"
+            )
         self.engine = engine
         self.order_by = order_by
         self.source = source
@@ -118,6 +147,11 @@ class BatchFeed:
         self.error: Exception | None = None
         self.stats = FeedStats()
         self._tenancy = _tenancy(engine)
+        self.checkpoint = (
+            None
+            if checkpoint is None
+            else Checkpoint(engine, checkpoint, migrate=migrate, in_use=self._tenancy.in_use)
+        )
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Runs one micro-batch; Spark calls this."""
@@ -129,8 +163,8 @@ class BatchFeed:
             # fresh one, which fails the batch.
             self.error = RuntimeError(
                 f"{self._what(batch_id)}: Spark failed or was stopped while its rows were read or "
-                f"written ({_first_line(error)}); the state is that before the batch, which will "
-                "run again when the query is started again"
+                f"written ({_first_line(error)}); the batch is not acknowledged, and comes again "
+                "when the query is started again"
             )
             raise self.error from None
         except Exception as error:
@@ -139,8 +173,8 @@ class BatchFeed:
         except BaseException as error:
             self.error = RuntimeError(
                 f"{self._what(batch_id)}: {type(error).__name__} raised in the callback of a "
-                "streaming query, which must raise ordinary exceptions only; the state is that "
-                "before the batch"
+                "streaming query, which must raise ordinary exceptions only; the batch is not "
+                "acknowledged"
             )
             raise self.error from error
 
@@ -157,45 +191,68 @@ class BatchFeed:
         try:
             query = _query_id(frame)
             self._move_in(query, frame, batch_id)
-            if query is not None and batch_id == tenancy.batch_id and tenancy.output is not None:
+            recorded = self._recorded(query, batch_id)
+            if recorded is not None:
                 # Applied already; Spark was stopped before it could note that. Applying it
                 # once more would count its events twice.
-                self.to(tenancy.output, batch_id)
+                self.to(recorded, batch_id)
                 self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
                 return
-            self._apply(frame, batch_id)
+            self._apply(query, frame, batch_id)
         finally:
             tenancy.turn.release()
+
+    def _recorded(self, query: str | None, batch_id: int) -> pa.Table | None:
+        """The rows of a batch that was applied; None if it was not."""
+        if self.checkpoint is not None:
+            answer = self.checkpoint.answer(query, batch_id)
+            # An empty one may have been given to an engine that has worked for the query before.
+            if self.checkpoint.recorded is not None:
+                return answer
+        tenancy = self._tenancy
+        return tenancy.output if query is not None and batch_id == tenancy.batch_id else None
 
     def _move_in(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
         """Ties the engine to a query, unless a query that still runs has it."""
         tenancy = self._tenancy
         if tenancy.query == query:
             return
-        if tenancy.query is not None and _is_active(tenancy.query, frame):
+        if tenancy.query is not None and _is_active(tenancy.query, frame.sparkSession):
             raise ConfigurationError(
                 f"{self._what(batch_id)}: the engine already works for the streaming query "
                 f"{tenancy.query}, which is still running; use one engine per query, because the "
                 "batches of two queries have no order between them"
             )
         tenancy.query, tenancy.batch_id, tenancy.output = query, None, None
+        tenancy.session = frame.sparkSession
 
-    def _apply(self, frame: DataFrame, batch_id: int) -> None:
-        tenancy = self._tenancy
+    def _apply(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
+        tenancy, checkpoint = self._tenancy, self.checkpoint
         started = time.perf_counter()
         table = self._needed(frame, batch_id).toArrow()
         fetched = time.perf_counter()
-        mark = self.engine.mark()
+        reached("before-run", batch_id)
+        mark = self.engine.mark() if checkpoint is None else checkpoint.mark()
         try:
             output = self.engine.process(table, order_by=self.order_by, source=self.source)
-            emitted = time.perf_counter()
-            self.to(output, batch_id)
+            emitted = recorded = time.perf_counter()
+            if checkpoint is None:
+                self.to(output, batch_id)
+            else:
+                checkpoint.record(query, batch_id, output)
+                recorded = time.perf_counter()
         except BaseException:
+            if checkpoint is not None:
+                mark = checkpoint.mark()  # of what is recorded: with this batch, or without it
             # A closed engine has no state to restore; what must be seen is the first error.
             with contextlib.suppress(EngineClosedError):
                 self.engine.rewind(mark)
             raise
         tenancy.batch_id, tenancy.output = batch_id, output
+        if checkpoint is not None:
+            reached("before-sink", batch_id)
+            self.to(output, batch_id)
+            reached("after-sink", batch_id)
         stats = self.stats
         self.stats = FeedStats(
             batches=stats.batches + 1,
@@ -204,7 +261,8 @@ class BatchFeed:
             rows=stats.rows + output.num_rows,
             reading=stats.reading + fetched - started,
             running=stats.running + emitted - fetched,
-            writing=stats.writing + time.perf_counter() - emitted,
+            recording=stats.recording + recorded - emitted,
+            writing=stats.writing + time.perf_counter() - recorded,
         )
 
     def _needed(self, frame: DataFrame, batch_id: int) -> DataFrame:
@@ -237,11 +295,10 @@ def _query_id(frame: DataFrame) -> str | None:
     return found
 
 
-def _is_active(query: str, frame: DataFrame) -> bool:
+def _is_active(query: str, session: SparkSession) -> bool:
     """Whether a query of that id runs in this Spark application."""
     # The batch's session is a clone, whose own list of queries is empty; the list that all
     # sessions share is reached through the JVM.
-    session = frame.sparkSession
     active = session._jsparkSession.sharedState().activeStreamingQueries()
     uuid = session._jvm.java.util.UUID.fromString(query)  # type: ignore[union-attr]
     return bool(active.containsKey(uuid))
@@ -253,6 +310,8 @@ def foreach_batch(
     order_by: str | None = None,
     source: str | None = None,
     to: Sink,
+    checkpoint: str | os.PathLike[str] | None = None,
+    migrate: Migrate | None = None,
 ) -> BatchFeed:
     """A callback for Spark's ``foreachBatch`` that runs each micro-batch through an engine.
 
@@ -269,12 +328,22 @@ def foreach_batch(
         source: column that tells apart the sources of events with equal times.
         to: a sink such as :func:`specstream.spark.parquet_sink`, or any function
             ``(pyarrow.Table, batch_id)``. It is called once for each batch, also with no rows, and
-            again for a batch that is run again.
+            again for a batch that is run again. To be exact through crashes it must be idempotent
+            by batch id: two calls with one id leave what one leaves. With ``checkpoint`` all calls
+            with one id have the same rows.
+        checkpoint: a directory of this query's own, beside Spark's ``checkpointLocation`` and
+            never inside it: a path, or a URI that ``pyarrow.fs.FileSystem.from_uri`` reaches. It is
+            made if it is not there. What it holds comes before the state that the engine has.
+        migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
 
     Returns:
         The callback.
 
     Raises:
-        ConfigurationError: an argument is not what it must be.
+        ConfigurationError: an argument is not what it must be, or ``checkpoint`` is in use.
+        SnapshotError: ``checkpoint`` is of another operator or layout (names the field), or nothing
+            in it is whole.
     """
-    return BatchFeed(engine, order_by=order_by, source=source, to=to)
+    return BatchFeed(
+        engine, order_by=order_by, source=source, to=to, checkpoint=checkpoint, migrate=migrate
+    )

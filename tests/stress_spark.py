@@ -1,0 +1,89 @@
+"""Kills a streaming query at random instants and counts what it has lost: ``make stress-spark``.
+
+One stream is started again after each kill, until it comes to its end; then another one begins.
+Most kills fall among the micro-batches, some before the first one, while images are read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import crash_driver
+from crash_driver import begin, end
+
+FILES, ROWS = 120, 400
+EARLY = 0.15  # of the kills
+EARLY_SECONDS = 8.0
+BATCH_SECONDS = 2.5
+
+
+def wait_for_a_batch(process: subprocess.Popen[bytes], directory: Path) -> None:
+    """Returns when the process has brought a batch forward, or has ended."""
+
+    def progress() -> tuple[int, ...]:
+        names = ("calls", "batches")
+        return tuple(
+            (directory / name).stat().st_size if (directory / name).exists() else 0
+            for name in names
+        )
+
+    before, since = progress(), time.monotonic()
+    while process.poll() is None and progress() == before:
+        if time.monotonic() - since > crash_driver.LIFE_SECONDS:
+            raise TimeoutError(f"no batch in {crash_driver.LIFE_SECONDS} s: {directory}/errors")
+        time.sleep(0.002)
+
+
+def one_life(directory: Path, kill: bool, chance: random.Random) -> str:
+    """Starts the query; "killed", or "end" if it came to its end."""
+    process = begin(directory)
+    if kill:
+        if chance.random() < EARLY:
+            delay = chance.uniform(0, EARLY_SECONDS)
+        else:
+            wait_for_a_batch(process, directory)
+            delay = chance.uniform(0, BATCH_SECONDS)
+        try:
+            process.wait(delay)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+    status = end(process)
+    if status == 0:
+        return "end"
+    if status != -signal.SIGKILL:
+        raise RuntimeError((directory / "errors").read_text()[-4000:])
+    return "killed"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100, help="kills (default 100)")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    kills, streams, wrong = 0, 0, 0
+    while kills < options.count:
+        with tempfile.TemporaryDirectory(prefix="stress-spark-") as scratch:
+            directory = Path(scratch)
+            crash_driver.write_events(directory / "events", FILES, ROWS, chance.randrange(1000))
+            while one_life(directory, kills < options.count, chance) == "killed":
+                kills += 1
+                print(f"{kills} of {options.count} kills", end="\r", flush=True)
+            streams += 1
+            found = crash_driver.compare(directory)
+            wrong += any(found.values())
+            print(f"stream {streams}: {kills} kills so far; {found}", flush=True)
+    print(f"{kills} kills, {streams} streams, {wrong} of them wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

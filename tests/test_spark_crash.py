@@ -1,0 +1,99 @@
+"""Exactly once through crashes: a real query in a real process, killed at every step of a batch."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import specstream as ss
+
+pytest.importorskip("pyspark")
+
+import crash_driver
+from crash_driver import begin, end
+
+from specstream.spark.steps import STEPS
+
+FILES, ROWS = 13, 40
+# One stream, one crash after the other. Images 0, 4, 8 and 12 are full; 8 and 12 supersede others.
+CRASHES = (
+    ("half-written", 0),
+    ("before-run", 1),
+    ("before-write", 1),
+    ("before-rename", 2),
+    ("half-written", 3),
+    ("after-rename", 4),
+    ("before-sink", 5),
+    ("after-sink", 6),
+    ("between-deletes", 8),
+    ("before-delete", 12),
+)
+# Crashes after which the batch is recorded.
+RECORDED = ("after-rename", "before-delete", "between-deletes", "before-sink", "after-sink")
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("uninterrupted")
+    crash_driver.write_events(directory / "events", FILES, ROWS)
+    status = end(begin(directory))
+    assert status == 0, (directory / "errors").read_text()
+    return directory
+
+
+def test_every_step_is_crashed_at() -> None:
+    assert {step for step, _ in CRASHES} == set(STEPS)
+
+
+def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
+    uninterrupted: Path, tmp_path: Path
+) -> None:
+    crash_driver.write_events(tmp_path / "events", FILES, ROWS)
+    for step, batch_id in CRASHES:
+        crash = f"{step}@{batch_id}"
+        status = end(begin(tmp_path, crash))
+        assert status == -signal.SIGKILL, (crash, (tmp_path / "errors").read_text())
+        assert (tmp_path / "crashes").read_text().splitlines()[-1] == crash
+        assert not (tmp_path / "spark" / "commits" / str(batch_id)).exists()  # in flight
+        seen = lines(tmp_path / "batches")
+        assert batch_id not in [line["batch"] for line in seen]
+    status = end(begin(tmp_path))
+    assert status == 0, (tmp_path / "errors").read_text()
+
+    nothing = {"lost": 0, "duplicated": 0, "reordered": 0, "different": 0, "fields": 0}
+    assert crash_driver.compare(uninterrupted) == nothing
+    assert crash_driver.compare(tmp_path) == nothing
+    assert (tmp_path / "final").read_bytes() == (uninterrupted / "final").read_bytes()
+    for part in (uninterrupted / "out").iterdir():
+        assert (tmp_path / "out" / part.name).read_bytes() == part.read_bytes()
+
+    batches = lines(tmp_path / "batches")
+    assert [line["batch"] for line in batches] == list(range(FILES))
+    # After a crash with the batch recorded, its events do not run again.
+    repeated = [line["batch"] for line in batches if line["repeated"]]
+    assert repeated == [batch_id for step, batch_id in CRASHES if step in RECORDED]
+    # All calls of the sink for one batch have the same rows.
+    calls = lines(tmp_path / "calls")
+    contents = {(line["batch"], line["content"]) for line in calls}
+    assert len(contents) == FILES
+    assert len(calls) == FILES + len([1 for step, _ in CRASHES if step == "after-sink"])
+
+
+def test_what_the_last_image_holds_is_the_final_state(uninterrupted: Path) -> None:
+    with ss.Engine(crash_driver.chain, horizon=0) as engine:
+        feed = ss.spark.foreach_batch(
+            engine, to=lambda table, batch_id: None, checkpoint=uninterrupted / "images"
+        )
+        assert engine.snapshot() == (uninterrupted / "final").read_bytes()
+        assert feed.checkpoint is not None
+        assert feed.checkpoint.recorded is not None
+        assert feed.checkpoint.recorded.batch_id == FILES - 1
+        feed.checkpoint.close()
