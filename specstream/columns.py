@@ -202,7 +202,7 @@ def _check_nulls(array: pa.Array, name: str, what: str) -> None:
 
 @dataclass(frozen=True)
 class _Read:
-    """A column: numbers, or texts whose codes are still to be found; and which are null."""
+    """A column: numbers, or texts whose codes are still to be found; a nullable one's nulls."""
 
     array: pa.Array
     numbers: npt.NDArray[Any]
@@ -226,8 +226,10 @@ def _read(array: pa.Array, name: str, column: Column, what: str) -> _Read:
             f"{what}: column {name!r} has type {array.type}; the operator declares "
             f"{column}: {hint(column)}"
         )
-    nulls = array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
-    if not column.nullable:
+    nulls = np.empty(0, np.uint8)
+    if column.nullable:
+        nulls = array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
+    else:
         _check_nulls(array, name, what)
     if column.kind == "str":
         return _Read(array, np.empty(0), array, nulls)
@@ -277,7 +279,7 @@ def read_value(
         raise InputError(message)
     read = _read(array, name, column, what)
     number = _values(read, strings)[0][0]
-    return number.item(), bool(read.nulls[0])
+    return number.item(), bool(column.nullable and read.nulls[0])
 
 
 def _values(read: _Read, strings: StringTable) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -257,6 +257,14 @@ def test_nulls_are_zeros_and_seen(path: Path) -> None:
     assert result.output["d"].to_pylist() == [-1, 0, 0]
 
 
+@pytest.mark.parametrize("execution", ["log_free", "locked"])
+def test_nulls_in_the_executions_of_benchmarks(execution: Any) -> None:
+    table = {"i": [None, 2], "f": [1.0, None], "b": [True] * 2, "s": ["a"] * 2, "t": ["x"] * 2}
+    with ss.Engine(nulls, threads=1, execution=execution) as engine:
+        output = engine.process({**table, "d": [None, None]})
+    assert output["which"].to_pylist() == [1, 2]
+
+
 def test_a_column_of_nothing_but_nulls_and_one_without_nulls() -> None:
     full = {"i": [1], "f": [1.0], "b": [True], "s": ["a"], "t": ["x"], "d": [DAY]}
     with ss.Engine(nulls, horizon=0) as engine:
@@ -372,6 +380,7 @@ def test_bad_rows_of_submitted_events() -> None:
         engine.submit(BAD, order_by="t")
         good = {"i": 9, "s": "z", "p": Decimal("0.5")}
         engine.submit_event(6.0, **good)
+        assert engine.stats.bad_rows == 6
         for change in ({"i": None}, {"s": None}, {"i": 2**64}, {"p": Decimal("0.25")}):
             engine.submit_event(7.0, **{**good, **change})
         engine.submit_event(float("nan"), **good)
@@ -481,6 +490,29 @@ def test_submitted_events_of_all_types() -> None:
     )
     for name, words in expected.state.items():
         np.testing.assert_array_equal(state[name], words)
+
+
+def test_single_events_with_nulls_and_pandas_times() -> None:
+    @ss.operator(
+        state=Seen,
+        event={"when": ss.nullable(ss.timestamp("ns")), "f": ss.nullable(float)},
+        emits={"ticks": int, "nulls": int},
+    )
+    def ticks(state, event, emit):
+        emit(event.when, int(event.is_null("when")) + 2 * int(event.is_null("f")))
+
+    with ss.Engine(ticks, threads=1) as engine:
+        for at, (when, f) in enumerate(
+            [(pd.Timestamp(1), 1), (pd.NaT, None), (None, 2.5), (WHEN, np.float32(1))]
+        ):
+            engine.submit_event(at, when=when, f=f)
+        with pytest.raises(ss.InputError, match="column 'f' gets True; the operator declares"):
+            engine.submit_event(9, when=None, f=True)
+        engine.advance(0)
+        rows: list[Any] = []
+        while len(rows) < 4:
+            rows += engine.poll_rows(timeout=PATIENCE)
+    assert rows == [(1, 0), (0, 3), (0, 1), (int(WHEN.timestamp()) * 10**9, 0)]
 
 
 def test_pending_events_of_another_type_are_refused() -> None:
