@@ -33,6 +33,7 @@ from specstream.hooks import Abort, Notification
 from specstream.limits import Limits
 from specstream.operator import Operator, SequentialRun, operator
 from specstream.predictor import AbortDriven, Fixed, ThroughputDriven
+from specstream.schema import decimal, nullable, timestamp
 from specstream.state import State, array, scalar, scratch
 from specstream.stats import Statistics
 from specstream.structures import heap
@@ -62,13 +63,16 @@ __all__ = [
     "Statistics",
     "ThroughputDriven",
     "array",
+    "decimal",
     "heap",
+    "nullable",
     "operator",
     "operators",
     "scalar",
     "scratch",
     "spark",
     "structures",
+    "timestamp",
 ]
 
 _LAZY = ("operators", "spark")

@@ -19,7 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi
-from specstream.columns import Events, order_key, read_events
+from specstream.bad_rows import BadRows, RowError
+from specstream.columns import Events, order_key, read_events, read_value
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.schema import Schema
 from specstream.strings import StringTable
@@ -233,7 +234,7 @@ class _Block:
         self.first = first
         self.used = 0
         self.given: list[Any] = []
-        dtypes = [np.int64, np.int64, *(_DTYPES[kind] for kind in schema.kinds)]
+        dtypes: list[Any] = [np.int64, np.int64, *schema.dtypes]
         columns: list[npt.NDArray[Any]] = [np.empty(self.SIZE, dtype) for dtype in dtypes]
         self.columns = tuple(columns)
         self.pointers = _shifted(self.columns, first)
@@ -241,9 +242,6 @@ class _Block:
     def follows(self, row: int, of: pa.DataType) -> bool:
         """Whether the event of that row can be put into it."""
         return self.used < self.SIZE and row == self.first + self.used and of == self.type
-
-
-_DTYPES: dict[str, type] = {"int": np.int64, "float": np.float64, "bool": np.uint8, "str": np.int64}
 
 
 def _shifted(columns: Iterable[npt.NDArray[Any]], first: int) -> Any:
@@ -265,6 +263,7 @@ class Arrivals:
         schema: of the events.
         strings: the engine's table.
         late: what happens to events below their source's frontier.
+        bad_rows: takes rows that cannot be events.
         reads_timestamp: the operator uses ``event.timestamp``.
         what: names the operator in messages.
     """
@@ -275,6 +274,7 @@ class Arrivals:
         schema: Schema,
         strings: StringTable,
         late: Late,
+        bad_rows: BadRows,
         reads_timestamp: bool,
         what: str,
     ) -> None:
@@ -284,6 +284,7 @@ class Arrivals:
         self._schema = schema
         self._strings = strings
         self._late: Late = late
+        self._bad_rows = bad_rows
         self._reads_timestamp = reads_timestamp
         self._what = what
         self._segments: list[Segment] = []
@@ -332,6 +333,7 @@ class Arrivals:
             order_by,
             source_column,
             self._reads_timestamp,
+            self._bad_rows.policy,
         )
         if self._type is None and of is not None:
             self._settle_type(of)
@@ -341,6 +343,7 @@ class Arrivals:
         except BaseException:
             self.sources.truncate(known_before)
             raise
+        self._bad_rows.keep(events.bad)
         return [self._segment(*piece) for piece in pieces]
 
     def _on_time(
@@ -413,18 +416,25 @@ class Arrivals:
         self.sources.note(last, segment.source)
 
     def one(self, source: Name, timestamp: Any, values: Mapping[str, Any]) -> Segment | None:
-        """A single event as a segment; None: it was late, and the policy is not "error".
+        """A single event as a segment; None: it was late or bad, and that is no error.
 
         Raises:
             InputError: it does not fit.
         """
         if self._type is None:
             self._settle_type(pa.array([timestamp]).type)
-        if type(timestamp) is int and self._type == pa.int64():
-            at = timestamp
-        else:
-            at = self._timestamp(timestamp)
-        fitting = self._fitting(values)
+        try:
+            if type(timestamp) is int and self._type == pa.int64():
+                at = timestamp
+            else:
+                at = self._timestamp(timestamp)
+            fitting = self._fitting(values)
+        except RowError as error:
+            if self._bad_rows.policy == "error":
+                raise
+            row = self._row(timestamp, source, values)
+            self._bad_rows.keep(row.append_column("reason", pa.array([error.reason])))
+            return None
         known_before = len(self.sources)
         known = self.sources.get(source)
         if known.frontier is not None and at < known.frontier:
@@ -436,15 +446,7 @@ class Arrivals:
                 )
             known.late += 1
             if self._late == "side":
-                self._side.append(
-                    pa.table(
-                        {
-                            "timestamp": pa.array([timestamp], self._type),
-                            "source": [source],
-                            **{name: [value] for name, value in values.items()},
-                        }
-                    )
-                )
+                self._side.append(self._row(timestamp, source, values))
             return None
         if self._block is None or not self._block.follows(self._rows, self._type):
             self._block = _Block(self._schema, self._rows, self._type)
@@ -461,33 +463,44 @@ class Arrivals:
 
     def _fitting(self, values: Mapping[str, Any]) -> list[Any]:
         """An event's values in the order of the schema, as its columns hold them."""
-        fitting = []
-        for name, kind in self._schema:
+        fitting: list[Any] = []
+        nulls = []
+        for name, column in self._schema:
             if name not in values:
                 raise InputError(f"{self._what}: the event has no value for column {name!r}")
-            value = values[name]
-            if kind == "str" and isinstance(value, str):
-                fitting.append(self._strings.add(value))
-                continue
-            is_bool = isinstance(value, bool | np.bool_)
-            fits = {
-                "int": isinstance(value, int | np.integer) and not is_bool,
-                "float": isinstance(value, float | int | np.floating | np.integer) and not is_bool,
-                "bool": is_bool,
-                "str": False,
-            }[kind]
-            if not fits or (kind == "int" and not -(2**63) <= value < 2**63):
-                raise InputError(
-                    f"{self._what}: column {name!r} gets {value!r}; the operator declares {kind}"
-                )
+            value, null = values[name], False
+            kind = column.kind if column.is_plain else None
+            if kind == "str" and type(value) is str:
+                value = self._strings.add(value)
+            elif (
+                (kind == "int" and type(value) is int and -(2**63) <= value < 2**63)
+                or (kind == "float" and type(value) is float)
+                or (kind == "bool" and type(value) is bool)
+            ):
+                pass  # the common cases, which need no conversion
+            else:
+                value, null = read_value(value, name, column, self._strings, self._what)
             fitting.append(value)
+            if column.nullable:
+                nulls.append(null)
         if len(values) > len(fitting):
             unknown = next(name for name in values if name not in self._schema.names)
             raise InputError(
                 f"{self._what}: the event has a value for {unknown!r}, which the operator does not "
                 f"declare; it declares {', '.join(self._schema.names)}"
             )
-        return fitting
+        return fitting + nulls
+
+    def _row(self, timestamp: Any, source: Name, values: Mapping[str, Any]) -> pa.Table:
+        """A single event that is put aside, as a table."""
+        columns = dict(self._schema)
+        return pa.table(
+            {
+                "timestamp": _given(timestamp, self._type),
+                "source": _given(source),
+                **{name: _given(value, columns[name].arrow) for name, value in values.items()},
+            }
+        )
 
     def _settle_type(self, of: pa.DataType) -> None:
         """All timestamps are of this type from now on."""
@@ -541,12 +554,16 @@ class Arrivals:
             columns = [
                 pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:])
             ]
-            names = ["timestamp", *(f"column {name}" for name in self._schema.names)]
+            names = [
+                "timestamp",
+                *(f"column {name}" for name in self._schema.names),
+                *(f"null {name}" for name in self._schema.nullable),
+            ]
             pieces.append(pa.table([events.keys[0].slice(done), *columns], names=["key", *names]))
         about = {
             "sources": [asdict(source) for source in self.sources],
             "highest": self.sources.highest,
-            "event": list(map(list, self._schema)),
+            "event": self._schema.describe(),
             "segments": segments,
             "held": self._held is not None,
         }
@@ -566,12 +583,12 @@ class Arrivals:
         reader = pa.BufferReader(image)
         table = pa.ipc.open_stream(reader).read_all()
         about = json.loads(table.schema.metadata[b"arrivals"])
-        if about["segments"] and about["event"] != list(map(list, self._schema)):
+        if about["segments"] and about["event"] != self._schema.describe():
             raise SnapshotError(
                 f"{self._what}: the snapshot holds {table.num_rows} event(s) that are not "
                 f"committed, with the columns {dict(about['event'])}, and the operator declares "
-                f"{dict(self._schema)}: poll until nothing is pending before a snapshot for "
-                "another operator"
+                f"{dict(self._schema.describe())}: poll until nothing is pending before a snapshot "
+                "for another operator"
             )
         if about["held"]:
             self._held = pa.ipc.open_stream(reader).read_all()
@@ -656,6 +673,16 @@ class Arrivals:
         """Late events of policy "side" since the last call."""
         side, self._side = self._side, []
         return pa.concat_tables(side, promote_options="default") if side else None
+
+
+def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
+    """A value as an array: of the type if it can be, else of its own, else as text."""
+    for type_ in (of, None):
+        try:
+            return pa.array([value], type_)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            pass
+    return pa.array([repr(value)])
 
 
 def _stream(table: pa.Table) -> bytes:

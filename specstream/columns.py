@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from specstream.bad_rows import Policy, RowError
+from specstream.conversion import accepts, from_arrow, hint, of_order, to_arrow
 from specstream.errors import InputError
-from specstream.schema import Kind, Schema
+from specstream.schema import Column, Schema
 from specstream.strings import StringTable
 
 __all__ = [
@@ -21,7 +23,9 @@ __all__ = [
     "as_table",
     "keys_of",
     "order_key",
+    "plain_value",
     "read_events",
+    "read_value",
     "rows_to_table",
 ]
 
@@ -69,15 +73,19 @@ class Events:
     Attributes:
         count: number of events.
         columns: timestamp (int64), source (int64), then those of the schema: int64 for int and str,
-            float64 for float, uint8 for bool; all contiguous and of length ``count``.
+            float64 for float, uint8 for bool; then a uint8 for each nullable column, 1 where it is
+            null; all contiguous and of length ``count``.
         keys: timestamp and source as the table had them, for output and messages.
         positions: row of each event in the table.
+        bad: rows of the table that are no events, as they were given, with the column "reason";
+            None: there are none.
     """
 
     count: int
     columns: tuple[npt.NDArray[Any], ...]
     keys: tuple[pa.Array, pa.Array]
     positions: npt.NDArray[np.int64]
+    bad: pa.Table | None = None
 
     def take(self, rows: npt.NDArray[np.int64]) -> Events:
         """Some of the events, copied."""
@@ -99,38 +107,67 @@ def read_events(
     order_by: str | None = None,
     source: str | None = None,
     reads_timestamp: bool = False,
+    bad_rows: Policy = "error",
 ) -> Events:
     """Checks a table against an event schema, orders its rows, and gives their columns.
 
     With ``order_by``, rows are ordered by (order_by, source, position). Without it they keep their
-    order, and the timestamp of an event is its sequence number.
+    order, and the timestamp of an event is its sequence number. With ``bad_rows="side"``, rows that
+    cannot be events are left out.
 
     Raises:
-        InputError: a column is missing, has another type, has nulls, or cannot be ordered by.
+        InputError: a column is missing, has another type, has nulls or values that do not fit, or
+            cannot be ordered by.
     """
-    count = table.num_rows
-    columns = [_column(table, name, kind, strings, what) for name, kind in schema]
-    source_key, source_rank, source_code = _source(table, source, strings, what)
-    if order_by is None:
-        timestamp = np.arange(first_sequence, first_sequence + count, dtype=np.int64)
-        timestamp_key: pa.Array = pa.array(timestamp)
-        return Events(
-            count,
-            (timestamp, source_code, *columns),
-            (timestamp_key, source_key),
-            np.arange(count),
-        )
+    given = table
+    positions = np.arange(table.num_rows)
+    reasons: list[str | None] = []
+    while True:
+        try:
+            arrays = [_column(table, name, column, what) for name, column in schema]
+            source_key = _source(table, source, what)
+            time = None if order_by is None else _time(table, order_by, what, reads_timestamp)
+            break
+        except RowError as error:
+            if bad_rows == "error":
+                raise
+            # One problem at a time: a row that is found bad is not looked at again.
+            reasons = reasons or [None] * given.num_rows
+            for position in positions[error.wrong].tolist():
+                reasons[position] = error.reason
+            positions = positions[~error.wrong]
+            table = table.filter(pa.array(~error.wrong))
 
-    timestamp_key, timestamp = _timestamp(table, order_by, what, reads_timestamp)
-    order = np.lexsort((source_rank, timestamp))
-    if not np.array_equal(order, np.arange(count)):
-        timestamp, source_code = timestamp[order], source_code[order]
-        columns = [column[order] for column in columns]
-        timestamp_key, source_key = (
-            timestamp_key.take(pa.array(order)),
-            source_key.take(pa.array(order)),
-        )
-    return Events(count, (timestamp, source_code, *columns), (timestamp_key, source_key), order)
+    # Strings last, because those of a row that is left out are not to be remembered.
+    columns = [_values(array, strings)[0] for array in arrays]
+    columns += [
+        array.nulls for array, (_, column) in zip(arrays, schema, strict=True) if column.nullable
+    ]
+    if source_key.texts is None:
+        source_code = source_rank = source_key.numbers
+    else:
+        source_code, source_rank = _codes(source_key.texts, strings)
+    count = table.num_rows
+    if time is None:
+        timestamp = np.arange(first_sequence, first_sequence + count, dtype=np.int64)
+        keys = pa.array(timestamp), source_key.array
+    else:
+        timestamp = time[1]
+        keys = time[0], source_key.array
+        order = np.lexsort((source_rank, timestamp))
+        if not np.array_equal(order, np.arange(count)):
+            timestamp, source_code = timestamp[order], source_code[order]
+            columns = [column[order] for column in columns]
+            keys = keys[0].take(pa.array(order)), keys[1].take(pa.array(order))
+            positions = positions[order]
+    bad = _bad(given, reasons) if reasons else None
+    return Events(count, (timestamp, source_code, *columns), keys, positions, bad)
+
+
+def _bad(given: pa.Table, reasons: list[str | None]) -> pa.Table:
+    """The rows that have a reason, with it."""
+    column = pa.array(reasons, pa.string())
+    return given.append_column("reason", column).filter(column.is_valid())
 
 
 def _get(table: pa.Table, name: str, what: str) -> pa.Array:
@@ -146,106 +183,165 @@ def _get(table: pa.Table, name: str, what: str) -> pa.Array:
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
-    if array.null_count:
-        row = pc.index(array.is_null(), True).as_py()
-        raise InputError(
-            f"{what}: column {name!r} has {array.null_count} null(s), the first in row {row}: fill "
-            "or drop them before the operator"
-        )
+    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+        array = array.dictionary_decode()  # so that its nulls are counted
     return array
 
 
-def _fits(kind: Kind, of: pa.DataType) -> bool:
-    if pa.types.is_dictionary(of):
-        of = of.value_type
-    fits: bool = {
-        "int": pa.types.is_integer(of),
-        "float": pa.types.is_floating(of) or pa.types.is_integer(of),
-        "bool": pa.types.is_boolean(of),
-        "str": pa.types.is_string(of) or pa.types.is_large_string(of),
-    }[kind]
-    return fits
-
-
-_WRITE = {
-    "int": "cast it to int64",
-    "float": "cast it to float64",
-    "bool": "compare it, so that it becomes a bool",
-    "str": "cast it to string",
-}
-
-
-def _column(
-    table: pa.Table, name: str, kind: Kind, strings: StringTable, what: str
-) -> npt.NDArray[Any]:
-    array = _get(table, name, what)
-    if len(array) == 0:
-        return np.empty(0, {"float": np.float64, "bool": np.uint8}.get(kind, np.int64))
-    if not _fits(kind, array.type):
-        raise InputError(
-            f"{what}: column {name!r} has type {array.type}; the operator declares {kind}: "
-            f"{_WRITE[kind]}"
+def _check_nulls(array: pa.Array, name: str, what: str) -> None:
+    if array.null_count:
+        wrong = array.is_null().to_numpy(zero_copy_only=False)
+        raise RowError(
+            f"{what}: column {name!r} has {array.null_count} null(s), the first in row "
+            f"{wrong.argmax()}: fill or drop them before the operator, declare the column "
+            'ss.nullable(...), or use bad_rows="side"',
+            wrong,
+            f"column {name!r} is null",
         )
-    if kind == "str":
-        return _codes(array, strings)[0]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A column: numbers, or texts whose codes are still to be found; a nullable one's nulls."""
+
+    array: pa.Array
+    numbers: npt.NDArray[Any]
+    texts: pa.Array | None
+    nulls: npt.NDArray[np.uint8]
+
+
+def _column(table: pa.Table, name: str, column: Column, what: str) -> _Read:
+    return _read(_get(table, name, what), name, column, what)
+
+
+def _read(array: pa.Array, name: str, column: Column, what: str) -> _Read:
+    """A column, checked and converted."""
+    nothing = pa.types.is_null(array.type) and (column.nullable or len(array) == 0)
+    if nothing or len(array) == 0:
+        array = pa.nulls(len(array), column.arrow)
+    if not accepts(column, array.type):
+        if array.null_count == len(array):
+            _check_nulls(array, name, what)
+        raise InputError(
+            f"{what}: column {name!r} has type {array.type}; the operator declares "
+            f"{column}: {hint(column)}"
+        )
+    nulls = np.empty(0, np.uint8)
+    if column.nullable:
+        nulls = array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
+    else:
+        _check_nulls(array, name, what)
+    if column.kind == "str":
+        return _Read(array, np.empty(0), array, nulls)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    if kind == "bool":
-        return np.ascontiguousarray(array.cast(pa.uint8()).to_numpy(zero_copy_only=False))
-    target = pa.int64() if kind == "int" else pa.float64()
+    numbers, wrong = from_arrow(array, column)
+    if wrong.any():
+        row = int(wrong.argmax())
+        target = column.arrow if column.kind in ("int", "float") else column
+        raise RowError(
+            f"{what}: column {name!r} of type {array.type} does not fit {target} (row {row}: "
+            f"{_shown(array[row])}): {hint(column)} yourself, so that you decide what happens to "
+            'such values, or use bad_rows="side"',
+            wrong,
+            f"column {name!r} does not fit {target}",
+        )
+    return _Read(array, numbers, None, nulls)
+
+
+def _shown(value: pa.Scalar) -> str:
     try:
-        numbers = array.cast(target).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid as error:
-        raise InputError(
-            f"{what}: column {name!r} of type {array.type} does not fit {target} ({error}): "
-            f"{_WRITE[kind]} yourself, so that you decide what happens to such values"
+        return str(value)
+    except (OverflowError, ValueError):
+        return "out of range"  # a year that Python has not
+
+
+def read_value(
+    value: Any, name: str, column: Column, strings: StringTable, what: str
+) -> tuple[Any, bool]:
+    """A single Python value as operators read it, and whether it is null.
+
+    Raises:
+        InputError: it does not fit.
+    """
+    if hasattr(value, "to_datetime64"):
+        value = value.to_datetime64()  # pandas' own has nanoseconds that Arrow would leave out
+    message = f"{what}: column {name!r} gets {value!r}; the operator declares {column}"
+    try:
+        array = pa.array([value])
+    except OverflowError:
+        raise RowError(
+            message, np.ones(1, np.bool_), f"column {name!r} does not fit {column}"
         ) from None
-    return np.ascontiguousarray(numbers)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise InputError(message) from None
+    if value is not None and not accepts(column, array.type):
+        raise InputError(message)
+    read = _read(array, name, column, what)
+    number = _values(read, strings)[0][0]
+    return number.item(), bool(column.nullable and read.nulls[0])
 
 
-def _codes(array: pa.Array, strings: StringTable) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """Codes of strings, and the ranks of the strings in the order of their text."""
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    texts = encoded.dictionary.to_pylist()
-    indices = encoded.indices.to_numpy(zero_copy_only=False)
-    used = np.unique(indices)
-    codes = np.zeros(len(texts), np.int64)
-    for index in used:
-        codes[index] = strings.add(texts[index])
-    ranks = np.zeros(len(texts), np.int64)
-    ranks[np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)] = np.arange(
-        len(texts)
-    )
-    return codes[indices], ranks[indices]
+def _values(read: _Read, strings: StringTable) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Numbers of a column, and their ranks where they are codes of strings."""
+    return (read.numbers, read.numbers) if read.texts is None else _codes(read.texts, strings)
 
 
-def _source(
-    table: pa.Table, name: str | None, strings: StringTable, what: str
-) -> tuple[pa.Array, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The source column as given, its rank among ties, and its code inside operators."""
+def _codes(
+    array: pa.Array, strings: StringTable
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Codes of strings, and the ranks of the strings in the order of their text.
+
+    A null has the code 0.
+    """
+    if pa.types.is_dictionary(array.type):
+        # Of a dictionary, which may be that of a whole file, those strings that are in use.
+        texts = array.dictionary.cast(pa.large_string())
+        places = array.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy()
+        used = np.zeros(len(texts) + 1, np.bool_)
+        used[places] = True
+        number = np.cumsum(used) - 1
+        encoded = texts.filter(pa.array(used[:-1])).dictionary_encode()
+        inner = np.append(encoded.indices.to_numpy(), len(encoded.dictionary))
+        places = inner[number[places]]
+    else:
+        encoded = array.cast(pa.large_string()).dictionary_encode()
+        places = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()
+    distinct = encoded.dictionary
+    codes = np.append(strings.add_all(distinct), np.int64(0))
+    ranks = np.zeros(len(distinct) + 1, np.int64)
+    ranks[pc.sort_indices(distinct).to_numpy()] = np.arange(len(distinct))
+    return codes[places], ranks[places]
+
+
+def _source(table: pa.Table, name: str | None, what: str) -> _Read:
+    """The source column as given, and its numbers or texts."""
     if name is None:
         zeros = np.zeros(table.num_rows, np.int64)
-        return pa.array(zeros), zeros, zeros
+        return _Read(pa.array(zeros), zeros, None, np.empty(0, np.uint8))
     array = _get(table, name, what)
-    if _fits("int", array.type):
-        codes = _column(table, name, "int", strings, what)
-        return pa.array(codes), codes, codes
-    if not _fits("str", array.type):
+    number, text = Column("int", pa.int64()), Column("str", pa.string())
+    if accepts(number, array.type):
+        read = _read(array, name, number, what)
+        return replace(read, array=pa.array(read.numbers))
+    _check_nulls(array, name, what)
+    if not accepts(text, array.type):
         raise InputError(
             f"{what}: source column {name!r} has type {array.type}; expected integers or strings: "
             "cast it"
         )
-    codes, ranks = _codes(array, strings)
+    read = _read(array, name, text, what)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    return array.cast(pa.string()), np.asarray(ranks), codes
+    return replace(read, array=array.cast(pa.string()))
 
 
-def _timestamp(
+def _time(
     table: pa.Table, name: str, what: str, reads_timestamp: bool
 ) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """The order column as given, and as int64 of the same order."""
     array = _get(table, name, what)
+    _check_nulls(array, name, what)
     if reads_timestamp and pa.types.is_floating(array.type):
         raise InputError(
             f"{what}: the operator reads event.timestamp, an int64, and order column {name!r} "
@@ -261,28 +357,29 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
         InputError: it is of a type without an order, or holds a NaN.
     """
     of = array.type
+    found = of_order(array)
+    if found is None:
+        raise InputError(
+            f"{what}: order column {name!r} has type {of}; expected integers, floats, timestamps "
+            "or dates: cast it"
+        )
+    numbers, wrong = found
+    if not wrong.any():
+        return numbers
+    row = int(wrong.argmax())
     if pa.types.is_floating(of):
-        numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        wrong = np.flatnonzero(np.isnan(numbers))
-        if len(wrong):
-            raise InputError(
-                f"{what}: order column {name!r} has a NaN in row {wrong[0]}, which has no place in "
-                "an order: drop such rows, or give them a time"
-            )
-        # The usual order-preserving image of a float; + 0.0 makes the two zeros equal.
-        bits = (np.ascontiguousarray(numbers) + 0.0).view(np.int64)
-        return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
-    if pa.types.is_integer(of) or pa.types.is_temporal(of):
-        try:
-            plain = array.cast(pa.int32()) if pa.types.is_date32(of) else array
-            return np.ascontiguousarray(plain.cast(pa.int64()).to_numpy(zero_copy_only=False))
-        except pa.ArrowInvalid as error:
-            raise InputError(
-                f"{what}: order column {name!r} of type {of} does not fit int64 ({error}): cast it"
-            ) from None
-    raise InputError(
-        f"{what}: order column {name!r} has type {of}; expected integers, floats, timestamps or "
-        "dates: cast it"
+        raise RowError(
+            f"{what}: order column {name!r} has a NaN in row {row}, which has no place in "
+            'an order: drop such rows, give them a time, or use bad_rows="side"',
+            wrong,
+            f"order column {name!r} is NaN",
+        )
+    raise RowError(
+        f"{what}: order column {name!r} of type {of} does not fit int64 (row {row}: "
+        f"{array[row]}): "
+        'cast it, or use bad_rows="side"',
+        wrong,
+        f"order column {name!r} does not fit int64",
     )
 
 
@@ -301,22 +398,32 @@ def rows_to_table(
         keys: the order-key columns of the rows, to be added.
     """
     arrays = []
-    for number, kind in enumerate(schema.kinds):
+    for number, column in enumerate(schema.columns):
         words = np.array(rows[:, 1 + number], order="C")
-        if kind == "float":
-            arrays.append(pa.array(words.view(np.float64), from_pandas=False))
-        elif kind == "bool":
-            arrays.append(pa.array(words != 0))
-        elif kind == "str":
+        if column.kind == "str":
             codes, inverse = np.unique(words, return_inverse=True)
-            texts = pa.array([strings.text(code) for code in codes.tolist()], pa.string())
-            arrays.append(texts.take(pa.array(inverse)))
+            texts = strings.texts(codes).take(pa.array(inverse))
+            arrays.append(texts.cast(pa.string()))
         else:
-            arrays.append(pa.array(words))
+            arrays.append(to_arrow(words, column))
     table = pa.Table.from_arrays(arrays, schema=schema.arrow())
-    for name, column in (keys or {}).items():
-        table = table.append_column(name, column)
+    for name, key in (keys or {}).items():
+        table = table.append_column(name, key)
     return table
+
+
+def plain_value(value: Any, column: Column, strings: StringTable) -> Any:
+    """An element of a column, or an emitted word, as a plain Python value."""
+    if column.kind == "str":
+        return strings.text(int(value))
+    if column.kind == "bool":
+        return bool(value)
+    if column.is_plain:
+        return value.item()
+    try:
+        return to_arrow(np.array([value]), column)[0].as_py()
+    except (OverflowError, ValueError):
+        return int(value)  # no year that Python has
 
 
 def keys_of(

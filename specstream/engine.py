@@ -18,11 +18,13 @@ import pyarrow as pa
 from specstream._native import ffi, lib
 from specstream.arrivals import Arrivals, Late, Name, Segment, Sources
 from specstream.auto import Auto
+from specstream.bad_rows import BadRows, Policy
 from specstream.columns import (
     KEY_COLUMNS,
     Events,
     as_table,
     keys_of,
+    plain_value,
     read_events,
     rows_to_table,
 )
@@ -42,6 +44,7 @@ from specstream.hooks import Hook, Hooks, Notification
 from specstream.limits import Limits
 from specstream.operator import Operator
 from specstream.predictor import Fixed, Measurement, Predictor, Setting
+from specstream.schema import Column
 from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
@@ -77,6 +80,7 @@ class Mark:
     words: npt.NDArray[np.int64]
     next_sequence: int
     strings: int
+    bad_rows: int = 0
 
 
 class Engine:
@@ -113,6 +117,9 @@ class Engine:
             start, though they be silent; others join when their first event comes.
         late: what :meth:`submit` does with events below their source's frontier: "error" refuses
             the table, "drop" leaves them out and counts them, "side" keeps them for :meth:`late`.
+        bad_rows: what happens to rows that cannot be events, because of a null in a column that is
+            not nullable, a value that does not fit, or a NaN in the order column: "error" refuses
+            the table, "side" leaves them out, counts them, and keeps them for :meth:`bad_rows`.
         on_abort: called before a dropped run is repeated.
         on_commit: called in order, when an event's run is validated and nobody has seen its effects
             yet; ``raise ss.Abort`` has the event run again.
@@ -163,6 +170,7 @@ class Engine:
         locks: int = 1,
         sources: Iterable[Name] = (),
         late: Late = "error",
+        bad_rows: Policy = "error",
         on_abort: Hook | None = None,
         on_commit: Hook | None = None,
         on_post_commit: Hook | None = None,
@@ -221,6 +229,7 @@ class Engine:
                 "on_abort, on_commit or on_post_commit"
             )
         self._late: Late = late
+        self._bad_rows = BadRows(bad_rows)
         self._declared = tuple(sources)
         self._arrivals = self._new_arrivals(self._strings)
         self._is_open = False  # an open job takes submitted events
@@ -443,10 +452,12 @@ class Engine:
                     order_by,
                     source,
                     operator.program.reads_timestamp,
+                    self._bad_rows.policy,
                 )
             except BaseException:
                 self._strings.truncate(known)
                 raise
+            self._bad_rows.keep(events.bad)
             return self._run(events)
 
     def _run(self, events: Events) -> pa.Table:
@@ -618,13 +629,17 @@ class Engine:
         raise error
 
     def _values(self, events: Events, row: int) -> str:
-        return ", ".join(
-            f"{name}={self._show(kind, column[row])}"
-            for (name, kind), column in zip(self.operator.event, events.columns[2:], strict=True)
-        )
+        values = self._event_values(events, row)
+        return ", ".join(f"{name}={value!r}" for name, value in values.items())
 
-    def _show(self, kind: str, value: Any) -> str:
-        return repr(self._value(kind, value))
+    def _event_values(self, events: Events, row: int) -> dict[str, Any]:
+        """An event's values as plain Python values; None for a null."""
+        schema = self.operator.event
+        nulls = dict(zip(schema.nullable, events.columns[2 + len(schema) :], strict=True))
+        return {
+            name: None if name in nulls and nulls[name][row] else self._value(column, values[row])
+            for (name, column), values in zip(schema, events.columns[2:], strict=False)
+        }
 
     # ---- out of order ----
 
@@ -799,6 +814,29 @@ class Engine:
         with self._open():
             return self._arrivals.take_late()
 
+    def bad_rows(self) -> pa.Table | None:
+        """Rows that could not be events, since the last call; None: none.
+
+        They are as they were given, with a last column ``reason``. Where tables of different calls
+        do not go together, because a column has another type, the next call gives the rest. Engines
+        made with ``bad_rows="side"`` keep them; ``stats.bad_rows`` counts them.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+        ... def running_total(state, event, emit):
+        ...     state.count += event.x
+        ...     emit(state.count)
+        >>> with ss.Engine(running_total, bad_rows="side") as engine:
+        ...     engine.process({"x": [1, None, 3]})["total"].to_pylist()
+        ...     engine.bad_rows().to_pylist()
+        [1, 4]
+        [{'x': None, 'reason': "column 'x' is null"}]
+        """
+        with self._open():
+            return self._bad_rows.take()
+
     def _start_open_job(self) -> None:
         if self._is_open:
             return
@@ -854,6 +892,7 @@ class Engine:
             self.operator.event,
             strings,
             self._late,
+            self._bad_rows,
             self.operator.program.reads_timestamp,
             what,
         )
@@ -950,12 +989,8 @@ class Engine:
 
     def _notification(self, occasion: Any) -> Notification:
         """An occasion of the C side, as a hook is told of it."""
-        operator = self.operator
         events, row, timestamp, source, sequence = self._locate(occasion.row)
-        values = {
-            name: self._value(kind, column[row])
-            for (name, kind), column in zip(operator.event, events.columns[2:], strict=True)
-        }
+        values = self._event_values(events, row)
         rows: list[tuple[Any, ...]] = []
         reason = ""
         if occasion.kind == lib.SS_ON_COMMIT:
@@ -964,20 +999,18 @@ class Engine:
             reason = next(name for name, at in ABORT_REASONS.items() if at == occasion.reason)
         return Notification(timestamp, source, sequence, values, rows, reason)
 
-    def _value(self, kind: str, value: Any) -> Any:
+    def _value(self, column: Column, value: Any) -> Any:
         """An element of a column as a plain Python value."""
-        if kind == "str":
-            return self._strings.text(int(value))
-        return bool(value) if kind == "bool" else value.item()
+        return plain_value(value, column, self._strings)
 
     def _tuples(self, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
         """Emitted rows as plain Python values."""
         columns = [
             [
-                self._value(kind, word)
-                for word in (rows[:, at].view(np.float64) if kind == "float" else rows[:, at])
+                self._value(of, word)
+                for word in (rows[:, at].view(np.float64) if of.kind == "float" else rows[:, at])
             ]
-            for at, kind in enumerate(self.operator.emits.kinds, start=1)
+            for at, of in enumerate(self.operator.emits.columns, start=1)
         ]
         return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
 
@@ -1076,6 +1109,7 @@ class Engine:
                 self.threads,
                 self._predictor,
                 self._arrivals,
+                self._bad_rows.count,
             )
 
     def snapshot(self) -> bytes:
@@ -1116,7 +1150,7 @@ class Engine:
             content = Snapshot(
                 self._words.copy(),
                 self._next_sequence + done,
-                self._strings.strings(),
+                self._strings.to_arrow(),
                 self._arrivals.to_bytes(),
             )
         return content.to_bytes(self.operator.layout)
@@ -1168,8 +1202,8 @@ class Engine:
         with contextlib.nullcontext() if _new else self._open():
             content = Snapshot.from_bytes(image, self.operator.layout, what, migrate)
             strings = StringTable(self.operator.program.strings)
-            for text in content.strings:
-                strings.add(text)
+            for texts in content.strings.chunks:
+                strings.add_all(texts)
             arrivals = self._new_arrivals(strings)
             arrivals.from_bytes(content.arrivals)
             self._end_open_job()
@@ -1187,16 +1221,19 @@ class Engine:
         with self._open():
             self._check_nothing_pending(f"operator {self.name!r}")
             self._end_open_job()
-            return Mark(self._words.copy(), self._next_sequence, len(self._strings))
+            return Mark(
+                self._words.copy(), self._next_sequence, len(self._strings), self._bad_rows.count
+            )
 
     def rewind(self, mark: Mark) -> None:
-        """Back to a mark: state, string table and next sequence number."""
+        """Back to a mark: state, string table, next sequence number and bad rows."""
         with self._open():
             self._check_nothing_pending(f"operator {self.name!r}")
             self._end_open_job()
             self._words[:] = mark.words
             self._next_sequence = mark.next_sequence
             self._strings.truncate(mark.strings)
+            self._bad_rows.rewind(mark.bad_rows)
 
 
 def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> Predictor:

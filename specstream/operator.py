@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from specstream.bad_rows import Policy, checked_policy
 from specstream.columns import as_table, keys_of, read_events, rows_to_table
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.shipping import pack, unpack
 from specstream.compiler.source import Program, analyse
 from specstream.errors import ConfigurationError, DeclarationError, Partial
-from specstream.schema import Schema
+from specstream.schema import Declared, Schema
 from specstream.state import Layout, State, StateView
 from specstream.strings import StringTable
 
@@ -29,11 +30,14 @@ class SequentialRun:
         output: emitted rows.
         state: the state after the last event.
         raised: (row, exception) of the events that raised, with ``on_error="skip"``.
+        bad_rows: rows that are no events, with ``bad_rows="side"``: as they were given, and a
+            column "reason"; None: there are none.
     """
 
     output: pa.Table
     state: StateView
     raised: tuple[tuple[int, Exception], ...]
+    bad_rows: pa.Table | None = None
 
 
 class Operator:
@@ -54,8 +58,8 @@ class Operator:
         self,
         function: Callable[..., None],
         state: type[State],
-        event: Mapping[str, type],
-        emits: Mapping[str, type],
+        event: Mapping[str, Declared],
+        emits: Mapping[str, Declared],
         name: str | None,
     ) -> None:
         if not (isinstance(state, type) and issubclass(state, State)):
@@ -80,7 +84,7 @@ class Operator:
         self.layout = layout
         self.event = event
         self.emits = emits
-        self.program: Program = analyse(function, name, emits)
+        self.program: Program = analyse(function, name, event, emits)
         self.__doc__ = function.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,6 +117,7 @@ class Operator:
         source: str | None = None,
         keys: bool = False,
         on_error: Literal["raise", "skip"] = "raise",
+        bad_rows: Policy = "error",
         progress: Callable[[int], None] | None = None,
     ) -> SequentialRun:
         """Runs the plain function over a table, one event after the other, from a fresh state.
@@ -127,6 +132,7 @@ class Operator:
             source: column that names each event's source.
             keys: add the order-key columns to the output.
             on_error: "skip" goes on after an event that raises, which is not applied.
+            bad_rows: "side" leaves out rows that cannot be events, as an engine does.
             progress: called with the number of events done, about every thousand.
 
         Raises:
@@ -156,6 +162,7 @@ class Operator:
             order_by,
             source,
             self.program.reads_timestamp,
+            checked_policy(bad_rows),
         )
         words = self.layout.allocate()
         oracle = Oracle(self.program.oracle, self.layout, words)
@@ -178,7 +185,7 @@ class Operator:
                 raised.append((row, error))
             if progress is not None and row % 1024 == 1023:
                 progress(row + 1)
-        return SequentialRun(output(), StateView(self.layout, words), tuple(raised))
+        return SequentialRun(output(), StateView(self.layout, words), tuple(raised), events.bad)
 
 
 def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:
@@ -197,8 +204,8 @@ def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:
 def operator(
     *,
     state: type[State],
-    event: Mapping[str, type],
-    emits: Mapping[str, type] | None = None,
+    event: Mapping[str, Declared],
+    emits: Mapping[str, Declared] | None = None,
     name: str | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
     """Makes a plain function ``process(state, event, emit)`` an operator.
@@ -208,8 +215,10 @@ def operator(
 
     Args:
         state: class of the state, derived from :class:`specstream.State`.
-        event: columns that the function reads: name to ``int``, ``float``, ``bool`` or ``str``.
-        emits: columns of the rows it emits.
+        event: columns that the function reads: name to ``int``, ``float``, ``bool``, ``str``,
+            ``datetime.datetime``, ``datetime.date``, ``ss.timestamp(...)``, ``ss.decimal(...)``, or
+            ``ss.nullable(...)`` of one of these.
+        emits: columns of the rows it emits; not nullable.
         name: used in messages; the function's name by default.
 
     Raises:

@@ -1,8 +1,9 @@
 """Snapshots: committed state, string table and next sequence number, as bytes.
 
 The format is a magic word, a CRC-32 of all that follows, the length of a JSON header, the header
-(layout, sequence number, strings), the state's words in little-endian order, and what was submitted
-out of order and is not committed (see :meth:`specstream.arrivals.Arrivals.to_bytes`), if anything.
+(layout, sequence number, strings), the state's words in little-endian order, the strings as an
+Arrow stream where they are too many for the header, and what was submitted out of order and is not
+committed (see :meth:`specstream.arrivals.Arrivals.to_bytes`), if anything.
 
 A snapshot of another layout is brought into the operator's: field by field, by name, or by the
 user's own function. A state may be large, so nothing here copies its words without need.
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from specstream.errors import SnapshotError
 from specstream.state import Field, Layout, StateView
@@ -26,6 +28,8 @@ from specstream.state import Field, Layout, StateView
 __all__ = ["Migrate", "Snapshot"]
 
 MAGIC = b"SPECSNP1"
+# So many strings at most are in the header.
+_LISTED = 4096
 _PREFIX = struct.Struct("<8sIQ")
 
 # From the snapshot's fields, as StateView.to_dict() shows them, to those of the new state.
@@ -38,24 +42,27 @@ class Snapshot:
 
     words: npt.NDArray[np.int64]
     next_sequence: int
-    strings: list[str]
+    strings: pa.ChunkedArray  # of large_string
     arrivals: bytes = b""
 
     def to_bytes(self, layout: Layout) -> bytes:
         """Packs it."""
+        strings = _packed(self.strings) if len(self.strings) > _LISTED else None
         header = json.dumps(
             {
                 "state": layout.name,
                 "fields": layout.describe(),
                 "next_sequence": self.next_sequence,
-                "strings": self.strings,
+                "strings": self.strings.to_pylist() if strings is None else strings.size,
                 **({"arrivals": len(self.arrivals)} if self.arrivals else {}),
             }
         ).encode()
         words = self.words.astype("<i8", copy=False).data.cast("B")
-        checksum = zlib.crc32(self.arrivals, zlib.crc32(words, zlib.crc32(header)))
-        prefix = _PREFIX.pack(MAGIC, checksum, len(header))
-        return b"".join((prefix, header, words, self.arrivals))
+        parts = [header, words, *([] if strings is None else [strings]), self.arrivals]
+        checksum = 0
+        for part in parts:
+            checksum = zlib.crc32(part, checksum)
+        return b"".join((_PREFIX.pack(MAGIC, checksum, len(header)), *parts))
 
     @classmethod
     def from_bytes(
@@ -85,6 +92,12 @@ class Snapshot:
         length = _PREFIX.unpack_from(image)[2]
         header = json.loads(bytes(body[:length]))
         end = len(body) - header.get("arrivals", 0)
+        strings, arrivals = header["strings"], bytes(body[end:])
+        if isinstance(strings, int):
+            end -= strings
+            strings = _unpacked(body[end : end + strings])
+        else:
+            strings = pa.chunked_array([pa.array(strings, pa.large_string())])
         words = np.frombuffer(body[length:end], "<i8").astype(np.int64, copy=False)
         if migrate is not None or header["fields"] != layout.describe():
             saved = Layout.described(header["state"], header["fields"])
@@ -92,7 +105,20 @@ class Snapshot:
                 words = _match(saved, words, layout, what)
             else:
                 words = _migrate(saved, words, layout, what, migrate)
-        return cls(words, header["next_sequence"], header["strings"], bytes(body[end:]))
+        return cls(words, header["next_sequence"], strings, arrivals)
+
+
+def _packed(strings: pa.ChunkedArray) -> pa.Buffer:
+    table = pa.table([strings], names=["strings"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _unpacked(image: memoryview) -> pa.ChunkedArray:
+    # Copied first: the table keeps its strings, and not the whole snapshot.
+    return pa.ipc.open_stream(pa.py_buffer(bytes(image))).read_all().column("strings")
 
 
 def _match(

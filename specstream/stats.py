@@ -58,6 +58,7 @@ class Statistics:
         decisions: the predictor's latest changes of setting, each with its reason.
         pending: submitted events that are not committed.
         late: submitted events that came below their source's frontier.
+        bad_rows: rows that were left out because they cannot be events.
     """
 
     events: int
@@ -78,6 +79,7 @@ class Statistics:
     decisions: tuple[Decision, ...]
     pending: int
     late: int
+    bad_rows: int
 
     @property
     def time_per_event(self) -> float:
@@ -110,6 +112,7 @@ class Statistics:
         threads: int,
         predictor: Predictor,
         arrivals: Arrivals,
+        bad_rows: int,
     ) -> Statistics:
         """From the C runtime's ``struct ss_statistics``."""
         horizon, chunk = predictor.current()
@@ -133,4 +136,5 @@ class Statistics:
             decisions=tuple(predictor.decisions),
             pending=arrivals.pending,
             late=arrivals.late,
+            bad_rows=bad_rows,
         )

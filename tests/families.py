@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import specstream as ss
 
@@ -220,7 +223,54 @@ def out_of_range(state, event, emit):
     emit(state.i16[at % 3, 0])
 
 
+class Kept(ss.State):
+    first = ss.array(int, 8)
+    spent = ss.array(int, 8)
+    n = ss.scalar(int)
+
+
+@ss.operator(
+    state=Kept,
+    event={
+        "key": int,
+        "when": ss.timestamp("us"),
+        "day": datetime.date,
+        "price": ss.decimal(3),
+        "maybe": ss.nullable(float),
+        "note": ss.nullable(str),
+    },
+    emits={
+        "when": ss.timestamp("us", "UTC"),
+        "day": datetime.date,
+        "price": ss.decimal(3),
+        "note": str,
+        "x": float,
+        "missing": bool,
+    },
+)
+def typed(state, event, emit):
+    """Timestamps, dates, decimals and nulls."""
+    at = mix(event.key) % 8
+    if state.first[at] == 0:
+        state.first[at] = event.when
+    state.spent[at] += event.price
+    missing = event.is_null("maybe") and not event.is_null("note")
+    if event.is_null("note"):
+        state.n += 1
+    if event.note == "rare":
+        emit(event.when, event.day + 2**31, 0, event.note, 0.0, True)
+    emit(
+        when=state.first[at] + state.n,
+        day=event.day - state.n,
+        price=state.spent[at],
+        note=event.note,
+        x=event.maybe + 1.0,
+        missing=missing,
+    )
+
+
 FAMILY = [
+    typed,
     *(one_word, scattered, chase, raises_often, views, names, silent, recent),
     *(narrow_integers, narrow_others, out_of_range),
 ]
@@ -230,6 +280,9 @@ def events(count: int, seed: int = 0, skew: float = 1.3) -> pa.Table:
     """Events with a skewed key; deterministic."""
     rng = np.random.default_rng(seed)
     keys = np.minimum(rng.zipf(skew, count), 10**12).astype(np.int64)
+    others = np.random.default_rng(seed + 1)
+    cents = pa.array(others.integers(-(10**9), 10**9, count))
+    notes = others.integers(0, 9, count)
     return pa.table(
         {
             "key": keys,
@@ -237,6 +290,15 @@ def events(count: int, seed: int = 0, skew: float = 1.3) -> pa.Table:
             "on": rng.random(count) < 0.3,
             "name": pa.array(
                 [f"n{key % 40}" if key % 97 else "rare" for key in keys.tolist()], pa.string()
+            ),
+            "when": pa.array(others.integers(0, 10**12, count)).cast(pa.timestamp("ms", "UTC")),
+            "day": pa.array(others.integers(0, 20_000, count).astype(np.int32)).cast(pa.date32()),
+            "price": pc.multiply(cents.cast(pa.decimal128(19, 0)), pa.scalar(Decimal("0.01"))),
+            "maybe": pa.array(others.random(count), mask=others.random(count) < 0.4),
+            "note": pa.array(
+                ["rare" if note == 8 else f"note {note}" for note in notes.tolist()],
+                pa.string(),
+                mask=notes < 3,
             ),
         }
     )

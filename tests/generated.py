@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 HEADER = """
+import datetime
 import math
 
 import numpy as np
@@ -94,6 +95,8 @@ class Writer:
                 "event.key",
                 "event.key",
                 "event.code",
+                "event.when",
+                "event.price",
                 "state.n",
                 "event.sequence",
                 f"state.a[{self.at(16, 0)}]",
@@ -199,6 +202,8 @@ class Writer:
                 "(event.value < 0.5)",
                 "(state.n % 2 == 0)",
                 "(event.code == 'two')",
+                "event.is_null('value')",
+                'event.is_null("code")',
             )
         return self.pick(
             f"({self.int_(depth - 1)} {self.pick('<', '<=', '==', '!=', '>', '>=')} "
@@ -304,8 +309,8 @@ class Writer:
     def operator(self, statements: int) -> str:
         self.put(
             0,
-            '@ss.operator(state=State, event={"key": int, "value": float, "on": bool, '
-            '"code": str},',
+            '@ss.operator(state=State, event={"key": int, "value": ss.nullable(float), "on": bool, '
+            '"code": ss.nullable(str), "when": ss.timestamp("ms"), "price": ss.decimal(3)},',
         )
         self.put(0, '             emits={"x": int, "y": float, "z": bool})')
         self.put(0, "def generated(state, event, emit):")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import random
+from decimal import Decimal
 from pathlib import Path
 
 import generated
@@ -26,7 +28,15 @@ FLOATS = st.one_of(
     st.floats(-10, 10),
     st.sampled_from([0.0, -0.0, 1.0, float("nan"), float("inf"), 5e-324]),
 )
-ROWS = st.tuples(INTS, FLOATS, st.booleans(), st.sampled_from(["one", "two", "", "ä"]))
+ROWS = st.tuples(
+    INTS,
+    st.none() | FLOATS,
+    st.booleans(),
+    st.sampled_from(["one", "two", "", "ä", None]),
+    st.datetimes(timezones=st.sampled_from([datetime.UTC])),
+    st.decimals(-(10**12), 10**12, allow_nan=False, places=2),
+)
+Row = tuple[int, float | None, bool, str | None, datetime.datetime, Decimal]
 OPTIONS = st.fixed_dictionaries(
     {
         "threads": st.integers(1, 4),
@@ -39,17 +49,20 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-def table_of(rows: list[tuple[int, float, bool, str]], repeat: int) -> pa.Table:
+def table_of(rows: list[Row], repeat: int) -> pa.Table:
     """The drawn rows, repeated with a skew so that transactions meet each other."""
     rng = np.random.default_rng(len(rows))
     order = np.concatenate([np.arange(len(rows)), rng.integers(0, max(len(rows) // 3, 1), repeat)])
-    keys, values, flags, codes = zip(*rows, strict=True)
+    keys, values, flags, codes, times, prices = zip(*rows, strict=True)
+    whole = [time.replace(microsecond=time.microsecond // 1000 * 1000) for time in times]
     return pa.table(
         {
             "key": np.array(keys, np.int64)[order],
-            "value": np.array(values, np.float64)[order],
+            "value": pa.array(values, pa.float64()).take(pa.array(order)),
             "on": np.array(flags, bool)[order],
             "code": pa.array([codes[at] for at in order], pa.string()),
+            "when": pa.array(whole, pa.timestamp("us", "UTC")).take(pa.array(order)),
+            "price": pa.array(prices, pa.decimal128(20, 2)).take(pa.array(order)),
         }
     )
 
@@ -75,7 +88,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_random_operators_give_the_answer_of_the_sequential_run(
     program: int,
     statements: int,
-    rows: list[tuple[int, float, bool, str]],
+    rows: list[Row],
     repeat: int,
     paths: list[dict[str, object]],
     seed: int,

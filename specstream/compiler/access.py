@@ -52,6 +52,7 @@ __all__ = [
     "compiled",
     "contains",
     "emit_row",
+    "event_is_null",
     "event_random",
     "event_random_bits",
     "lock_acquire",
@@ -635,10 +636,14 @@ def _event_column(run: Run, event: EventType, name: str) -> Value:
     if name == "sequence":
         return builder.add(row, run.load_member("first_sequence", invariant=True))
     if name in RESERVED_COLUMNS:
-        number, kind = RESERVED_COLUMNS.index(name), "int"
-    else:
-        number = len(RESERVED_COLUMNS) + event.schema.names.index(name)
-        kind = event.schema.kinds[event.schema.names.index(name)]
+        return _element(run, row, RESERVED_COLUMNS.index(name), "int")
+    number = event.schema.names.index(name)
+    return _element(run, row, len(RESERVED_COLUMNS) + number, event.schema.kinds[number])
+
+
+def _element(run: Run, row: Value, number: int, kind: Kind) -> Value:
+    """What a column has in a row; its bytes are bools."""
+    builder = run.builder
     columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
     column = builder.load(builder.gep(columns, [I64(number)], inbounds=True))
     run.invariant(column)
@@ -649,6 +654,23 @@ def _event_column(run: Run, event: EventType, name: str) -> Value:
     if kind == "bool":
         return builder.icmp_unsigned("!=", element, width(0))
     return element
+
+
+@intrinsic(prefer_literal=True)
+def event_is_null(typing_context: Any, event: Any, name: Any) -> Any:
+    """Whether a nullable column is null; ``check.py`` has seen to it that there is such a one."""
+    if not isinstance(event, EventType):
+        raise refuse(f"is_null is a method of the event, not of {event}")
+    if not isinstance(name, types.StringLiteral):
+        return None  # Numba's second try, without literals
+    schema = event.schema
+    number = len(RESERVED_COLUMNS) + len(schema) + schema.nullable.index(name.literal_value)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        run = Run(context, builder, args[0])
+        return _element(run, run.load_member("event"), number, "bool")
+
+    return types.boolean(event, name), code
 
 
 def _random_word(
@@ -706,8 +728,8 @@ def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
     given = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
     if not isinstance(emit, EmitType):
         raise refuse(f"{emit} is called like emit, but is not")
-    for name, kind, value in zip(emit.schema.names, emit.schema.kinds, given, strict=True):
-        check_kind(value, kind, f"emitted column {name!r}")
+    for (name, column), value in zip(emit.schema, given, strict=True):
+        check_kind(value, column.kind, f"emitted column {name!r}", str(column))
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         run = Run(context, builder, args[0])
@@ -723,11 +745,15 @@ def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
         builder.store(run.load_member("event"), row)
         row_types = list(sig.args[1])
         row_values = cgutils.unpack_tuple(builder, args[1], len(row_types))
-        for number, (kind, of, value) in enumerate(
-            zip(emit.schema.kinds, row_types, row_values, strict=True)
+        for number, (column, of, value) in enumerate(
+            zip(emit.schema.columns, row_types, row_values, strict=True)
         ):
-            element = convert(context, builder, value, of, kind)
-            bits = run.to_bits(kind, element)
+            element = convert(context, builder, value, of, column.kind)
+            if column.bounds is not None:
+                low, high = map(I64, column.bounds)
+                run.fault_if(builder.icmp_signed("<", element, low))
+                run.fault_if(builder.icmp_signed(">", element, high))
+            bits = run.to_bits(column.kind, element)
             builder.store(bits, builder.gep(row, [I64(1 + number)], inbounds=True))
         run.store_member("emit_top", builder.gep(top, [I64(8 * words)], inbounds=True))
         return context.get_dummy_value()

@@ -58,14 +58,16 @@ class Analysis:
 
     Attributes:
         operator: its name, for messages.
+        event: columns of its events.
         emits: columns of its rows.
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
     """
 
-    def __init__(self, operator: str, emits: Schema) -> None:
+    def __init__(self, operator: str, event: Schema, emits: Schema) -> None:
         self.operator = operator
+        self.event = event
         self.emits = emits
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
@@ -307,6 +309,31 @@ class Check:
         callee = node.func
         if not isinstance(callee, ast.Name | ast.Attribute):
             self.refuse(node, "only named functions can be called", "call a function by its name")
+        if isinstance(callee, ast.Attribute) and callee.attr == "is_null":
+            self.is_null(node)
+
+    def is_null(self, node: ast.Call) -> None:
+        event = self.analysis.event
+        name = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+            self.refuse(
+                node,
+                "is_null takes the name of one column, written out",
+                'write event.is_null("x")',
+            )
+        if name.value not in event.names:
+            self.refuse(
+                node,
+                f"the event has no column {name.value!r}",
+                f"it has {', '.join(event.names)}",
+            )
+        if name.value not in event.nullable:
+            declared = event.columns[event.names.index(name.value)]
+            self.refuse(
+                node,
+                f"column {name.value!r} is not nullable: it is declared {declared}",
+                f"declare it as event={{{name.value!r}: ss.nullable(...)}}",
+            )
 
     def attribute(self, node: ast.Attribute) -> None:
         if node.attr == "timestamp":

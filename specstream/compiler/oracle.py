@@ -18,7 +18,7 @@ from specstream._native import lib
 from specstream.compiler import numbers
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.reserved import RESERVED_COLUMNS
-from specstream.schema import Schema
+from specstream.schema import Column, Schema
 from specstream.state import Layout, Space
 from specstream.storage import Storage
 
@@ -116,6 +116,16 @@ _STORE: dict[str, Callable[[Any, str], Any]] = {
 def _store_of(storage: Storage) -> Callable[[Any, str], Any]:
     """What checks a value and makes it what the elements hold."""
     return _STORE.get(storage.name) or functools.partial(_store_narrow, storage)
+
+
+def _emitted(value: Any, column: Column, what: str) -> Any:
+    stored = _STORE[column.kind](value, what)
+    if column.bounds is not None and not column.bounds[0] <= stored <= column.bounds[1]:
+        raise OverflowError(
+            f"{what} is declared {column}, which holds {column.bounds[0]} to {column.bounds[1]}, "
+            f"and gets {stored}: test the value before it is emitted"
+        )
+    return stored
 
 
 class View:
@@ -328,9 +338,11 @@ class OracleEvent:
         self._readers: dict[str, tuple[Any, Callable[[Any], Any]]] = {
             name: (self._columns[number], _load_int) for number, name in enumerate(RESERVED_COLUMNS)
         }
-        for number, (name, kind) in enumerate(schema):
-            reader = _LOAD["int" if kind == "str" else kind]
-            self._readers[name] = (self._columns[len(RESERVED_COLUMNS) + number], reader)
+        for number, (name, column) in enumerate(schema, start=len(RESERVED_COLUMNS)):
+            reader = _LOAD["int" if column.kind == "str" else column.kind]
+            self._readers[name] = (self._columns[number], reader)
+        nulls = self._columns[len(RESERVED_COLUMNS) + len(schema) :]
+        self._nulls = dict(zip(schema.nullable, nulls, strict=True))
         self._row = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -343,6 +355,9 @@ class OracleEvent:
             )
         column, load = reader
         return load(column[self._row])
+
+    def is_null(self, name: str) -> bool:
+        return bool(self._nulls[name][self._row])
 
     def random_bits(self, draw: int) -> Uint64:
         bits = lib.ss_random_bits(
@@ -372,8 +387,8 @@ class OracleEmit:
         elif len(values) != len(schema):
             raise TypeError(f"expected emit({', '.join(schema.names)}), got {len(values)} values")
         converted = [
-            _STORE[kind](value, f"emitted column {name!r}")
-            for (name, kind), value in zip(schema, values, strict=True)
+            _emitted(value, column, f"emitted column {name!r}")
+            for (name, column), value in zip(schema, values, strict=True)
         ]
         self.rows.append((self.row, *converted))
 

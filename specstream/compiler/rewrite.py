@@ -141,6 +141,12 @@ class OracleRewriter(Rewriter):
         self.source.oracle_namespace[name] = numbers.to_oracle(value)
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
+            node.func.value = self.visit(node.func.value)
+            return node  # its argument is the name itself, not the code of a string
+        return self.generic_visit(node)
+
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
         return self.function(node, node.left, node.right)
@@ -470,12 +476,16 @@ class NativeRewriter(Rewriter):
                 self.positional(node, f"{owner.id}.{callee.attr}")
                 arguments = [self.visit(argument) for argument in node.args]
                 return self.core(table[callee.attr], *arguments, at=node)
+        if callee.attr == "is_null":
+            name = node.args[0]  # the name itself, not the code of a string
+            return self.core(access.event_is_null, self.visit(owner), name, at=node)
         methods = {"random": access.event_random, "random_bits": access.event_random_bits}
         if callee.attr not in methods:
             self.check.refuse(
                 node,
                 f"method {callee.attr!r} cannot be called",
-                "an event has random(i) and random_bits(i); use plain functions for the rest",
+                "an event has random(i), random_bits(i) and is_null(name); use plain functions for "
+                "the rest",
             )
         self.positional(node, callee.attr)
         if len(node.args) != 1:

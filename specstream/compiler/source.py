@@ -73,7 +73,7 @@ class Program:
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
 
 
-def analyse(function: Callable[..., Any], operator: str, emits: Schema) -> Program:
+def analyse(function: Callable[..., Any], operator: str, event: Schema, emits: Schema) -> Program:
     """Checks and rewrites an operator's function.
 
     Raises:
@@ -90,12 +90,12 @@ def analyse(function: Callable[..., Any], operator: str, emits: Schema) -> Progr
             f"operator {operator!r} takes ({', '.join(inspect.signature(function).parameters)}); "
             "expected exactly three parameters: (state, event, emit)"
         )
-    return _Analysis(operator, emits).program(function)
+    return _Analysis(operator, event, emits).program(function)
 
 
 class _Analysis(Analysis):
-    def __init__(self, operator: str, emits: Schema) -> None:
-        super().__init__(operator, emits)
+    def __init__(self, operator: str, event: Schema, emits: Schema) -> None:
+        super().__init__(operator, event, emits)
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []

@@ -1,0 +1,81 @@
+"""Rows that cannot be events: a null, a value that does not fit, a time without an order.
+
+They are an error, or they are left out and kept on the side, as they were given, with the reason.
+A missing column or one of a wrong type is no matter of rows and always an error.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream.errors import ConfigurationError, InputError
+
+__all__ = ["BadRows", "Policy", "RowError", "checked_policy"]
+
+Policy = Literal["error", "side"]
+_POLICIES = ("error", "side")
+
+
+def checked_policy(policy: Policy) -> Policy:
+    """The policy.
+
+    Raises:
+        ConfigurationError: there is no such.
+    """
+    if policy not in _POLICIES:
+        raise ConfigurationError(f"bad_rows={policy!r}; expected one of {', '.join(_POLICIES)}")
+    return policy
+
+
+class RowError(InputError):
+    """Rows of a table are bad.
+
+    Attributes:
+        wrong: which rows; a bool each.
+        reason: what is wrong with each of them.
+    """
+
+    def __init__(self, message: str, wrong: npt.NDArray[np.bool_], reason: str) -> None:
+        super().__init__(message)
+        self.wrong = wrong
+        self.reason = reason
+
+
+class BadRows:
+    """The bad rows of an engine that nobody has fetched."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = checked_policy(policy)
+        self.count = 0
+        self._kept: list[pa.Table] = []
+
+    def keep(self, rows: pa.Table | None) -> None:
+        """Keeps rows, if there are any."""
+        if rows is not None:
+            self.count += rows.num_rows
+            self._kept.append(rows)
+
+    def rewind(self, count: int) -> None:
+        """Forgets the last rows, so that there were ``count`` in all."""
+        extra, self.count = self.count - count, count
+        while extra > 0 and self._kept:
+            last = self._kept.pop()
+            if last.num_rows > extra:
+                self._kept.append(last.slice(0, last.num_rows - extra))
+            extra -= last.num_rows
+
+    def take(self) -> pa.Table | None:
+        """The rows kept so far, as many as fit into one table; None: there are none."""
+        taken = None
+        while self._kept:
+            try:
+                tables = [self._kept[0]] if taken is None else [taken, self._kept[0]]
+                taken = pa.concat_tables(tables, promote_options="permissive")
+            except pa.ArrowException:
+                break  # columns of one name and types that do not go together
+            del self._kept[0]
+        return taken
