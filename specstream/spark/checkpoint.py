@@ -269,7 +269,7 @@ class Checkpoint:
         """Whether the next image is a full one, and its sections."""
         engine = self._engine
         if not self._must_be_full and self._increments < INCREMENTS:
-            strings = engine._strings.strings()[self._mark.strings :]
+            strings = engine._strings.to_arrow().slice(self._mark.strings).to_pylist()
             sections = increment(engine._words, changed, strings, output)
             length = sum(len(part) for section in sections for part in section)
             if self._increments_length + length < self._full_length:
@@ -369,13 +369,14 @@ class Checkpoint:
         layout = Layout.described(about.state, about.fields)
         what = f"{self._what}, image {full}"
         content = Snapshot.from_bytes(image.sections[0], layout, what)  # type: ignore[arg-type]
-        words, strings = content.words.copy(), list(content.strings)
+        words, strings = content.words.copy(), content.strings.to_pylist()
         while (following := self._following(image)) is not None:
             following.apply(words, strings)
             image = following
             self._count(False, image.length)
         about = image.about
-        built = Snapshot(words, about.next_sequence, strings, content.arrivals).to_bytes(layout)
+        known = pa.chunked_array([pa.array(strings, pa.large_string())])
+        built = Snapshot(words, about.next_sequence, known, content.arrivals).to_bytes(layout)
         try:
             self._engine.restore(built, migrate=migrate)
         except SnapshotError as error:
