@@ -23,7 +23,8 @@ static void close_stage(void)
 
 enum { UPPER, LOWER, EVENT_9 = 0, EVENT_11, EVENT_13, EVENT_12, EVENT_15 };
 
-static const struct place channels[] = {{9, UPPER}, {11, LOWER}, {13, LOWER}, {12, UPPER}, {15, LOWER}};
+static const struct place channels[] = {
+    {9, UPPER}, {11, LOWER}, {13, LOWER}, {12, UPPER}, {15, LOWER}};
 
 /* One processor, two channels; the events 12 and 15 use the same part of the state. */
 static void figure_4_3(enum ss_protocol_kind protocol)
