@@ -4,7 +4,7 @@
 
 #include "open_steps.h"
 
-enum { A = 1, B, C, D, X = 10, Y, CALLS = 64 };
+enum { A = 1, B, C, D, X = 10, Y, CALLS = 1024 };
 
 static const uint32_t every_kind = SS_ON_ABORT | SS_ON_COMMIT | SS_ON_POST_COMMIT;
 
