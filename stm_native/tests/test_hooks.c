@@ -4,7 +4,9 @@
 
 #include "open_steps.h"
 
-enum { A = 1, B, C, D, X = 10, Y, EVERY = SS_ON_ABORT | SS_ON_COMMIT | SS_ON_POST_COMMIT, CALLS = 64 };
+enum { A = 1, B, C, D, X = 10, Y, CALLS = 1024 };
+
+static const uint32_t every_kind = SS_ON_ABORT | SS_ON_COMMIT | SS_ON_POST_COMMIT;
 
 /* What the hook was told, one after the other. */
 struct call {
@@ -27,7 +29,7 @@ static struct {
     int64_t row;
     enum ss_answer answer;
     bool answered;
-    int64_t post_waits_for; /* the first event's on_post_commit returns once this one is asked about */
+    int64_t post_waits_for; /* whose on_commit the first event's on_post_commit awaits */
 } told = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t count_of(enum ss_hook_kind kind, int64_t row)
@@ -75,7 +77,7 @@ static void open_stage(const char *name, const struct setting *setting)
     told.answered = false;
     told.post_waits_for = 0;
     stage_open(setting);
-    ss_engine_set_hook(stage_engine(), EVERY, hook, &told);
+    ss_engine_set_hook(stage_engine(), every_kind, hook, &told);
 }
 
 static void answer(enum ss_hook_kind kind, int64_t row, enum ss_answer with)
@@ -92,6 +94,15 @@ static const struct call *call_of(enum ss_hook_kind kind, int64_t row, uint64_t 
         if (told.calls[i].kind == kind && told.calls[i].row == row && n-- == 0)
             return &told.calls[i];
     fail("%s: the hook was not told of event %lld (%d)", scenario, (long long)row, (int)kind);
+}
+
+/* The next call about the same event. */
+static const struct call *call_after(const struct call *call)
+{
+    for (const struct call *next = call + 1; next != told.calls + told.count; next++)
+        if (next->row == call->row)
+            return next;
+    fail("%s: the hook hears no more of event %lld", scenario, (long long)call->row);
 }
 
 /* ---- order ---- */
@@ -172,9 +183,7 @@ static void run_again(struct setting setting)
     struct ss_outcome outcome = stage_end();
     CHECK(outcome.row_count == 3 && stage_word(B) == 2);
     const struct call *asked = call_of(SS_ON_COMMIT, 1, 0);
-    const struct call *dropped = asked + 1; /* with the turn: nothing else comes in between */
-    while (dropped->row != 1)
-        dropped++;
+    const struct call *dropped = call_after(asked);
     CHECK(dropped->kind == SS_ON_ABORT && dropped->reason == SS_ABORT_HOOK);
     CHECK(dropped->runs == asked->runs && dropped->word == 0);
     CHECK(call_of(SS_ON_COMMIT, 1, 1)->runs == asked->runs + 1);

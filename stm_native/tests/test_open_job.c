@@ -23,7 +23,8 @@ static void close_stage(void)
 
 enum { UPPER, LOWER, EVENT_9 = 0, EVENT_11, EVENT_13, EVENT_12, EVENT_15 };
 
-static const struct place channels[] = {{9, UPPER}, {11, LOWER}, {13, LOWER}, {12, UPPER}, {15, LOWER}};
+static const struct place channels[] = {
+    {9, UPPER}, {11, LOWER}, {13, LOWER}, {12, UPPER}, {15, LOWER}};
 
 /* One processor, two channels; the events 12 and 15 use the same part of the state. */
 static void figure_4_3(enum ss_protocol_kind protocol)
@@ -189,6 +190,9 @@ static void divided(enum ss_protocol_kind protocol, bool running)
 static const struct place interleaved[] = {{5, 0},  {10, 0}, {30, 0}, {50, 0}, {70, 0},
                                            {20, 1}, {40, 1}, {60, 1}, {80, 1}};
 
+static const struct place in_a_row[] = {{5, 0},  {10, 0}, {20, 0}, {30, 0}, {40, 0},
+                                        {50, 0}, {60, 0}, {70, 0}, {80, 0}};
+
 /* The segments are there before a worker is. */
 static void up_to_the_frontier(enum ss_protocol_kind protocol, struct place frontier, int64_t left)
 {
@@ -352,7 +356,7 @@ static void runaways(enum ss_protocol_kind protocol)
 /* ---- failure ---- */
 
 /* In the middle of a chunk of two segments: what was before it is applied, what is behind it waits. */
-static void failure(enum ss_protocol_kind protocol)
+static void failure(enum ss_protocol_kind protocol, const struct place *places, int64_t before)
 {
     enum { FAILS = 6 };
     static const row events[] = {{STOP(0)}, {READ(A), PUT(A), EMIT}, {READ(A), PUT(A)},
@@ -361,7 +365,7 @@ static void failure(enum ss_protocol_kind protocol)
                                  {READ(A), PUT(A), EMIT}, {READ(A), PUT(A)}};
     open_stage("an event that fails in a chunk of two segments",
                (struct setting){.protocol = protocol, .threads = 1, .horizon = 2, .chunk = 16});
-    open_start(events, interleaved, 9);
+    open_start(events, places, 9);
     open_submit(0, 1);
     await_stop(0, 0, 1);
     open_submit(1, 5);
@@ -370,7 +374,8 @@ static void failure(enum ss_protocol_kind protocol)
     let_go(0, 0);
     CHECK(await_failure() == FAILS);
     await_idle(1);
-    CHECK(ss_engine_outcome(stage_engine()).consumed == 4 && open_left() == 5);
+    CHECK(ss_engine_outcome(stage_engine()).consumed == before);
+    CHECK(open_left() == 9 - before);
     CHECK(ss_engine_outcome(stage_engine()).row_count == 1 && stage_word(X) == 0);
     CHECK(runs_of(7) == 0);
     ss_engine_resume(stage_engine());
@@ -403,6 +408,38 @@ static void rows(enum ss_protocol_kind protocol)
     ss_engine_stop(stage_engine());
     stage_wait();
     stage_close();
+}
+
+static void *let_go_once_somebody_listens(void *unused)
+{
+    struct ss_queue *queue = &stage_engine()->queue;
+    bool heard = false;
+    (void)unused;
+    while (!heard) {
+        pthread_mutex_lock(&queue->mutex);
+        heard = queue->listeners > 0;
+        pthread_mutex_unlock(&queue->mutex);
+    }
+    let_go(0, 0);
+    return NULL;
+}
+
+/* Who waits for rows hears of them: the wait is longer than the watchdog's patience. */
+static void news(enum ss_protocol_kind protocol)
+{
+    static const struct place places[] = {{10, 0}};
+    static const row events[] = {{STOP(0), EMIT}};
+    pthread_t other;
+    open_stage("who waits hears of rows",
+               (struct setting){.protocol = protocol, .threads = 2, .horizon = 2});
+    open_start(events, places, 1);
+    open_submit(0, 1);
+    open_advance(10, 0);
+    CHECK(pthread_create(&other, NULL, let_go_once_somebody_listens, NULL) == 0);
+    CHECK(ss_engine_await(stage_engine(), 60000));
+    pthread_join(other, NULL);
+    await_left(0);
+    close_stage();
 }
 
 /* ---- protocol eager ---- */
@@ -438,6 +475,31 @@ static void late_winner(void)
     stage_close();
 }
 
+/* A later event meets the lock of an earlier one (case 5), and runs again once that has committed. */
+static void early_winner(void)
+{
+    static const struct place places[] = {{10, 0}, {20, 0}};
+    static const row events[] = {{WRITE(X, 1), STOP(0), EMIT}, {READ(X), PUT(Z), EMIT}};
+    open_stage("a lock is met that an earlier event has",
+               (struct setting){.protocol = SS_PROTOCOL_EAGER, .threads = 2, .horizon = 2,
+                                .long_sleeps = true});
+    open_start(events, places, 2);
+    open_submit(0, 1);
+    await_stop(0, 0, 1);
+    open_submit(1, 2);
+    int64_t loser = await_event(1, SS_WAITING);
+    CHECK(waits_for(loser) == await_event(0, SS_RUNNING));
+    await_idle(1);
+    CHECK(runs_of(1) == 1);
+    let_go(0, 0);
+    await_event(0, SS_FINISHED);
+    open_advance(10, 0);
+    await_event(1, SS_FINISHED);
+    open_end();
+    CHECK(aborts(SS_ABORT_LOCKED) == 1 && all_aborts() == 1 && runs_of(1) == 2);
+    stage_close();
+}
+
 int main(void)
 {
     watchdog_start(20);
@@ -457,10 +519,13 @@ int main(void)
         horizon(protocol);
         slots(protocol);
         runaways(protocol);
-        failure(protocol);
+        failure(protocol, interleaved, 4);
+        failure(protocol, in_a_row, 6);
         rows(protocol);
+        news(protocol);
     }
     late_winner();
+    early_winner();
     watchdog_stop();
     puts("open job: passed");
     return 0;
