@@ -52,7 +52,7 @@ def main(directory: Path, shards: int) -> None:
                 yield batch
                 marker = directory / f"killed-{where}"
                 if FATAL_ROWS[where] in batch.column("x").to_pylist() and not marker.exists():
-                    marker.touch()
+                    marker.write_text(str(executor))
                     os.kill(executor, signal.SIGKILL)
                     signal.pause()  # the worker ends when its executor is gone
 

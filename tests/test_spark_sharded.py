@@ -294,8 +294,9 @@ def test_an_executor_that_is_killed_in_mid_batch_changes_nothing(
         capture_output=True, text=True, timeout=2 * WAIT_SECONDS,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr[-4000:]
-    assert len(list(tmp_path.glob("killed-*"))) == 2
-    assert len(set((tmp_path / "executors").read_text().split())) == 4, "two died, two came"
+    killed = {marker.read_text() for marker in tmp_path.glob("killed-*")}
+    assert len(killed) == 2
+    assert set((tmp_path / "executors").read_text().split()) > killed, "others have gone on"
     batches = sorted(tmp_path.glob("output-*.parquet"))
     output = pa.concat_tables(pq.read_table(path) for path in batches)
     assert by_shard(output, shard_of) == expected(everything(), shard_of)
