@@ -132,8 +132,8 @@ def slowed(base: ss.Operator) -> ss.Operator:
 
     @ss.operator(
         state=type("Slowed", (ss.State,), fields),
-        event={**{name: types[kind] for name, kind in base.event}, "work": int},
-        emits={name: types[kind] for name, kind in base.emits},
+        event={**{name: types[column.kind] for name, column in base.event}, "work": int},
+        emits={name: types[column.kind] for name, column in base.emits},
         name=f"{base.name}_slowed",
     )
     def slow(state, event, emit):

@@ -264,6 +264,7 @@ struct ss_engine {
     uint64_t row_capacity;
     int64_t consumed;
     bool failed;
+    bool was_rerun; /* the last finished transaction that became the head had to run again */
     struct ss_fault fault; /* that made it fail */
     struct ss_queue queue;
     struct {
@@ -279,7 +280,7 @@ struct ss_engine {
     _Alignas(SS_CACHE_LINE) _Atomic uint64_t clock; /* `eager`: commits that changed the state */
     /* `eager`: 1: somewhere between the head and next_start a run may have to be repeated. */
     _Alignas(SS_CACHE_LINE) _Atomic uint32_t retries;
-    _Atomic uint32_t rerunning; /* 1: the head runs in place because its first run was in vain */
+    _Atomic uint32_t rerunning; /* 1: the head runs again, as the one before it did */
     _Atomic uint32_t stop;    /* end at the next event boundary */
     _Atomic uint32_t readers; /* threads outside the pool that wait for the turn or hold it */
     _Atomic uint32_t sleepers;

@@ -274,6 +274,7 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
         } else if (ss_rows_append(engine, transaction->rows, transaction->row_words)) {
             assert(ss_is_open(engine) || transaction->first == engine->consumed); /* invariant 2 */
             protocol->publish(engine, transaction);
+            engine->was_rerun = false;
             engine->consumed += transaction->last - transaction->first;
             return SS_COMMITTED;
         }
@@ -296,7 +297,8 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     /* No longer FINISHED: while the rerun lends the turn to a reader, who else gets hold of it must
      * not commit the dropped run, or run the chunk a second time. */
     ss_set_status(transaction, number, SS_IN_PLACE);
-    atomic_store_explicit(&engine->rerunning, 1, memory_order_relaxed);
+    atomic_store_explicit(&engine->rerunning, engine->was_rerun, memory_order_relaxed);
+    engine->was_rerun = true;
     bool done = ss_run_in_place(worker, transaction, number);
     atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);
     return done ? SS_COMMITTED : SS_ENDED;
@@ -405,8 +407,8 @@ static void advance(struct ss_worker *worker)
 
 /* ---- speculation ---- */
 
-/* How far beyond the head a transaction may start. While the head is run again, no farther than one
- * for each other thread. Where neighbours conflict, threads fall into step: one runs the head again
+/* How far beyond the head a transaction may start. While one head after the other is run again, no
+ * farther than one for each other thread. Where all neighbours conflict, threads fall into step: one runs the head again
  * while another runs the next one, both end together, and the next one has read too early as well,
  * for ever. Who waits for the end of such a head starts a little after it, and reads after it. */
 int64_t ss_reach(const struct ss_engine *engine)
