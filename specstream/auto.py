@@ -88,10 +88,12 @@ class Auto(Predictor):
       verdict lasts, and going on costs little.
     - Noise only ever adds: the setting in use is judged by the better of its last two stretches.
 
-    Speculation starts with chunks of ``TRANSACTION`` seconds. When it loses because of aborts, it
-    is tried next with the shortest reach there is, then with single events; when it loses without
-    them, with twice the chunk. Where all events meet in one word, one transaction ahead of the head
-    is often the only reach that pays, and what lies between is no way there.
+    Speculation starts with chunks of ``TRANSACTION`` seconds, and a horizon of ``SLACK`` seconds: for
+    so long a thread can be away, because it was asleep or its processor was, before the others have
+    to wait for it. When it loses because of aborts, it is tried next with the shortest reach there
+    is, then with single events; when it loses without them, with twice the chunk. Where all events
+    meet in one word, one transaction ahead of the head is often the only reach that pays, and what
+    lies between is no way there.
 
     Args:
         threads: of the engine; with one, it never speculates.
@@ -115,7 +117,8 @@ class Auto(Predictor):
     LONG_PROBE = 0.010
     SHORTEST_PAUSE = 0.020
     LONGEST_PAUSE = 0.200
-    TRANSACTION = 5e-6
+    TRANSACTION = 10e-6
+    SLACK = 200e-6
     # What stopping one setting and starting another costs: threads wake up, pipelines fill.
     RESTART = 0.0002
     # Share of the time that either kind of trial may cost.
@@ -124,6 +127,7 @@ class Auto(Predictor):
     CLOSE = 1.15
     MARGIN = 0.99
     MOVED = 1.3
+    MUCH_WORSE = 1.5
     LONGEST_CHUNK = 64
 
     def __init__(
@@ -213,6 +217,8 @@ class Auto(Predictor):
         horizon, chunk = self._start
         if self._free_chunk:
             chunk = min(max(round(self.TRANSACTION / plain), 1), self.LONGEST_CHUNK)
+        if self._free_horizon:
+            horizon = max(horizon, min(round(self.SLACK / (chunk * plain)), self._longest))
         self._ahead = self._fitted = horizon, chunk
 
     def _neighbour(self) -> tuple[int, int]:
@@ -281,7 +287,8 @@ class Auto(Predictor):
         if before < float("inf") and not before / self.MOVED < took < before * self.MOVED:
             # The workload may have changed, and what is known of the others be out of date. On a
             # busy machine it is noise more often than not: so look sooner, and not at once.
-            self._other.pause = max(self._other.pause / 2, self.SHORTEST_PAUSE)
+            worse = took > self.MUCH_WORSE * before
+            self._other.pause = 0.0 if worse else max(self._other.pause / 2, self.SHORTEST_PAUSE)
             # Aborts are counted, not timed: they are no noise.
             self._near.pause = 0.0 if piece.aborted else self.SHORTEST_PAUSE
             self._all_moves(shorter_first=piece.aborted)

@@ -144,7 +144,6 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     pthread_mutex_init(&engine->queue.mutex, NULL);
     condition_init(&engine->queue.news);
     condition_init(&engine->park_condition);
-    condition_init(&engine->pool_start);
     condition_init(&engine->pool_done);
 
     engine->rows = malloc(first_output_words * sizeof *engine->rows);
@@ -153,6 +152,8 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     engine->locks = calloc(config->locks + 1, sizeof *engine->locks);
     bool complete = engine->rows != NULL && engine->workers != NULL && engine->locks != NULL &&
                     engine->config.regions != NULL;
+    for (uint64_t i = 0; engine->workers != NULL && i < config->threads; i++)
+        condition_init(&engine->workers[i].called);
     if (engine->locks != NULL)
         for (uint64_t i = 0; i <= config->locks; i++)
             pthread_mutex_init(&engine->locks[i], NULL);
@@ -177,6 +178,7 @@ void ss_engine_free(struct ss_engine *engine)
     ss_pool_stop(engine);
     for (uint64_t i = 0; engine->workers != NULL && i < engine->config.threads; i++) {
         struct ss_worker *worker = &engine->workers[i];
+        pthread_cond_destroy(&worker->called);
         free(worker->run.slots);
         free(worker->run.scratch);
         free(worker->run.undo_base);
@@ -195,7 +197,6 @@ void ss_engine_free(struct ss_engine *engine)
     for (uint64_t i = 0; engine->locks != NULL && i <= engine->config.locks; i++)
         pthread_mutex_destroy(&engine->locks[i]);
     pthread_cond_destroy(&engine->pool_done);
-    pthread_cond_destroy(&engine->pool_start);
     pthread_cond_destroy(&engine->park_condition);
     pthread_mutex_destroy(&engine->pool_mutex);
     pthread_mutex_destroy(&engine->park_mutex);
@@ -271,12 +272,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->runaway_nanoseconds, 0, memory_order_relaxed);
     engine->started_at = ss_now();
-
-    pthread_mutex_lock(&engine->pool_mutex);
-    engine->active = config->threads;
-    engine->job_number++;
-    pthread_cond_broadcast(&engine->pool_start);
-    pthread_mutex_unlock(&engine->pool_mutex);
+    ss_pool_call(engine);
     return true;
 }
 
@@ -306,7 +302,7 @@ struct ss_statistics ss_engine_statistics(struct ss_engine *engine)
         for (int reason = 0; reason < SS_ABORT_REASONS; reason++)
             sum.aborts[reason] += ss_counted(&own->aborts[reason]);
     }
-    if (ss_is_open(engine) && engine->active != 0) {
+    if (ss_is_open(engine) && ss_pool_is_running(engine)) {
         sum.events += (uint64_t)engine->consumed;
         sum.nanoseconds +=
             (uint64_t)atomic_load_explicit(&engine->queue.nanoseconds, memory_order_relaxed);
@@ -368,5 +364,5 @@ uint64_t ss_engine_memory(struct ss_engine *engine)
 
 bool ss_engine_is_idle(struct ss_engine *engine)
 {
-    return engine->active == 0;
+    return !ss_pool_is_running(engine);
 }

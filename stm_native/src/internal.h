@@ -142,6 +142,7 @@ struct ss_worker {
     struct ss_transaction *transaction; /* that it runs speculatively, under `eager` */
     uint64_t index;
     pthread_t thread;
+    pthread_cond_t called; /* a job is there for it, or shutdown */
     uint32_t epoch;
     int64_t committed_row; /* that on_post_commit has to be told of; -1: none */
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
@@ -291,11 +292,12 @@ struct ss_engine {
     pthread_cond_t park_condition;
 
     pthread_mutex_t pool_mutex;
-    pthread_cond_t pool_start; /* a job is there, or shutdown */
-    pthread_cond_t pool_done;  /* the last worker left the job */
+    pthread_cond_t pool_done; /* the last worker left the job */
     uint64_t job_number;
     uint64_t threads_started;
-    uint64_t active;
+    uint64_t called; /* workers that have a part in the job, from the first on */
+    uint64_t active; /* of them, those that are in it */
+    bool running;    /* a job has begun and not ended */
     bool shutdown;
 };
 
@@ -506,6 +508,9 @@ void ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_
 
 /* pool.c */
 bool ss_pool_start(struct ss_engine *engine);
+/* The job of the engine begins. */
+void ss_pool_call(struct ss_engine *engine);
+bool ss_pool_is_running(struct ss_engine *engine);
 void ss_pool_stop(struct ss_engine *engine);
 
 #endif

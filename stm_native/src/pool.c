@@ -1,5 +1,57 @@
-/* The threads: they sleep between jobs, never touch Python, and end with the engine. */
+/* The threads: they sleep between jobs, never touch Python, and end with the engine.
+ *
+ * To wake a thread takes from 50 microseconds to some milliseconds, where the processor is virtual
+ * and its host has others to serve. So nobody waits for one that is not needed: only those are woken
+ * that have a part in the job, each enters the job when it comes, and the job has ended when all have
+ * left that entered. Who comes after that finds nothing to do and sleeps on. */
 #include "internal.h"
+
+/* How many workers have a part in a job. */
+static uint64_t participants(const struct ss_engine *engine)
+{
+    switch (engine->job.mode) {
+    case SS_MODE_ORDERED:
+    case SS_MODE_SPECULATE:
+        /* Without a horizon there is only ever the head, and one worker is enough for it. */
+        return engine->job.horizon > 0 ? engine->config.threads : 1;
+    case SS_MODE_LOG_FREE:
+        return 1;
+    default:
+        return engine->config.threads;
+    }
+}
+
+void ss_pool_call(struct ss_engine *engine)
+{
+    uint64_t called = participants(engine);
+    pthread_mutex_lock(&engine->pool_mutex);
+    engine->job_number++;
+    engine->running = true;
+    engine->called = called;
+    for (uint64_t i = 0; i < called; i++)
+        pthread_cond_signal(&engine->workers[i].called);
+    pthread_mutex_unlock(&engine->pool_mutex);
+}
+
+bool ss_pool_is_running(struct ss_engine *engine)
+{
+    pthread_mutex_lock(&engine->pool_mutex);
+    bool running = engine->running;
+    pthread_mutex_unlock(&engine->pool_mutex);
+    return running;
+}
+
+static void end_job(struct ss_engine *engine)
+{
+    engine->running = false;
+    /* An open job may be idle most of the time. */
+    engine->statistics.nanoseconds +=
+        ss_is_open(engine)
+            ? (uint64_t)atomic_load_explicit(&engine->queue.nanoseconds, memory_order_relaxed)
+            : (uint64_t)(ss_now() - engine->started_at);
+    engine->statistics.events += (uint64_t)engine->consumed;
+    pthread_cond_broadcast(&engine->pool_done);
+}
 
 static void *worker_main(void *argument)
 {
@@ -10,11 +62,13 @@ static void *worker_main(void *argument)
     ss_fault_open_thread(worker);
     pthread_mutex_lock(&engine->pool_mutex);
     for (;;) {
-        while (engine->job_number == seen && !engine->shutdown)
-            pthread_cond_wait(&engine->pool_start, &engine->pool_mutex);
+        while (!engine->shutdown && (!engine->running || engine->job_number == seen ||
+                                     worker->index >= engine->called))
+            pthread_cond_wait(&worker->called, &engine->pool_mutex);
         if (engine->shutdown)
             break;
         seen = engine->job_number;
+        engine->active++;
         pthread_mutex_unlock(&engine->pool_mutex);
 
         worker->run.columns = engine->job.columns;
@@ -22,16 +76,13 @@ static void *worker_main(void *argument)
         switch (engine->job.mode) {
         case SS_MODE_ORDERED:
         case SS_MODE_SPECULATE:
-            /* Without a horizon there is only ever the head, and one worker is enough for it. */
-            if (worker->index == 0 || engine->job.horizon > 0)
-                ss_run_ordered(worker);
+            ss_run_ordered(worker);
             break;
         case SS_MODE_OPEN:
             ss_run_open(worker);
             break;
         case SS_MODE_LOG_FREE:
-            if (worker->index == 0)
-                ss_run_log_free(worker);
+            ss_run_log_free(worker);
             break;
         case SS_MODE_LOCKED:
             ss_run_locked(worker);
@@ -39,15 +90,9 @@ static void *worker_main(void *argument)
         }
 
         pthread_mutex_lock(&engine->pool_mutex);
-        if (--engine->active == 0) {
-            /* An open job may be idle most of the time. */
-            engine->statistics.nanoseconds +=
-                ss_is_open(engine) ? (uint64_t)atomic_load_explicit(&engine->queue.nanoseconds,
-                                                                    memory_order_relaxed)
-                                   : (uint64_t)(ss_now() - engine->started_at);
-            engine->statistics.events += (uint64_t)engine->consumed;
-            pthread_cond_broadcast(&engine->pool_done);
-        }
+        /* Nobody leaves before there is nothing left to begin. */
+        if (--engine->active == 0)
+            end_job(engine);
     }
     pthread_mutex_unlock(&engine->pool_mutex);
     ss_fault_close_thread(worker);
@@ -91,7 +136,8 @@ void ss_pool_stop(struct ss_engine *engine)
 {
     pthread_mutex_lock(&engine->pool_mutex);
     engine->shutdown = true;
-    pthread_cond_broadcast(&engine->pool_start);
+    for (uint64_t i = 0; i < engine->threads_started; i++)
+        pthread_cond_signal(&engine->workers[i].called);
     pthread_mutex_unlock(&engine->pool_mutex);
     for (uint64_t i = 0; i < engine->threads_started; i++) {
         pthread_join(engine->workers[i].thread, NULL);

@@ -408,9 +408,10 @@ static void advance(struct ss_worker *worker)
 /* ---- speculation ---- */
 
 /* How far beyond the head a transaction may start. While one head after the other is run again, no
- * farther than one for each other thread. Where all neighbours conflict, threads fall into step: one runs the head again
- * while another runs the next one, both end together, and the next one has read too early as well,
- * for ever. Who waits for the end of such a head starts a little after it, and reads after it. */
+ * farther than one for each other thread. Where all neighbours conflict, threads fall into step: one
+ * runs the head again while another runs the next one, both end together, and the next one has read
+ * too early as well, for ever. Who waits for the end of such a head starts a little after it, and
+ * reads after it. */
 int64_t ss_reach(const struct ss_engine *engine)
 {
     int64_t others = (int64_t)engine->config.threads - 1;
@@ -635,9 +636,9 @@ bool ss_engine_wait(struct ss_engine *engine, int64_t milliseconds)
     until.tv_nsec = (long)(at % 1000000000);
     pthread_mutex_lock(&engine->pool_mutex);
     int rc = 0;
-    while (engine->active != 0 && rc == 0)
+    while (engine->running && rc == 0)
         rc = pthread_cond_timedwait(&engine->pool_done, &engine->pool_mutex, &until);
-    bool done = engine->active == 0;
+    bool done = !engine->running;
     pthread_mutex_unlock(&engine->pool_mutex);
     /* All workers may be in runaway runs at once; then nobody else is left to notice. */
     if (!done && atomic_load_explicit(&engine->over, memory_order_relaxed) == 0)
