@@ -118,12 +118,14 @@ class Contestant:
     """Something that runs events and says how long it took.
 
     Attributes:
+        learns: it looks for its setting itself, while it runs.
         times: seconds per event in each round, as the engine counts them.
         walls: the same with the conversion from and to Arrow and all that is around it.
     """
 
     name: str
     setting: str = ""
+    learns: bool = False
     times: list[float] = field(default_factory=list)
     walls: list[float] = field(default_factory=list)
 
@@ -160,7 +162,7 @@ class EngineContestant(Contestant):
             "speculate": f"horizon {horizon}, chunk {chunk}",
             "locked": f"chunk {chunk}",
         }
-        super().__init__(name, settings.get(execution, ""))
+        super().__init__(name, settings.get(execution, ""), learns=horizon == "auto")
         self.deterministic = execution != "locked" or threads == 1
         self.engine = ss.Engine(
             workload.rival if execution == "locked" else workload.operator,
@@ -295,10 +297,16 @@ def choose(
     count: int,
     trials: int,
 ) -> list[Contestant]:
-    """The fastest of each family; the rest is closed. The others run along, to share the noise."""
+    """The fastest of each family; the rest is closed. The others run along, to share the noise.
+
+    Who looks for his setting himself gets as many runs for that as the largest family has had.
+    """
     everyone = [*others, *(contestant for family in families for contestant in family)]
     for trial in range(trials):
         run_round(everyone, workload.events(count, 1000 + trial), trial)
+    learners = [contestant for contestant in others if contestant.learns]
+    for trial in range(trials * (max(map(len, families)) - 1)):
+        run_round(learners, workload.events(count, 1500 + trial), trial)
     chosen = []
     for family in families:
         best = min(family, key=lambda contestant: statistics.median(contestant.times))

@@ -36,7 +36,7 @@ PHASES = (
     "5-6us-all-hot",
 )
 QUICK_PHASES = ("5-110ns", "5-6us", "5-6us-all-hot")
-SETTINGS = ((1, 1), (2, 1), (8, 1), (4, 8), (4, 64))
+SETTINGS = ((1, 1), (2, 1), (32, 1), (8, 4), (4, 64))
 QUICK_SETTINGS = ((2, 1), (4, 8))
 
 # Of one call of process(), roughly.

@@ -24,8 +24,8 @@ __all__ = ["KINDS", "LOADS", "Load", "calibrated", "events_of"]
 KINDS = ("C", "compiled")
 
 # (horizon, chunk) to choose the best from, for events below and above three microseconds.
-SHORT = ((2, 4), (4, 8), (8, 32), (4, 64))
-LONG = ((1, 1), (2, 1), (4, 1), (16, 1), (8, 4))
+SHORT = ((2, 4), (4, 8), (8, 16), (8, 32), (4, 64))
+LONG = ((1, 1), (2, 1), (16, 1), (32, 1), (8, 4))
 
 
 @dataclass(frozen=True)
