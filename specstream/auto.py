@@ -88,12 +88,12 @@ class Auto(Predictor):
       verdict lasts, and going on costs little.
     - Noise only ever adds: the setting in use is judged by the better of its last two stretches.
 
-    Speculation starts with chunks of ``TRANSACTION`` seconds, and a horizon of ``SLACK`` seconds: for
-    so long a thread can be away, because it was asleep or its processor was, before the others have
-    to wait for it. When it loses because of aborts, it is tried next with the shortest reach there
-    is, then with single events; when it loses without them, with twice the chunk. Where all events
-    meet in one word, one transaction ahead of the head is often the only reach that pays, and what
-    lies between is no way there.
+    Speculation starts with chunks of ``TRANSACTION`` seconds, and a horizon of ``SLACK`` seconds:
+    for so long a thread can be away, because it was asleep or its processor was, before the others
+    have to wait for it. When it loses because of aborts, it is tried next with the shortest reach
+    there is, then with single events; when it loses without them, with twice the chunk. Where all
+    events meet in one word, one transaction ahead of the head is often the only reach that pays,
+    and what lies between is no way there.
 
     Args:
         threads: of the engine; with one, it never speculates.
