@@ -7,33 +7,10 @@
  *
  * An event (value, rounds) turns a busy loop, then adds one to as many words as the entry is made
  * for; a hash of the value says which. It emits what the busy loop came to. */
-#include "specstream.h"
-
-#define INLINE static inline __attribute__((always_inline))
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#include "../access.h"
 
 enum { STATE_WORDS = 1 << 20 }; /* 8 MB; see UPDATED_WORDS */
 enum { ROW_WORDS = 2 };         /* the event's row, and one value */
-
-/* What stays the same while an entry runs. */
-struct fixed {
-    uint64_t *state;
-    const int64_t *values;
-    const int64_t *rounds;
-    struct ss_slot *slots;
-    uint64_t slot_mask;
-    uint64_t epoch_key;
-    struct ss_write *redo;
-    uint64_t redo_limit;
-    struct ss_read *read_end;
-};
-
-/* The shift keeps the sign, as Python's does. */
-INLINE uint64_t scramble(uint64_t x)
-{
-    return (x ^ (uint64_t)((int64_t)x >> 32)) * UINT64_C(6364136223846793005);
-}
 
 INLINE bool in_place(enum ss_variant variant)
 {
@@ -46,60 +23,6 @@ INLINE bool killed(struct ss_run *run, enum ss_variant variant)
     if (in_place(variant) || LIKELY(__atomic_load_n(&run->kill, __ATOMIC_RELAXED) == 0))
         return false;
     run->verdict = SS_KILLED;
-    return true;
-}
-
-INLINE struct ss_slot *first_slot(const struct fixed *fixed, uint64_t word)
-{
-    return &fixed->slots[(word ^ (word >> 11)) & fixed->slot_mask];
-}
-
-INLINE bool load_transactional(const struct fixed *fixed, struct ss_run *run, uint64_t word,
-                               uint64_t *value)
-{
-    struct ss_slot *slot = first_slot(fixed, word);
-    uint64_t key = slot->key;
-    if (LIKELY((key ^ fixed->epoch_key) >> 32 != 0 && run->read_top != fixed->read_end)) {
-        /* Relaxed: one load, as the head may write the word; validation orders it. */
-        *value = __atomic_load_n(&fixed->state[word], __ATOMIC_RELAXED);
-        *run->read_top++ = (struct ss_read){.word = word, .value = *value};
-        return true;
-    }
-    if (key == (fixed->epoch_key | word)) {
-        *value = fixed->redo[slot->position].value;
-        return true;
-    }
-    *value = ss_load(run, word);
-    return run->verdict == SS_COMPLETED;
-}
-
-INLINE bool store_transactional(const struct fixed *fixed, struct ss_run *run, uint64_t word,
-                                uint64_t value)
-{
-    struct ss_slot *slot = first_slot(fixed, word);
-    uint64_t key = slot->key;
-    if (key == (fixed->epoch_key | word)) {
-        fixed->redo[slot->position].value = value;
-        return true;
-    }
-    if (LIKELY((key ^ fixed->epoch_key) >> 32 != 0 && run->redo_count != fixed->redo_limit)) {
-        *slot = (struct ss_slot){.key = fixed->epoch_key | word, .position = run->redo_count};
-        fixed->redo[run->redo_count++] = (struct ss_write){.word = word, .value = value};
-        return true;
-    }
-    ss_store(run, word, value);
-    return run->verdict == SS_COMPLETED;
-}
-
-INLINE bool store_plain(const struct fixed *fixed, struct ss_run *run, uint64_t word,
-                        uint64_t value)
-{
-    uint64_t *address = &fixed->state[word];
-    if (UNLIKELY(run->undo_top == run->undo_end) && !ss_undo_grow(run))
-        return false;
-    *run->undo_top++ = (struct ss_undo){.address = address, .value = *address};
-    /* Relaxed: atomic for the speculators that read at the same moment. */
-    __atomic_store_n(address, value, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -139,9 +62,10 @@ INLINE bool emit(struct ss_run *run, uint64_t value)
 INLINE bool process(const struct fixed *fixed, struct ss_run *run, int64_t row,
                     enum ss_variant variant, int updates)
 {
-    uint64_t busy = (uint64_t)fixed->values[row];
+    const int64_t *values = run->columns[0], *rounds = run->columns[1];
+    uint64_t busy = (uint64_t)values[row];
     uint64_t at = busy;
-    for (int64_t round = fixed->rounds[row]; round > 0; round--) {
+    for (int64_t round = rounds[row]; round > 0; round--) {
         if (killed(run, variant))
             return false;
         busy = scramble(busy);
@@ -162,17 +86,7 @@ INLINE bool process(const struct fixed *fixed, struct ss_run *run, int64_t row,
 INLINE int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64_t last,
                          enum ss_variant variant, int updates)
 {
-    const struct fixed fixed = {
-        .state = run->state,
-        .values = run->columns[0],
-        .rounds = run->columns[1],
-        .slots = run->slots,
-        .slot_mask = run->slot_mask,
-        .epoch_key = run->epoch_key,
-        .redo = run->redo,
-        .redo_limit = run->redo_limit,
-        .read_end = run->read_end,
-    };
+    const struct fixed fixed = fixed_of(run);
     int64_t row = first;
     while (row < last) {
         run->event = row;

@@ -1,32 +1,22 @@
-"""The C harness: the runtime and ``native.c`` in a shared library, driven from this process.
-
-It is compiled on demand, once per process, from the sources of the runtime as they stand.
-"""
+"""The C harness: the entries of ``native.c`` as contestants."""
 
 from __future__ import annotations
 
-import atexit
 import functools
-import shutil
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-import cffi
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from bench.harness import Contestant
+from bench.native import shared_library
 from bench.workloads import UPDATED_WORDS
-from stm_native.build import declarations
 
 __all__ = ["NativeContestant", "native_rounds_for"]
 
-RUNTIME = Path(__file__).resolve().parents[2] / "stm_native"
-FLAGS = ["-std=gnu11", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Wundef", "-Werror"]
 # An emitted row: the event's row, and one value.
 ROW_WORDS = 2
 WAIT_MILLISECONDS = 50
@@ -35,23 +25,10 @@ WAIT_MILLISECONDS = 50
 @functools.cache
 def _library() -> tuple[Any, Any]:
     """The library and its declarations."""
-    folder = Path(tempfile.mkdtemp(prefix="bench-speed-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    target = folder / "native.so"
-    sources = [Path(__file__).with_name("native.c"), *sorted((RUNTIME / "src").glob("*.c"))]
-    command = ["cc", *FLAGS, "-shared", "-fPIC", "-DNDEBUG", f"-I{RUNTIME / 'include'}"]
-    built = subprocess.run(
-        [*command, "-o", str(target), *map(str, sources), "-lm", "-lpthread"],
-        capture_output=True,
-        text=True,
+    return shared_library(
+        Path(__file__).with_name("native.c"),
+        "ss_entry speed_entry(int updates, enum ss_variant variant);",
     )
-    if built.returncode != 0:
-        raise RuntimeError(f"bench/speed/native.c does not compile:\n{built.stderr}")
-    ffi = cffi.FFI()
-    text = declarations("specstream.h")
-    ffi.cdef("\n".join(line for line in text.splitlines() if not line.startswith("#")))
-    ffi.cdef("ss_entry speed_entry(int updates, enum ss_variant variant);")
-    return ffi, ffi.dlopen(str(target))
 
 
 class NativeContestant(Contestant):

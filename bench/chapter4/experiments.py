@@ -1,0 +1,26 @@
+"""All experiments, in the order of the text."""
+
+from __future__ import annotations
+
+from bench.chapter4 import (
+    figure_4_5,
+    figure_4_6,
+    figure_4_9,
+    figure_4_11,
+    figure_4_12,
+    figures_4_7_4_8,
+)
+
+__all__ = ["EXPERIMENTS"]
+
+EXPERIMENTS = tuple(
+    module.EXPERIMENT
+    for module in (
+        figure_4_5,
+        figure_4_6,
+        figures_4_7_4_8,
+        figure_4_9,
+        figure_4_11,
+        figure_4_12,
+    )
+)

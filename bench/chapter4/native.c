@@ -1,0 +1,423 @@
+/* What one access, one transaction, one abort costs: the measurements of Brito 2010, 4.5.1 and 4.5.2.
+ *
+ * A *lab* is an engine of the runtime whose threads sleep. The transactions are run by hand, through
+ * the protocol's own functions, so that each phase can be timed alone; accesses are inlined as in
+ * compiled operators. The rivals protect each word by itself: an atomic instruction, a mutex of the
+ * system or a spin lock out of an array of LOCKS, chosen by the word. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "../../stm_native/src/internal.h"
+#include "../access.h"
+
+enum method { NONE, ATOMIC, MUTEX, SPIN, VALUE, EAGER };
+enum access { READ, WRITE, INCREMENT };
+enum { LOCKS = 1 << 16, HORIZON = 8, ENTRIES = 1 << 12 };
+
+struct lab {
+    struct ss_engine *engine;
+    uint64_t *state;
+    pthread_mutex_t *mutexes;
+    pthread_spinlock_t *spins;
+    uint64_t sum; /* keeps the reads from being optimised away */
+};
+
+/* Phases of a transaction, in nanoseconds. */
+struct phases {
+    double create;
+    double access;
+    double commit;
+};
+
+static int32_t nothing(int64_t *next, void **fault, struct ss_run *run, int64_t first, int64_t last)
+{
+    (void)fault, (void)run, (void)first;
+    *next = last;
+    return 0;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+/* What a pair of now() takes; it is subtracted from what is short. */
+static double clock_cost(void)
+{
+    double best = 1e9;
+    for (int i = 0; i < 1000; i++) {
+        double began = now();
+        double took = now() - began;
+        best = took < best ? took : best;
+    }
+    return best;
+}
+
+struct lab *lab_open(uint64_t *state, uint64_t words, enum method method)
+{
+    struct lab *lab = calloc(1, sizeof *lab);
+    if (lab == NULL)
+        return NULL;
+    struct ss_config config = {
+        .state = state,
+        .state_words = words,
+        .emit_words = 1,
+        .emit_limit = 1,
+        .threads = 2,
+        .read_limit = ENTRIES,
+        .redo_limit = ENTRIES,
+        .protocol = method == EAGER ? SS_PROTOCOL_EAGER : SS_PROTOCOL_VALUE,
+    };
+    lab->state = state;
+    lab->engine = ss_engine_new(&config);
+    lab->mutexes = calloc(LOCKS, sizeof *lab->mutexes);
+    lab->spins = calloc(LOCKS, sizeof *lab->spins);
+    if (lab->engine == NULL || lab->mutexes == NULL || lab->spins == NULL)
+        return NULL;
+    for (int i = 0; i < LOCKS; i++) {
+        pthread_mutex_init(&lab->mutexes[i], NULL);
+        pthread_spin_init(&lab->spins[i], PTHREAD_PROCESS_PRIVATE);
+    }
+    for (int variant = 0; variant < SS_VARIANTS; variant++)
+        ss_engine_set_entry(lab->engine, (enum ss_variant)variant, nothing);
+    /* A job gives the engine its ring of transactions. */
+    struct ss_job job = {.count = 64, .chunk = 1, .horizon = HORIZON, .mode = SS_MODE_ORDERED};
+    if (!ss_engine_start(lab->engine, &job))
+        return NULL;
+    while (!ss_engine_wait(lab->engine, 50))
+        continue;
+    atomic_store(&lab->engine->next_commit, 0);
+    return lab;
+}
+
+void lab_close(struct lab *lab)
+{
+    ss_engine_free(lab->engine);
+    free(lab->mutexes);
+    free((void *)lab->spins);
+    free(lab);
+}
+
+/* ---- one access ---- */
+
+INLINE void plainly(struct lab *lab, enum access access, uint64_t word)
+{
+    uint64_t *address = &lab->state[word];
+    if (access == READ)
+        lab->sum += *(volatile uint64_t *)address;
+    else if (access == WRITE)
+        *(volatile uint64_t *)address = word;
+    else
+        *(volatile uint64_t *)address += 1;
+}
+
+INLINE void atomically(struct lab *lab, enum access access, uint64_t word)
+{
+    uint64_t *address = &lab->state[word];
+    if (access == READ)
+        lab->sum += __atomic_load_n(address, __ATOMIC_SEQ_CST);
+    else if (access == WRITE)
+        __atomic_store_n(address, word, __ATOMIC_SEQ_CST);
+    else
+        __atomic_fetch_add(address, 1, __ATOMIC_SEQ_CST);
+}
+
+INLINE void in_value(struct lab *lab, struct ss_run *run, const struct fixed *fixed,
+                     enum access access, uint64_t word)
+{
+    uint64_t value = word;
+    if (access != WRITE)
+        load_transactional(fixed, run, word, &value);
+    if (access != READ)
+        store_transactional(fixed, run, word, value + 1);
+    lab->sum += value;
+}
+
+INLINE void in_eager(struct lab *lab, struct ss_run *run, enum access access, uint64_t word)
+{
+    uint64_t value = word;
+    if (access != WRITE)
+        value = ss_eager_load(run, word);
+    if (access != READ)
+        ss_eager_store(run, word, value + 1);
+    lab->sum += value;
+}
+
+/* `count` accesses; in a transaction of `run` where the method has transactions. */
+INLINE void accesses(struct lab *lab, struct ss_run *run, enum method method, enum access access,
+                     const uint32_t *words, int64_t count)
+{
+    const struct fixed fixed = fixed_of(run);
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t word = words[i];
+        switch (method) {
+        case NONE:
+            plainly(lab, access, word);
+            break;
+        case ATOMIC:
+            atomically(lab, access, word);
+            break;
+        case MUTEX:
+            pthread_mutex_lock(&lab->mutexes[word % LOCKS]);
+            plainly(lab, access, word);
+            pthread_mutex_unlock(&lab->mutexes[word % LOCKS]);
+            break;
+        case SPIN:
+            pthread_spin_lock(&lab->spins[word % LOCKS]);
+            plainly(lab, access, word);
+            pthread_spin_unlock(&lab->spins[word % LOCKS]);
+            break;
+        case VALUE:
+            in_value(lab, run, &fixed, access, word);
+            break;
+        case EAGER:
+            in_eager(lab, run, access, word);
+            break;
+        }
+    }
+}
+
+/* With the method and the kind of access known to the compiler. */
+static void run_accesses(struct lab *lab, struct ss_run *run, enum method method,
+                         enum access access, const uint32_t *words, int64_t count)
+{
+#define WITH_ACCESS(method)                                                                        \
+    case method:                                                                                   \
+        if (access == READ)                                                                        \
+            accesses(lab, run, method, READ, words, count);                                        \
+        else if (access == WRITE)                                                                  \
+            accesses(lab, run, method, WRITE, words, count);                                       \
+        else                                                                                       \
+            accesses(lab, run, method, INCREMENT, words, count);                                   \
+        break;
+    switch (method) {
+        WITH_ACCESS(NONE)
+        WITH_ACCESS(ATOMIC)
+        WITH_ACCESS(MUTEX)
+        WITH_ACCESS(SPIN)
+        WITH_ACCESS(VALUE)
+        WITH_ACCESS(EAGER)
+    }
+#undef WITH_ACCESS
+}
+
+/* ---- one transaction ---- */
+
+static bool transactional(enum method method)
+{
+    return method >= VALUE;
+}
+
+static struct ss_transaction *begin(struct lab *lab, uint64_t worker, int64_t number)
+{
+    struct ss_worker *own = &lab->engine->workers[worker];
+    struct ss_transaction *transaction = ss_slot_of(lab->engine, number);
+    own->run.verdict = SS_COMPLETED;
+    own->run.speculative = 1;
+    transaction->number = number;
+    lab->engine->protocol->begin(own, transaction);
+    return transaction;
+}
+
+/* As the head does it: with the turn, validation, and giving the turn back. */
+static bool commit(struct lab *lab, uint64_t worker, struct ss_transaction *transaction)
+{
+    const struct ss_protocol *protocol = lab->engine->protocol;
+    protocol->finish(&lab->engine->workers[worker], transaction);
+    if (!ss_try_turn(lab->engine))
+        return false;
+    bool valid = protocol->validate(lab->engine, transaction);
+    if (valid)
+        protocol->publish(lab->engine, transaction);
+    ss_release_turn(lab->engine);
+    return valid;
+}
+
+static void undo(struct lab *lab, uint64_t worker, struct ss_transaction *transaction)
+{
+    struct ss_worker *own = &lab->engine->workers[worker];
+    own->run.verdict = SS_ABORTED;
+    lab->engine->protocol->finish(own, transaction);
+    lab->engine->protocol->roll_back(lab->engine, transaction);
+}
+
+/* Mean phases of `batches` transactions of `count` accesses each, one batch of words after the other.
+ * Without transactions there are only accesses. */
+struct phases lab_phases(struct lab *lab, enum method method, enum access access,
+                         const uint32_t *words, int64_t count, int64_t batches)
+{
+    struct phases sum = {0, 0, 0};
+    struct ss_run *run = &lab->engine->workers[0].run;
+    double clock = clock_cost();
+    for (int64_t batch = 0; batch < batches; batch++, words += count) {
+        double began = now();
+        struct ss_transaction *transaction = transactional(method) ? begin(lab, 0, 0) : NULL;
+        double created = now();
+        run_accesses(lab, run, method, access, words, count);
+        double accessed = now();
+        if (transaction != NULL) {
+            commit(lab, 0, transaction);
+            sum.create += created - began - clock;
+            sum.commit += now() - accessed - clock;
+        }
+        sum.access += accessed - created - clock;
+    }
+    return (struct phases){sum.create / (double)batches, sum.access / (double)batches,
+                           sum.commit / (double)batches};
+}
+
+/* Mean nanoseconds of a task that turns a busy loop and then makes its accesses. */
+double lab_tasks(struct lab *lab, enum method method, enum access access, const uint32_t *words,
+                 int64_t count, int64_t tasks, int64_t rounds)
+{
+    struct ss_run *run = &lab->engine->workers[0].run;
+    uint64_t busy = 1;
+    double began = now();
+    for (int64_t task = 0; task < tasks; task++, words += count) {
+        struct ss_transaction *transaction = transactional(method) ? begin(lab, 0, 0) : NULL;
+        for (int64_t round = 0; round < rounds; round++)
+            busy = scramble(busy);
+        run_accesses(lab, run, method, access, words, count);
+        if (transaction != NULL)
+            commit(lab, 0, transaction);
+    }
+    double took = now() - began;
+    lab->sum += busy;
+    return took / (double)tasks;
+}
+
+/* Mean nanoseconds to abort a transaction that has made `count` accesses. */
+double lab_undo(struct lab *lab, enum access access, enum method method, const uint32_t *words,
+                int64_t count, int64_t batches)
+{
+    double sum = 0, clock = clock_cost();
+    for (int64_t batch = 0; batch < batches; batch++, words += count) {
+        struct ss_transaction *transaction = begin(lab, 0, 0);
+        run_accesses(lab, &lab->engine->workers[0].run, method, access, words, count);
+        double began = now();
+        undo(lab, 0, transaction);
+        sum += now() - began - clock;
+    }
+    return sum / (double)batches;
+}
+
+/* ---- two threads ---- */
+
+/* What the other thread does between two runs of the first. */
+struct interference {
+    struct lab *lab;
+    enum method method;
+    const uint32_t *words;
+    int64_t count;
+    int core;
+};
+
+/* False: this machine does not let the thread choose its core. */
+static bool move_to(int core)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+}
+
+/* Increments the words, in an earlier transaction that commits. */
+static void *interfere(void *argument)
+{
+    const struct interference *other = argument;
+    struct lab *lab = other->lab;
+    if (!move_to(other->core))
+        return NULL;
+    struct ss_transaction *transaction = transactional(other->method) ? begin(lab, 1, 0) : NULL;
+    run_accesses(lab, &lab->engine->workers[1].run, other->method, INCREMENT, other->words,
+                 other->count);
+    if (transaction != NULL)
+        commit(lab, 1, transaction);
+    return argument;
+}
+
+static bool interfere_elsewhere(struct interference *other)
+{
+    pthread_t thread;
+    void *result = NULL;
+    if (pthread_create(&thread, NULL, interfere, other) != 0)
+        return false;
+    pthread_join(thread, &result);
+    return result != NULL;
+}
+
+/* Mean nanoseconds of one access of the first thread to words that it has accessed before, and the
+ * first `changed` of which a thread on `other_core` has incremented meanwhile. Negative: the threads
+ * could not be placed. */
+double lab_interference(struct lab *lab, enum method method, enum access access,
+                        const uint32_t *words, int64_t count, int64_t changed, int64_t batches,
+                        int core, int other_core)
+{
+    struct ss_run *run = &lab->engine->workers[0].run;
+    double sum = 0, clock = clock_cost();
+    if (!move_to(core))
+        return -1;
+    for (int64_t batch = 0; batch < batches; batch++, words += count) {
+        struct interference other = {lab, method, words, changed, other_core};
+        struct ss_transaction *transaction = transactional(method) ? begin(lab, 0, 1) : NULL;
+        run_accesses(lab, run, method, access, words, count);
+        if (transaction != NULL)
+            undo(lab, 0, transaction);
+        if (!interfere_elsewhere(&other))
+            return -1;
+        if (transaction != NULL)
+            transaction = begin(lab, 0, 1);
+        double began = now();
+        run_accesses(lab, run, method, access, words, count);
+        sum += now() - began - clock;
+        if (transaction != NULL)
+            undo(lab, 0, transaction);
+    }
+    return sum / (double)(batches * count);
+}
+
+/* A transaction that is aborted by an earlier one and runs again; in nanoseconds. */
+struct rerun {
+    double first; /* the run */
+    double abort; /* finding out, and taking it back */
+    double again; /* the second run */
+};
+
+/* Means over `batches`. The earlier transaction, on `other_core`, increments the first `changed` of
+ * the words that the other one reads or increments. */
+struct rerun lab_rerun(struct lab *lab, enum method method, enum access access,
+                       const uint32_t *words, int64_t count, int64_t changed, int64_t batches,
+                       int core, int other_core)
+{
+    struct rerun sum = {0, 0, 0};
+    double clock = clock_cost();
+    if (!move_to(core))
+        return (struct rerun){-1, -1, -1};
+    for (int64_t batch = 0; batch < batches; batch++, words += count) {
+        struct interference other = {lab, method, words, changed, other_core};
+        double began = now();
+        struct ss_transaction *transaction = begin(lab, 0, 1);
+        run_accesses(lab, &lab->engine->workers[0].run, method, access, words, count);
+        double ran = now();
+        if (!interfere_elsewhere(&other))
+            return (struct rerun){-1, -1, -1};
+        double resumed = now();
+        if (commit(lab, 0, transaction))
+            return (struct rerun){-2, -2, -2}; /* it should not have committed */
+        undo(lab, 0, transaction);
+        double undone = now();
+        transaction = begin(lab, 0, 1);
+        run_accesses(lab, &lab->engine->workers[0].run, method, access, words, count);
+        double ended = now();
+        undo(lab, 0, transaction);
+        sum.first += ran - began - clock;
+        sum.abort += undone - resumed - clock;
+        sum.again += ended - undone - clock;
+    }
+    return (struct rerun){sum.first / (double)batches, sum.abort / (double)batches,
+                          sum.again / (double)batches};
+}
