@@ -8,7 +8,11 @@ from bench.chapter4 import (
     figure_4_9,
     figure_4_11,
     figure_4_12,
+    figure_4_15,
+    figure_4_16,
+    figure_4_17,
     figures_4_7_4_8,
+    figures_4_13_4_14,
 )
 
 __all__ = ["EXPERIMENTS"]
@@ -22,5 +26,9 @@ EXPERIMENTS = tuple(
         figure_4_9,
         figure_4_11,
         figure_4_12,
+        figures_4_13_4_14,
+        figure_4_15,
+        figure_4_16,
+        figure_4_17,
     )
 )

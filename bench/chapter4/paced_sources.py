@@ -1,0 +1,87 @@
+"""Latency where two sources must be merged: Figures 4.15 and 4.20.
+
+Source A sends with a mean rate, B with that rate divided by 1 + d; both with exponential intervals.
+An event may be committed only when the other source has sent something later. The latency of an
+event is the time from its arrival to the moment when its rows are polled. Without speculation it
+starts to run when its turn has come; with speculation it has run by then, if all went well.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import specstream as ss
+from bench.chapter4.slowed import SlowedEngine
+
+__all__ = ["DIFFERENCES", "SETTINGS", "mean_latency"]
+
+# d: by how much A sends more than B.
+DIFFERENCES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "no speculation": {"horizon": 0},
+    "value": {"horizon": 16, "chunk": 1},
+    "eager": {"horizon": 16, "chunk": 1, "protocol": "eager"},
+}
+
+Values = Callable[[np.random.Generator], dict[str, Any]]
+
+
+def mean_latency(
+    operator: ss.Operator,
+    setting: str,
+    values: Values,
+    rate: float,
+    difference: float,
+    seconds: float,
+    rounds: int,
+    seed: int,
+) -> float:
+    """Seconds, mean over the events that arrive within so many seconds.
+
+    Args:
+        operator: must emit one row for each event.
+        values: draws the columns of an event.
+        rate: events per second of source A.
+        rounds: of the busy loop before each event.
+    """
+    generator = np.random.default_rng(seed)
+    arrivals = sorted(
+        (at, source)
+        for source, mean in (("A", 1 / rate), ("B", (1 + difference) / rate))
+        for at in np.cumsum(generator.exponential(mean, int(2 * seconds / mean) + 10))
+        if at < seconds
+    )
+    drawn = [values(generator) for _ in arrivals]
+    with SlowedEngine(
+        operator, threads=1, sources=["A", "B"], keys=True, **SETTINGS[setting]
+    ) as slowed:
+        engine = slowed.engine
+        # First an event of each source: the code is compiled when the first one comes.
+        for source in ("A", "B"):
+            engine.submit_event(-1, source, **drawn[0])
+            engine.advance(source, 0)
+        committed = 0
+        while committed < 2:
+            committed += len(engine.poll_rows(timeout=1.0))
+        slowed.pace(rounds=rounds)
+        waiting = deque(arrivals)
+        latency: list[float] = []
+        began = time.perf_counter()
+
+        def collect(timeout: float) -> None:
+            rows = engine.poll_rows(timeout=timeout)
+            now = time.perf_counter() - began
+            latency.extend(now - waiting.popleft()[0] for _ in rows)
+
+        for (at, source), columns in zip(arrivals, drawn, strict=True):
+            while (rest := at - (time.perf_counter() - began)) > 0:
+                collect(min(rest, 0.001))
+            # Microseconds: integer keys are what a program that wants low latency uses.
+            engine.submit_event(int(at * 1e6), source, ordered=True, **columns)
+    return float(np.mean(latency))

@@ -1,0 +1,132 @@
+"""Engines whose events take as long as an experiment wants, by a busy loop or asleep."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+import specstream as ss
+from bench.native import shared_library
+from specstream._native import ffi as engine_ffi
+from specstream._native import lib as engine_lib
+
+__all__ = ["SlowedEngine", "busy_rounds"]
+
+DECLARATIONS = """
+struct pace;
+struct pace *pace_open(struct ss_engine *engine, const uint64_t *state,
+                       int64_t (*progress)(struct ss_engine *engine));
+void pace_close(struct pace *pace);
+ss_entry pace_entry(struct pace *pace, enum ss_variant variant, ss_entry entry);
+bool pace_set(struct pace *pace, int64_t sleep, int64_t rounds, int64_t rows);
+void pace_read(struct pace *pace, int64_t *taken);
+"""
+
+VARIANTS = {"plain": 0, "transactional": 1, "log_free": 2, "locked": 3, "eager": 4}
+
+
+@functools.cache
+def _library() -> tuple[Any, Any]:
+    return shared_library(Path(__file__).with_name("slowed.c"), DECLARATIONS)
+
+
+class SlowedEngine:
+    """An engine that does something else for a while before each event.
+
+    Args:
+        operator: the operator.
+        options: of :class:`specstream.Engine`.
+    """
+
+    def __init__(self, operator: ss.Operator, **options: Any) -> None:
+        self._ffi, self._lib = _library()
+        self.engine = ss.Engine(operator, **options)
+        native = int(engine_ffi.cast("intptr_t", self.engine._native))
+        progress = engine_ffi.addressof(engine_lib, "ss_engine_progress")
+        self._pace = self._lib.pace_open(
+            self._ffi.cast("struct ss_engine *", native),
+            self._ffi.cast("uint64_t *", self.engine._words.ctypes.data),
+            self._ffi.cast(
+                "int64_t (*)(struct ss_engine *)", int(engine_ffi.cast("intptr_t", progress))
+            ),
+        )
+        if self._pace == self._ffi.NULL:
+            raise RuntimeError("too many slowed engines at once")
+        self._wrap()
+
+    def _wrap(self) -> None:
+        for variant, entry in self.engine._entries.items():
+            number = VARIANTS[variant]
+            address = self._ffi.cast("ss_entry", entry.address)
+            before = self._lib.pace_entry(self._pace, number, address)
+            engine_lib.ss_engine_set_entry(
+                self.engine._native,
+                number,
+                engine_ffi.cast("ss_entry", int(self._ffi.cast("intptr_t", before))),
+            )
+
+    def pace(self, *, sleep: float = 0.0, rounds: int = 0, rows: int = 0) -> None:
+        """From now on each event comes after ``sleep`` seconds and ``rounds`` of a busy loop.
+
+        Args:
+            rows: of how many rows to note when they are dequeued and committed.
+        """
+        # For submitted events some code is compiled when the first one comes.
+        self._wrap()
+        if not self._lib.pace_set(self._pace, round(sleep * 1e9), rounds, rows):
+            raise MemoryError("no memory to note when events are dequeued")
+
+    def run(self, events: pa.Table, *, sleep: float = 0.0, rounds: int = 0) -> float:
+        """Seconds that the events took at that pace."""
+        self.pace(sleep=sleep, rounds=rounds)
+        before = self.engine.stats.seconds
+        self.engine.process(events)
+        return self.engine.stats.seconds - before
+
+    def waits(
+        self, events: pa.Table, *, sleep: float = 0.0, rounds: int = 0
+    ) -> npt.NDArray[np.int64]:
+        """Nanoseconds from dequeuing to commit of each event; the chunk has to be 1."""
+        self.pace(sleep=sleep, rounds=rounds, rows=events.num_rows)
+        self.engine.process(events)
+        taken = np.zeros(events.num_rows, np.int64)
+        self._lib.pace_read(self._pace, self._ffi.cast("int64_t *", taken.ctypes.data))
+        return taken
+
+    def dropped(self) -> tuple[int, int]:
+        """Speculative runs so far, and how many of them were dropped."""
+        stats = self.engine.stats
+        return stats.speculative_runs, sum(stats.aborts.values())
+
+    def close(self) -> None:
+        self.engine.close()
+        self._lib.pace_close(self._pace)
+
+    def __enter__(self) -> SlowedEngine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class _Nothing(ss.State):
+    word = ss.scalar(int)
+
+
+@ss.operator(state=_Nothing, event={"x": int}, emits={})
+def _nothing(state, event, emit):
+    state.word = event.x
+
+
+@functools.cache
+def busy_rounds() -> float:
+    """Rounds of the busy loop per second."""
+    events = pa.table({"x": np.zeros(200, np.int64)})
+    with SlowedEngine(_nothing, threads=1, horizon=0) as slowed:
+        slowed.run(events)
+        return 2000 * 200 / min(slowed.run(events, rounds=2000) for _ in range(7))
