@@ -22,18 +22,33 @@ from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
 from specstream.spark.java import Java, find_java
 from specstream.spark.session import local_session
 from specstream.spark.sharded import sharded
-from specstream.spark.sink import ParquetSink, parquet_sink
+from specstream.spark.sinks import (
+    DeltaSink,
+    ForeachSink,
+    MemorySink,
+    ParquetSink,
+    delta_sink,
+    foreach_sink,
+    memory_sink,
+    parquet_sink,
+)
 
 __all__ = [
     "Applied",
     "BatchFeed",
+    "DeltaSink",
     "FeedStats",
+    "ForeachSink",
     "Java",
+    "MemorySink",
     "ParquetSink",
     "apply",
+    "delta_sink",
     "find_java",
     "foreach_batch",
+    "foreach_sink",
     "local_session",
+    "memory_sink",
     "parquet_sink",
     "sharded",
     "stream_directory",
