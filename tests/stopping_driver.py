@@ -1,7 +1,7 @@
 """The driver process that tests of SIGTERM stop: a query whose source always has another batch.
 
-``stopping_driver.py DIRECTORY BATCH``: in that batch the sink makes the file ``inside`` and waits for
-a signal; then it makes ``requested``, and goes on when somebody has opened the pipe ``gate``.
+``stopping_driver.py DIRECTORY BATCH``: in that batch the sink makes the file ``inside``, waits for
+a signal, makes ``requested``, and goes on when somebody has opened the pipe ``gate``.
 """
 
 from __future__ import annotations

@@ -68,38 +68,15 @@ def from_kafka(frame: DataFrame, operator: Operator, *, value: str | Column = "j
         feed = ss.spark.foreach_batch(engine, order_by="offset", source="partition", to=sink)
         query = ss.spark.from_kafka(records, operator).writeStream.foreachBatch(feed).start()
     """
-    if not isinstance(operator, Operator):
-        raise DeclarationError(
-            f"operator={operator!r}; expected an operator: decorate the function with "
-            "@ss.operator(...)"
-        )
-    own = [name for name in operator.event.names if name in RECORD]
-    for column in dict.fromkeys((*NEEDED, *own)):
-        if column not in frame.columns:
-            raise InputError(
-                f"operator {operator.name!r}: the DataFrame has no column {column!r}, which "
-                f"Spark's Kafka source gives (columns: {', '.join(frame.columns)}): give "
-                "from_kafka what readStream.format('kafka').load() returns"
-            )
+    own = _own_columns(frame, operator)
     decoded = {name: column for name, column in operator.event if name not in RECORD}
-    columns = [quoted(name) for name in dict.fromkeys((*own, *NEEDED[1:]))]
+    columns = [_text("key") if name == "key" else F.col(quoted(name)) for name in own]
     if not decoded:
         return _with_source(frame.select(*columns), operator)
-    if all(column.nullable for column in decoded.values()):
-        raise DeclarationError(
-            f"operator {operator.name!r} declares only nullable columns "
-            f"({', '.join(decoded)}): a value that cannot be decoded would be an event of nulls; "
-            "declare one that every event has without ss.nullable"
-        )
-    if isinstance(value, Column):
-        struct = value
-    elif value == "json":
-        struct = _json(decoded)
-    else:
-        raise ConfigurationError(
-            f"value={value!r}; expected 'json' or a Column of structs, such as "
-            "from_avro(frame.value, schema)"
-        )
+    struct = _struct(operator, decoded, value)
+    if "key" in own:
+        # A key that is no text must not be taken for none.
+        struct = F.when(F.col("key").isNull() | _text("key").isNotNull(), struct)
     records = frame.select(*columns, struct.alias(_VALUE))
     fields = _fields(records, operator)
     missing = [name for name in decoded if name not in fields]
@@ -112,7 +89,48 @@ def from_kafka(frame: DataFrame, operator: Operator, *, value: str | Column = "j
     if _CORRUPT in fields:
         whole &= records[_VALUE][_CORRUPT].isNull()
     taken = [F.when(whole, records[_VALUE].getField(name)).alias(name) for name in decoded]
-    return _with_source(records.select(*taken, *columns), operator)
+    return _with_source(records.select(*taken, *map(quoted, own)), operator)
+
+
+def _own_columns(frame: DataFrame, operator: Operator) -> list[str]:
+    """The columns of the frame that are kept as they are; a missing one is named."""
+    if not isinstance(operator, Operator):
+        raise DeclarationError(
+            f"operator={operator!r}; expected an operator: decorate the function with "
+            "@ss.operator(...)"
+        )
+    needed = dict.fromkeys([*NEEDED, *(name for name in operator.event.names if name in RECORD)])
+    for column in needed:
+        if column not in frame.columns:
+            raise InputError(
+                f"operator {operator.name!r}: the DataFrame has no column {column!r}, which "
+                f"Spark's Kafka source gives (columns: {', '.join(frame.columns)}): give "
+                "from_kafka what readStream.format('kafka').load() returns"
+            )
+    return [column for column in needed if column != "value"]
+
+
+def _struct(operator: Operator, decoded: dict[str, schema.Column], value: str | Column) -> Column:
+    """The value as a struct with the fields that the operator reads."""
+    if all(column.nullable for column in decoded.values()):
+        raise DeclarationError(
+            f"operator {operator.name!r} declares only nullable columns "
+            f"({', '.join(decoded)}): a value that cannot be decoded would be an event of nulls; "
+            "declare one that every event has without ss.nullable"
+        )
+    if isinstance(value, Column):
+        return value
+    if value == "json":
+        return _json(decoded)
+    raise ConfigurationError(
+        f"value={value!r}; expected 'json' or a Column of structs, such as "
+        "from_avro(frame.value, schema)"
+    )
+
+
+def _text(column: str) -> Column:
+    """Bytes as text; null where they are no UTF-8."""
+    return F.try_validate_utf8(F.col(column).cast("string")).alias(column)
 
 
 def _with_source(records: DataFrame, operator: Operator) -> DataFrame:
@@ -137,8 +155,7 @@ def _json(columns: dict[str, schema.Column]) -> Column:
     fields = [T.StructField(name, _spark_type(column)) for name, column in columns.items()]
     fields.append(T.StructField(_CORRUPT, T.StringType()))
     return F.from_json(
-        # What is no UTF-8 is null, and so no event.
-        F.try_validate_utf8(F.col("value").cast("string")),
+        _text("value"),
         T.StructType(fields),
         {"columnNameOfCorruptRecord": _CORRUPT, "timeZone": "UTC"},
     )
