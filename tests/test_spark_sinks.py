@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,37 @@ def test_a_batch_that_comes_again_is_in_the_delta_table_once(tmp_path: Path) -> 
     # What a crash leaves between the rows and the commit is no part of the table.
     (path / "part-torn.parquet").write_bytes(b"PAR1")
     assert delta_rows(path) == [1, 2, 3, 10, 20, 30]
+
+
+WRITER = """
+import sys, pyarrow as pa, specstream as ss
+sink = ss.spark.delta_sink(sys.argv[1], app_id="counts")
+for batch_id in range(1000):
+    print(batch_id, flush=True)
+    sink(pa.table({"count": [batch_id, -batch_id]}), batch_id)
+"""
+
+
+@pytest.mark.parametrize("last", [0, 7])
+def test_a_writer_killed_in_a_batch_leaves_a_delta_table_to_go_on_from(
+    tmp_path: Path, last: int
+) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "rows")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) == last:
+                process.kill()
+                break
+        rest = [int(line) for line in process.stdout]
+    assert process.returncode == -signal.SIGKILL
+    # The batch that was under way, stored or not, comes again; those before it are acknowledged.
+    under_way = rest[-1] if rest else last
+    sink = ss.spark.delta_sink(tmp_path / "rows", app_id="counts")
+    for batch_id in range(under_way, under_way + 3):
+        sink(rows(batch_id, -batch_id), batch_id)
+    expected = [sign * batch_id for batch_id in range(under_way + 3) for sign in (1, -1)]
+    assert delta_rows(tmp_path / "rows") == sorted(expected)
 
 
 def test_two_queries_append_to_one_delta_table(tmp_path: Path) -> None:

@@ -194,6 +194,8 @@ def shielded_session(builder: SparkSession.Builder) -> SparkSession:
         settings = SparkConf(loadDefaults=False)
         for key, value in builder._options.items():
             settings.set(key, str(value))
-        gateway = launch_gateway(settings, {"start_new_session": True})
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]
+            settings, {"start_new_session": True}
+        )
         SparkContext._ensure_initialized(gateway=gateway)
     return builder.getOrCreate()
