@@ -391,7 +391,7 @@ def test_lines_of_a_socket_that_carry_a_number_run_in_their_order(
     session: Any, tmp_path: Path
 ) -> None:
     count = 300
-    sink = ss.spark.delta_sink(tmp_path / "table")
+    sink = ss.spark.delta_sink(tmp_path / "table", app_id="socket")
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         ss.Engine(numbers, threads=2, horizon=4, chunk=4, keys=True) as engine,

@@ -27,7 +27,6 @@ from specstream.spark import feed as feed_module
 
 WAIT_SECONDS = 60
 FILES, ROWS = 7, 40
-NOTHING = {"lost": 0, "duplicated": 0, "reordered": 0, "different": 0, "fields": 0}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +72,7 @@ def run_to_the_end(session: Any, directory: Path) -> None:
         start(session, directory, feed, once=True).awaitTermination()
         (directory / "final").write_bytes(engine.snapshot())
         feed.checkpoint.close()
-    assert crash_driver.compare(directory) == NOTHING
+    assert not any(crash_driver.compare(directory).values())
 
 
 def acknowledged(directory: Path) -> list[int]:

@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyspark import SparkContext
 
 from specstream.errors import ConfigurationError, SinkError
 from specstream.spark.sinks.failing import named
@@ -28,14 +27,14 @@ class DeltaSink:
 
     Attributes:
         path: path or URI of the table.
-        app_id: identifies the writer in the table's log; None: the id of the streaming query.
+        app_id: names the writer in the table's log.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         *,
-        app_id: str | None = None,
+        app_id: str,
         partition_by: Sequence[str] = (),
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
@@ -45,8 +44,11 @@ class DeltaSink:
             raise ConfigurationError(
                 'delta_sink needs the package deltalake: pip install "specstream[delta]"'
             ) from error
-        if app_id is not None and not (isinstance(app_id, str) and app_id):
-            raise ConfigurationError(f"app_id={app_id!r}: expected a name or None")
+        if not isinstance(app_id, str) or not app_id:
+            raise ConfigurationError(
+                f"app_id={app_id!r}: expected a name for this query in the table's log, of which "
+                "it is the only user"
+            )
         self.path = os.fspath(path)
         self.app_id = app_id
         self._partition_by = list(partition_by)
@@ -63,19 +65,18 @@ class DeltaSink:
     def _append(self, table: pa.Table, batch_id: int) -> None:
         from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-        writer = self._writer(batch_id)
         there = DeltaTable.is_deltatable(self.path, self._storage_options)
         known = DeltaTable(self.path, storage_options=self._storage_options) if there else None
         if known is not None:
-            last = known.transaction_version(writer)
+            last = known.transaction_version(self.app_id)
             if last == batch_id:
                 return
             if last is not None and last > batch_id:
                 raise SinkError(
-                    f"{self!r}, batch {batch_id}: the table has batches up to {last} of app_id "
-                    f"{writer!r} already: the query was begun anew, or taken back to an earlier "
-                    "batch. Give it another app_id, or restore the table to the version before "
-                    "and then give it another app_id"
+                    f"{self!r}, batch {batch_id}: the table has batch {last} of "
+                    f"app_id={self.app_id!r} already. The query was begun anew, or taken back to "
+                    "an earlier batch: then restore the table to its version of that time. Give "
+                    "another app_id in both cases"
                 )
             if table.num_rows == 0:
                 return
@@ -86,23 +87,12 @@ class DeltaSink:
             mode="append",
             partition_by=self._partition_by or None,
             storage_options=None if known else self._storage_options,
-            commit_properties=CommitProperties(app_transactions=[Transaction(writer, batch_id)]),
+            commit_properties=CommitProperties(
+                app_transactions=[Transaction(self.app_id, batch_id)]
+            ),
         )
         if "://" not in self.path:
             _to_disk(Path(self.path), first)
-
-    def _writer(self, batch_id: int) -> str:
-        """The name under which this query's batches are known in the table's log."""
-        if self.app_id is not None:
-            return self.app_id
-        context = SparkContext._active_spark_context
-        query = context and context.getLocalProperty("sql.streaming.queryId")
-        if not query:
-            raise ConfigurationError(
-                f"{self!r}, batch {batch_id}: called outside of a streaming query's callback, "
-                "whose id it would use: give delta_sink(path, app_id=...)"
-            )
-        return str(query)
 
 
 def _whole_microseconds(table: pa.Table) -> pa.Table:
@@ -141,7 +131,7 @@ def _to_disk(path: Path, first: int) -> None:
 def delta_sink(
     path: str | os.PathLike[str],
     *,
-    app_id: str | None = None,
+    app_id: str,
     partition_by: Sequence[str] = (),
     storage_options: Mapping[str, str] | None = None,
 ) -> DeltaSink:
@@ -153,9 +143,9 @@ def delta_sink(
 
     Args:
         path: path or URI of the table, made with the first batch if it is not there.
-        app_id: names the writer in the table's log: one for each query that writes to the table,
-            and a new one for a query that begins anew. None: the query's own id, which Spark keeps
-            in its checkpoint, and which is all that.
+        app_id: a name in the table's log, under which the last batch is known: one for each query
+            and sink that writes to the table, the same at each start, and a new one for a query
+            that begins anew, with batch 0.
         partition_by: columns, when the table is made.
         storage_options: credentials and the like, as deltalake takes them.
 
