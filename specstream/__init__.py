@@ -26,6 +26,7 @@ from specstream.errors import (
     InputError,
     OperatorCrashError,
     Partial,
+    SinkError,
     SnapshotError,
     SpecstreamError,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "OperatorCrashError",
     "Partial",
     "SequentialRun",
+    "SinkError",
     "SnapshotError",
     "SpecstreamError",
     "State",

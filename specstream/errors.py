@@ -22,6 +22,7 @@ __all__ = [
     "InputError",
     "OperatorCrashError",
     "Partial",
+    "SinkError",
     "SnapshotError",
     "SpecstreamError",
 ]
@@ -61,6 +62,10 @@ class InputError(SpecstreamError, ValueError):
 
 class SnapshotError(SpecstreamError, ValueError):
     """A snapshot is damaged, or its fields do not fit the state that it is restored into."""
+
+
+class SinkError(SpecstreamError, RuntimeError):
+    """A sink could not store the rows of a batch."""
 
 
 class EngineClosedError(SpecstreamError, RuntimeError):

@@ -93,7 +93,7 @@ def compare(directory: Path) -> dict[str, int]:
 
 
 def begin(directory: Path, crash: str | None = None) -> subprocess.Popen[bytes]:
-    """A driver process, leader of a group of its own, so that its JVM can be ended with it."""
+    """A driver process, leader of a group of its own; its JVM ends when it has ended."""
     environment = dict(os.environ)
     if crash is not None:
         environment["SPECSTREAM_CRASH"] = crash

@@ -20,21 +20,42 @@ from specstream.spark.apply import Applied, apply
 from specstream.spark.directory import stream_directory
 from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
 from specstream.spark.java import Java, find_java
+from specstream.spark.kafka import from_kafka
 from specstream.spark.session import local_session
 from specstream.spark.sharded import sharded
-from specstream.spark.sink import ParquetSink, parquet_sink
+from specstream.spark.sinks import (
+    DeltaSink,
+    ForeachSink,
+    MemorySink,
+    ParquetSink,
+    delta_sink,
+    foreach_sink,
+    memory_sink,
+    parquet_sink,
+)
+from specstream.spark.stopping import StopOnSignal, shielded_session, stop_on_signal
 
 __all__ = [
     "Applied",
     "BatchFeed",
+    "DeltaSink",
     "FeedStats",
+    "ForeachSink",
     "Java",
+    "MemorySink",
     "ParquetSink",
+    "StopOnSignal",
     "apply",
+    "delta_sink",
     "find_java",
     "foreach_batch",
+    "foreach_sink",
+    "from_kafka",
     "local_session",
+    "memory_sink",
     "parquet_sink",
     "sharded",
+    "shielded_session",
+    "stop_on_signal",
     "stream_directory",
 ]

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from specstream.errors import ConfigurationError
 from specstream.spark.java import find_java
+from specstream.spark.stopping import shielded_session
 
 __all__ = ["local_session"]
 
@@ -29,7 +30,8 @@ def local_session(
 ) -> SparkSession:
     """A Spark session in this process's own JVM (``local[cores]``), or the one already running.
 
-    Timestamps are read and written in UTC.
+    Timestamps are read and written in UTC. A JVM that is started is a
+    :func:`shielded <specstream.spark.shielded_session>` one.
 
     Args:
         name: the application's name.
@@ -45,4 +47,4 @@ def local_session(
     builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
     for key, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    return shielded_session(builder)

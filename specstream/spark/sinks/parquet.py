@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specstream.errors import ConfigurationError
+from specstream.spark.sinks.failing import named
 
 __all__ = ["ParquetSink", "parquet_sink"]
 
@@ -49,6 +50,10 @@ class ParquetSink:
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Writes one batch durably, in place of an earlier file of the same batch."""
+        with named(self, batch_id):
+            self._write(table, batch_id)
+
+    def _write(self, table: pa.Table, batch_id: int) -> None:
         target = self.file(batch_id)
         # Readers skip names with a leading dot. The replay overwrites what a crash leaves.
         hidden = target.with_name(f".{target.name}.writing")
@@ -77,6 +82,7 @@ def parquet_sink(path: str | os.PathLike[str]) -> ParquetSink:
 
     Raises:
         ConfigurationError: ``path`` is not local, or cannot be made.
+        SinkError: a batch cannot be written; names directory and batch.
 
     >>> import pyarrow as pa, pyarrow.dataset, tempfile
     >>> with tempfile.TemporaryDirectory() as path:

@@ -1,0 +1,17 @@
+"""Where the rows of a micro-batch go; a sink is any callable ``(pyarrow.Table, batch_id)``."""
+
+from specstream.spark.sinks.delta import DeltaSink, delta_sink
+from specstream.spark.sinks.foreach import ForeachSink, foreach_sink
+from specstream.spark.sinks.memory import MemorySink, memory_sink
+from specstream.spark.sinks.parquet import ParquetSink, parquet_sink
+
+__all__ = [
+    "DeltaSink",
+    "ForeachSink",
+    "MemorySink",
+    "ParquetSink",
+    "delta_sink",
+    "foreach_sink",
+    "memory_sink",
+    "parquet_sink",
+]
