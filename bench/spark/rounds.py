@@ -1,0 +1,209 @@
+"""Rounds of micro-batches: every way takes in the same files, one after the other, in turns.
+
+The ways of one round share what else the machine does in it, so what is kept of a round is each
+way's time relative to the bare loop's. Of each query the first batch is left out, in which Spark
+plans the query and starts what it needs.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+import specstream as ss
+from bench.spark.beside import BYTEWAX, PYTHON, bytewax_seconds, has_bytewax, python_seconds
+from bench.spark.loads import Load, operator_of, write_file
+from bench.spark.ways import BARE, Bare, Grouped, Shard, Specstream, Way
+
+__all__ = ["Effort", "Figures", "Row", "measure", "own_share", "spent"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure.
+
+    Attributes:
+        sizes: rows of a micro-batch.
+        rounds: how often each way has its turn.
+        batches: micro-batches of a turn that count; one more comes before them.
+        python_seconds: given to the plain Python function.
+    """
+
+    sizes: tuple[int, ...]
+    rounds: int
+    batches: int
+    python_seconds: float
+
+
+@dataclass
+class Figures:
+    """Of one way.
+
+    Attributes:
+        latency: median seconds of a micro-batch.
+        rate: rows per second at that.
+        ratio, low, high: speed relative to the bare loop of the same round: median and quartiles.
+        turns: mean seconds of a micro-batch in each turn.
+    """
+
+    latency: float = 0.0
+    rate: float = 0.0
+    ratio: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    turns: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operator with batches of one size.
+
+    Attributes:
+        figures: by way.
+        parts: what specstream's batches spent where, in seconds a batch; see :func:`spent`.
+    """
+
+    load: str
+    title: str
+    rows: int
+    figures: dict[str, Figures]
+    parts: dict[str, float]
+
+
+def measure(
+    load: Load,
+    rows: int,
+    effort: Effort,
+    session: SparkSession,
+    home: Path,
+    say: Callable[[str], None],
+) -> Row:
+    """All ways of one operator with micro-batches of one size.
+
+    Raises:
+        AssertionError: specstream did not give the sequential answer.
+    """
+    stream = home / "stream"
+    stream.mkdir(parents=True)
+    ways: list[Way] = [
+        kind(load, home / kind.name.replace(" ", "-"))
+        for kind in (Specstream, Bare, Grouped, Shard)
+    ]
+    batches: dict[str, list[float]] = {way.name: [] for way in ways}
+    turns: dict[str, list[float]] = {way.name: [] for way in ways}
+    tables: list[pa.Table] = []
+    parts: list[dict[str, float]] = []
+    for number in range(effort.rounds):
+        files = []
+        for _ in range(1 + effort.batches):
+            files.append(stream / f"{len(tables):04d}.parquet")
+            tables.append(write_file(load, rows, len(tables), files[-1]))
+        schema = session.read.parquet(str(files[0])).schema
+        for way in random.Random(number).sample(ways, len(ways)):
+            say(f"{load.title}, {rows:,} rows, round {number + 1}: {way.name}")
+            before = spent(way) if isinstance(way, Specstream) else {}
+            taken = [seconds for _, seconds in way.run(session, stream, schema)]
+            assert len(taken) == len(files), f"{way.name} made {len(taken)} batches"
+            batches[way.name] += taken[1:]
+            turns[way.name].append(statistics.fmean(taken[1:]))
+            if isinstance(way, Specstream):
+                parts.append(_shares(before, spent(way), sum(taken), len(taken)))
+        if has_bytewax():
+            say(f"{load.title}, {rows:,} rows, round {number + 1}: {BYTEWAX}")
+            taken = bytewax_seconds(load, files, _made(home / f"bytewax-{number}"))
+            batches.setdefault(BYTEWAX, []).extend(taken)
+            turns.setdefault(BYTEWAX, []).append(statistics.fmean(taken))
+    say(f"{load.title}, {rows:,} rows: {PYTHON}")
+    first, bare = ways[0], ways[1]
+    assert isinstance(first, Specstream)
+    assert isinstance(bare, Bare)
+    seconds = python_seconds(load, bare.engine, tables[-1], effort.python_seconds) * rows
+    batches[PYTHON], turns[PYTHON] = [seconds], [seconds] * effort.rounds
+    _check(load, tables, first)
+    for way in ways:
+        way.close()
+    figures = {name: _figures(rows, batches[name], turns[name], turns[BARE]) for name in batches}
+    mean = {name: statistics.median(part[name] for part in parts) for name in parts[0]}
+    return Row(load.name, load.title, rows, figures, mean)
+
+
+def _made(path: Path) -> Path:
+    path.mkdir(parents=True)
+    return path
+
+
+def spent(way: Specstream) -> dict[str, float]:
+    """Seconds so far: fetching the rows, converting and ordering them, in events, the image, the
+    sink."""
+    stats, events = way.feed.stats, way.engine.stats.seconds
+    return {
+        "fetch": stats.reading,
+        "conversion and order": stats.running - events,
+        "events": events,
+        "checkpoint": stats.recording,
+        "sink": stats.writing,
+    }
+
+
+def _shares(
+    before: dict[str, float], after: dict[str, float], total: float, batches: int
+) -> dict[str, float]:
+    """Seconds a batch by part; Spark's is all that is outside of the callback."""
+    parts = {name: (after[name] - before[name]) / batches for name in after}
+    return {**parts, "Spark": total / batches - sum(parts.values())}
+
+
+def _figures(
+    rows: int, batches: Sequence[float], turns: Sequence[float], bare: Sequence[float]
+) -> Figures:
+    latency = statistics.median(batches)
+    ratios = [base / own for base, own in zip(bare, turns, strict=True)]
+    low, ratio, high = (
+        statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+    )
+    return Figures(latency, rows / latency, ratio, low, high, list(turns))
+
+
+def _check(load: Load, tables: Sequence[pa.Table], way: Specstream) -> None:
+    """Compares what specstream has written with one sequential run over the rows in order."""
+    with ss.Engine(operator_of(load.name), threads=1, horizon=0) as engine:
+        for number, table in enumerate(tables):
+            order = np.lexsort((table["source"].to_numpy(), table["time"].to_numpy()))
+            expected = engine.process(table.take(order))
+            written = pq.read_table(way.sink.file(number))
+            assert written.equals(expected.combine_chunks()), (
+                f"{load.title}: what specstream has written of batch {number} differs from one "
+                "sequential run"
+            )
+
+
+def own_share(
+    load: Load, rows: int, batches: int, session: SparkSession, home: Path
+) -> dict[str, float]:
+    """Median seconds of each part of specstream's batches of that many rows."""
+    stream = _made(home / "stream")
+    tables = [
+        write_file(load, rows, number, stream / f"{number:04d}.parquet")
+        for number in range(1 + batches)
+    ]
+    schema = session.read.parquet(str(stream)).schema
+    way = Specstream(load, home / "specstream")
+    after = [spent(way)]
+    way.after_batch = lambda: after.append(spent(way))
+    way.run(session, stream, schema)
+    _check(load, tables, way)
+    way.close()
+    return {
+        name: statistics.median(
+            after[at + 1][name] - after[at][name] for at in range(1, 1 + batches)
+        )
+        for name in after[0]
+    }
