@@ -1,8 +1,8 @@
 """The operators that are measured in Spark, and the files that their rows come from.
 
-A micro-batch is one file of four row groups, one for each source, as four partitions of a log
-would deliver it: within a source rows are in the order of their times, and the sources overlap. So
-whoever wants the order of events has to make it.
+A micro-batch is four files, one of each source: within a source rows are in the order of their
+times, and the sources overlap, as with four partitions of a log. Spark reads the files in parallel.
+So whoever wants the order of events has to make it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bench.workloads import (
 )
 from specstream.operators import nearest_neighbours, top_k
 
-__all__ = ["LOADS", "SOURCES", "Load", "operator_of", "write_file"]
+__all__ = ["LOADS", "SOURCES", "Load", "operator_of", "write_files"]
 
 SOURCES = 4
 BUSY_SECONDS = 10e-6
@@ -79,20 +79,20 @@ def operator_of(name: str) -> ss.Operator:
     return slowed(top_k(**TOP_K)) if name == "busy" else top_k(**TOP_K)
 
 
-def write_file(load: Load, rows: int, number: int, path: Path) -> pa.Table:
-    """One micro-batch as a file, the ``number``-th of its stream; returns what it holds."""
+def write_files(load: Load, rows: int, number: int, path: Path) -> list[Path]:
+    """The files of one micro-batch, the ``number``-th of its stream."""
     table = load.events(rows, number)
-    generator = np.random.default_rng(number)
     # A microsecond on the mean between two events, and some at the same time.
-    gaps = generator.integers(0, 3, rows)
+    gaps = np.random.default_rng(number).integers(0, 3, rows)
     time = np.cumsum(gaps) + number * 4 * rows + 1_700_000_000_000_000
     source = np.arange(rows) % SOURCES
-    by_source = np.argsort(source, kind="stable")
     table = table.append_column("time", pa.array(time).cast(pa.timestamp("us", "UTC")))
-    table = table.append_column("source", pa.array(source, pa.int32())).take(by_source)
-    hidden = path.with_name(f".{path.name}")
-    pq.write_table(table, hidden, row_group_size=-(-rows // SOURCES))
-    # Spark takes files in the order in which they were modified.
-    os.utime(hidden, (1_700_000_000 + number, 1_700_000_000 + number))
-    os.replace(hidden, path)
-    return table
+    table = table.append_column("source", pa.array(source, pa.int32()))
+    files = [path / f"{number:04d}-{at}.parquet" for at in range(SOURCES)]
+    for at, file in enumerate(files):
+        hidden = file.with_name(f".{file.name}")
+        pq.write_table(table.filter(pa.array(source == at)), hidden)
+        # Spark takes files in the order in which they were modified.
+        os.utime(hidden, (1_700_000_000 + number, 1_700_000_000 + number))
+        os.replace(hidden, file)
+    return files

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 import specstream as ss
 from bench.spark.beside import BYTEWAX, PYTHON, bytewax_seconds, has_bytewax, python_seconds
-from bench.spark.loads import Load, operator_of, write_file
+from bench.spark.loads import Load, operator_of, write_files
 from bench.spark.ways import BARE, Bare, Grouped, Shard, Specstream, Way
 
 __all__ = ["Effort", "Figures", "Row", "measure", "own_share", "spent"]
@@ -99,14 +99,15 @@ def measure(
     ]
     batches: dict[str, list[float]] = {way.name: [] for way in ways}
     turns: dict[str, list[float]] = {way.name: [] for way in ways}
-    tables: list[pa.Table] = []
+    batch_files: list[list[Path]] = []
     parts: list[dict[str, float]] = []
     for number in range(effort.rounds):
-        files = []
-        for _ in range(1 + effort.batches):
-            files.append(stream / f"{len(tables):04d}.parquet")
-            tables.append(write_file(load, rows, len(tables), files[-1]))
-        schema = session.read.parquet(str(files[0])).schema
+        begin = len(batch_files)
+        files = [
+            write_files(load, rows, at, stream) for at in range(begin, begin + 1 + effort.batches)
+        ]
+        batch_files += files
+        schema = session.read.parquet(str(files[0][0])).schema
         for way in random.Random(number).sample(ways, len(ways)):
             say(f"{load.title}, {rows:,} rows, round {number + 1}: {way.name}")
             before = spent(way) if isinstance(way, Specstream) else {}
@@ -125,14 +126,19 @@ def measure(
     first, bare = ways[0], ways[1]
     assert isinstance(first, Specstream)
     assert isinstance(bare, Bare)
-    seconds = python_seconds(load, bare.engine, tables[-1], effort.python_seconds) * rows
+    seconds = python_seconds(load, bare.engine, _read(files[-1]), effort.python_seconds) * rows
     batches[PYTHON], turns[PYTHON] = [seconds], [seconds] * effort.rounds
-    _check(load, tables, first)
+    _check(load, batch_files, first)
     for way in ways:
         way.close()
     figures = {name: _figures(rows, batches[name], turns[name], turns[BARE]) for name in batches}
     mean = {name: statistics.median(part[name] for part in parts) for name in parts[0]}
     return Row(load.name, load.title, rows, figures, mean)
+
+
+def _read(files: Sequence[Path]) -> pa.Table:
+    """The rows of a batch, source after source."""
+    return pa.concat_tables(map(pq.read_table, files))
 
 
 def _made(path: Path) -> Path:
@@ -172,10 +178,11 @@ def _figures(
     return Figures(latency, rows / latency, ratio, low, high, list(turns))
 
 
-def _check(load: Load, tables: Sequence[pa.Table], way: Specstream) -> None:
+def _check(load: Load, batches: Sequence[Sequence[Path]], way: Specstream) -> None:
     """Compares what specstream has written with one sequential run over the rows in order."""
     with ss.Engine(operator_of(load.name), threads=1, horizon=0) as engine:
-        for number, table in enumerate(tables):
+        for number, files in enumerate(batches):
+            table = _read(files)
             order = np.lexsort((table["source"].to_numpy(), table["time"].to_numpy()))
             expected = engine.process(table.take(order))
             written = pq.read_table(way.sink.file(number))
@@ -190,16 +197,13 @@ def own_share(
 ) -> dict[str, float]:
     """Median seconds of each part of specstream's batches of that many rows."""
     stream = _made(home / "stream")
-    tables = [
-        write_file(load, rows, number, stream / f"{number:04d}.parquet")
-        for number in range(1 + batches)
-    ]
+    files = [write_files(load, rows, number, stream) for number in range(1 + batches)]
     schema = session.read.parquet(str(stream)).schema
     way = Specstream(load, home / "specstream")
     after = [spent(way)]
     way.after_batch = lambda: after.append(spent(way))
     way.run(session, stream, schema)
-    _check(load, tables, way)
+    _check(load, files, way)
     way.close()
     return {
         name: statistics.median(

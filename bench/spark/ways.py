@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 import specstream as ss
 from bench.spark.carried import carried
-from bench.spark.loads import Load, operator_of
+from bench.spark.loads import SOURCES, Load, operator_of
 
 __all__ = ["BARE", "SPARK_WAYS", "SPECSTREAM", "Bare", "Grouped", "Shard", "Specstream", "Way"]
 
@@ -51,7 +51,7 @@ class Way:
 
     def run(self, session: SparkSession, path: Path, schema: StructType) -> list[tuple[int, float]]:
         """Takes in what is new in a directory: (rows, seconds) of each micro-batch."""
-        reader = session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        reader = session.readStream.schema(schema).option("maxFilesPerTrigger", SOURCES)
         query = (
             self.writer(reader.parquet(str(path)))
             .option("checkpointLocation", str(self.home / "spark"))
