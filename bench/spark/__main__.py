@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ def main() -> int:
     parser.add_argument(
         "--rows", type=int, action="append", metavar="ROWS", help="batches of this size only"
     )
+    parser.add_argument("--rounds", type=int, metavar="N", help="turns of each way")
     parser.add_argument(
         "--from",
         dest="earlier",
@@ -66,10 +67,15 @@ def main() -> int:
     def wanted(name: str) -> bool:
         return not arguments.only or any(part in name for part in arguments.only)
 
+    effort = QUICK if arguments.quick else FULL
+    if arguments.rounds:
+        effort = replace(effort, rounds=arguments.rounds)
+    if arguments.rows:
+        effort = replace(effort, sizes=tuple(arguments.rows))
     figures = (
         _joined([json.loads(path.read_text()) for path in arguments.earlier])
         if arguments.earlier
-        else _measured(QUICK if arguments.quick else FULL, arguments.rows, wanted)
+        else _measured(effort, SHARE_ROWS if not arguments.quick else effort.sizes[-1], wanted)
     )
     rows = [_row(row) for row in figures["rows"]]
     print("\n" + ", ".join(f"{name} {value}" for name, value in figures["machine"].items()))
@@ -82,9 +88,7 @@ def main() -> int:
     return 0
 
 
-def _measured(
-    effort: Effort, sizes: list[int] | None, wanted: Callable[[str], bool]
-) -> dict[str, Any]:
+def _measured(effort: Effort, share_rows: int, wanted: Callable[[str], bool]) -> dict[str, Any]:
     import pyspark
 
     import specstream as ss
@@ -107,11 +111,11 @@ def _measured(
         try:
             if wanted("share"):
                 progress("specstream's own share")
-                size = SHARE_ROWS if effort is FULL else effort.sizes[-1]
-                parts = own_share(LOADS[0], size, 5 * effort.rounds, session, home / "share")
-                share = {"rows": size, **parts}
+                batches = 5 * effort.rounds
+                parts = own_share(LOADS[0], share_rows, batches, session, home / "share")
+                share = {"rows": share_rows, **parts}
             for load in (load for load in LOADS if wanted(load.name)):
-                for size in sizes or effort.sizes:
+                for size in effort.sizes:
                     place = home / f"{load.name}-{size}"
                     rows.append(measure(load, size, effort, session, place, progress))
         finally:

@@ -7,13 +7,17 @@ from pathlib import Path
 
 from bench.spark.beside import BYTEWAX, PYTHON
 from bench.spark.rounds import Row
-from bench.spark.ways import BARE, SPARK_WAYS, SPECSTREAM
+from bench.spark.ways import AHEAD, BARE, SPARK_WAYS, SPECSTREAM
 
 __all__ = ["ORDER", "save_plot"]
 
-ORDER = (SPECSTREAM, BARE, *SPARK_WAYS, BYTEWAX, PYTHON)
+ORDER = (SPECSTREAM, AHEAD, BARE, *SPARK_WAYS, BYTEWAX, PYTHON)
 COLOURS = dict(
-    zip(ORDER, ("#2ca02c", "#7f7f7f", "#1f77b4", "#9467bd", "#ff7f0e", "#d62728"), strict=True)
+    zip(
+        ORDER,
+        ("#2ca02c", "#98df8a", "#7f7f7f", "#1f77b4", "#9467bd", "#ff7f0e", "#d62728"),
+        strict=True,
+    )
 )
 
 

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 import specstream as ss
 from bench.spark.beside import BYTEWAX, PYTHON, bytewax_seconds, has_bytewax, python_seconds
 from bench.spark.loads import Load, operator_of, write_files
-from bench.spark.ways import BARE, Bare, Grouped, Shard, Specstream, Way
+from bench.spark.ways import BARE, SPECSTREAM, Ahead, Bare, Grouped, Shard, Specstream, Way
 
 __all__ = ["Effort", "Figures", "Row", "measure", "own_share", "spent"]
 
@@ -94,8 +94,8 @@ def measure(
     stream = home / "stream"
     stream.mkdir(parents=True)
     ways: list[Way] = [
-        kind(load, home / kind.name.replace(" ", "-"))
-        for kind in (Specstream, Bare, Grouped, Shard)
+        kind(load, home / kind.name.replace(", ", "-").replace(" ", "-"))
+        for kind in (Specstream, Ahead, Bare, Grouped, Shard)
     ]
     batches: dict[str, list[float]] = {way.name: [] for way in ways}
     turns: dict[str, list[float]] = {way.name: [] for way in ways}
@@ -111,11 +111,11 @@ def measure(
         for way in random.Random(number).sample(ways, len(ways)):
             say(f"{load.title}, {rows:,} rows, round {number + 1}: {way.name}")
             before = spent(way) if isinstance(way, Specstream) else {}
-            taken = [seconds for _, seconds in way.run(session, stream, schema)]
+            taken = way.run(session, stream, schema)
             assert len(taken) == len(files), f"{way.name} made {len(taken)} batches"
             batches[way.name] += taken[1:]
             turns[way.name].append(statistics.fmean(taken[1:]))
-            if isinstance(way, Specstream):
+            if isinstance(way, Specstream) and way.name == SPECSTREAM:
                 parts.append(_shares(before, spent(way), sum(taken), len(taken)))
         if has_bytewax():
             say(f"{load.title}, {rows:,} rows, round {number + 1}: {BYTEWAX}")
@@ -123,13 +123,12 @@ def measure(
             batches.setdefault(BYTEWAX, []).extend(taken)
             turns.setdefault(BYTEWAX, []).append(statistics.fmean(taken))
     say(f"{load.title}, {rows:,} rows: {PYTHON}")
-    first, bare = ways[0], ways[1]
-    assert isinstance(first, Specstream)
-    assert isinstance(bare, Bare)
+    bare = next(way for way in ways if isinstance(way, Bare))
     seconds = python_seconds(load, bare.engine, _read(files[-1]), effort.python_seconds) * rows
     batches[PYTHON], turns[PYTHON] = [seconds], [seconds] * effort.rounds
-    _check(load, batch_files, first)
     for way in ways:
+        if isinstance(way, Specstream):
+            _check(load, batch_files, way)
         way.close()
     figures = {name: _figures(rows, batches[name], turns[name], turns[BARE]) for name in batches}
     mean = {name: statistics.median(part[name] for part in parts) for name in parts[0]}

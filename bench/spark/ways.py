@@ -24,9 +24,20 @@ import specstream as ss
 from bench.spark.carried import carried
 from bench.spark.loads import SOURCES, Load, operator_of
 
-__all__ = ["BARE", "SPARK_WAYS", "SPECSTREAM", "Bare", "Grouped", "Shard", "Specstream", "Way"]
+__all__ = [
+    "AHEAD",
+    "BARE",
+    "SPARK_WAYS",
+    "SPECSTREAM",
+    "Bare",
+    "Grouped",
+    "Shard",
+    "Specstream",
+    "Way",
+]
 
 SPECSTREAM = "specstream"
+AHEAD = "specstream, ahead"
 BARE = "bare loop"
 SPARK_WAYS = ("applyInPandasWithState", "transformWithState")
 
@@ -49,8 +60,8 @@ class Way:
         """The query, but for when to run."""
         raise NotImplementedError
 
-    def run(self, session: SparkSession, path: Path, schema: StructType) -> list[tuple[int, float]]:
-        """Takes in what is new in a directory: (rows, seconds) of each micro-batch."""
+    def run(self, session: SparkSession, path: Path, schema: StructType) -> list[float]:
+        """Takes in what is new in a directory; the seconds of each micro-batch."""
         reader = session.readStream.schema(schema).option("maxFilesPerTrigger", SOURCES)
         query = (
             self.writer(reader.parquet(str(path)))
@@ -60,7 +71,7 @@ class Way:
         )
         query.awaitTermination()
         return [
-            (progress["numInputRows"], progress["durationMs"]["triggerExecution"] / 1e3)
+            progress["durationMs"]["triggerExecution"] / 1e3
             for progress in query.recentProgress
             if progress["numInputRows"]
         ]
@@ -73,6 +84,7 @@ class Specstream(Way):
     """Everything switched on: order, exactly once through crashes, metrics, two threads."""
 
     name = SPECSTREAM
+    ahead = False
 
     def __init__(self, load: Load, home: Path) -> None:
         super().__init__(load, home)
@@ -84,6 +96,7 @@ class Specstream(Way):
             source="source",
             to=self.sink,
             checkpoint=home / "images",
+            ahead=self.ahead,
         )
         self.metrics = (home / "metrics.jsonl").open("w")
         self.after_batch: Callable[[], object] = lambda: None
@@ -98,11 +111,26 @@ class Specstream(Way):
     def writer(self, stream: DataFrame) -> DataStreamWriter:
         return stream.writeStream.foreachBatch(self)
 
+    def run(self, session: SparkSession, path: Path, schema: StructType) -> list[float]:
+        taken = super().run(session, path, schema)
+        self.feed.finish()
+        return taken
+
     def close(self) -> None:
         self.metrics.close()
         self.engine.close()
         if self.feed.checkpoint is not None:
             self.feed.checkpoint.close()
+
+
+class Ahead(Specstream):
+    """The same, and the next batch is fetched while one runs.
+
+    A batch takes as long as Spark is kept, which includes waiting for the batch before it.
+    """
+
+    name = AHEAD
+    ahead = True
 
 
 class Bare(Way):
