@@ -17,12 +17,12 @@ from bench.report import print_table, progress
 from bench.spark.beside import has_bytewax
 from bench.spark.loads import LOADS
 from bench.spark.plot import ORDER, save_plot
-from bench.spark.rounds import Effort, Figures, Row, measure, own_share
+from bench.spark.rounds import Effort, Figures, Row, measure, own_share, warm_up
 from bench.spark.ways import SPARK_WAYS, SPECSTREAM
 
 PLOT = Path("docs/spark-speed.png")
-FULL = Effort((100_000, 500_000), rounds=3, batches=2, python_seconds=0.5)
-QUICK = Effort((2_000, 5_000), rounds=1, batches=1, python_seconds=0.1)
+FULL = Effort((100_000, 500_000), rounds=3, batches=3, warm=25, python_seconds=0.5)
+QUICK = Effort((2_000, 5_000), rounds=1, batches=1, warm=1, python_seconds=0.1)
 
 # specstream's own part of a batch: conversion, order, checkpoint of a small state.
 SHARE_ROWS = 200_000
@@ -53,6 +53,7 @@ def main() -> int:
         "--rows", type=int, action="append", metavar="ROWS", help="batches of this size only"
     )
     parser.add_argument("--rounds", type=int, metavar="N", help="turns of each way")
+    parser.add_argument("--batches", type=int, metavar="N", help="batches of a turn")
     parser.add_argument(
         "--from",
         dest="earlier",
@@ -70,6 +71,8 @@ def main() -> int:
     effort = QUICK if arguments.quick else FULL
     if arguments.rounds:
         effort = replace(effort, rounds=arguments.rounds)
+    if arguments.batches:
+        effort = replace(effort, batches=arguments.batches)
     if arguments.rows:
         effort = replace(effort, sizes=tuple(arguments.rows))
     figures = (
@@ -109,6 +112,8 @@ def _measured(effort: Effort, share_rows: int, wanted: Callable[[str], bool]) ->
             },
         )
         try:
+            progress("warming up")
+            warm_up(LOADS[0], effort.warm, session, home / "warm-up")
             if wanted("share"):
                 progress("specstream's own share")
                 batches = 5 * effort.rounds

@@ -1,8 +1,9 @@
 """Rounds of micro-batches: every way takes in the same files, one after the other, in turns.
 
-The ways of one round share what else the machine does in it, so what is kept of a round is each
-way's time relative to the bare loop's. Of each query the first batch is left out, in which Spark
-plans the query and starts what it needs.
+The ways of one round share what else the machine does in it. Of each query the first batch is left
+out, in which Spark plans the query and starts what it needs. Before all that, each way takes in
+many small batches, for which nothing is noted: a streaming query runs for weeks, and Spark's own
+part of a batch takes twice as long while the JVM has not compiled it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from bench.spark.beside import BYTEWAX, PYTHON, bytewax_seconds, has_bytewax, py
 from bench.spark.loads import Load, operator_of, write_files
 from bench.spark.ways import BARE, SPECSTREAM, Ahead, Bare, Grouped, Shard, Specstream, Way
 
-__all__ = ["Effort", "Figures", "Row", "measure", "own_share", "spent"]
+__all__ = ["Effort", "Figures", "Row", "measure", "own_share", "spent", "warm_up"]
+
+WAYS: tuple[type[Way], ...] = (Specstream, Ahead, Bare, Grouped, Shard)
+WARM_ROWS = 5_000
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,14 @@ class Effort:
         sizes: rows of a micro-batch.
         rounds: how often each way has its turn.
         batches: micro-batches of a turn that count; one more comes before them.
+        warm: small micro-batches that each way takes in before everything.
         python_seconds: given to the plain Python function.
     """
 
     sizes: tuple[int, ...]
     rounds: int
     batches: int
+    warm: int
     python_seconds: float
 
 
@@ -50,7 +56,8 @@ class Figures:
     Attributes:
         latency: median seconds of a micro-batch.
         rate: rows per second at that.
-        ratio, low, high: speed relative to the bare loop of the same round: median and quartiles.
+        ratio: speed relative to the bare loop, of the medians.
+        low, high: quartiles of the same in single rounds.
         turns: mean seconds of a micro-batch in each turn.
     """
 
@@ -94,8 +101,7 @@ def measure(
     stream = home / "stream"
     stream.mkdir(parents=True)
     ways: list[Way] = [
-        kind(load, home / kind.name.replace(", ", "-").replace(" ", "-"))
-        for kind in (Specstream, Ahead, Bare, Grouped, Shard)
+        kind(load, home / kind.name.replace(", ", "-").replace(" ", "-")) for kind in WAYS
     ]
     batches: dict[str, list[float]] = {way.name: [] for way in ways}
     turns: dict[str, list[float]] = {way.name: [] for way in ways}
@@ -130,7 +136,10 @@ def measure(
         if isinstance(way, Specstream):
             _check(load, batch_files, way)
         way.close()
-    figures = {name: _figures(rows, batches[name], turns[name], turns[BARE]) for name in batches}
+    base = statistics.median(batches[BARE])
+    figures = {
+        name: _figures(rows, batches[name], base, turns[name], turns[BARE]) for name in batches
+    }
     mean = {name: statistics.median(part[name] for part in parts) for name in parts[0]}
     return Row(load.name, load.title, rows, figures, mean)
 
@@ -167,14 +176,18 @@ def _shares(
 
 
 def _figures(
-    rows: int, batches: Sequence[float], turns: Sequence[float], bare: Sequence[float]
+    rows: int,
+    batches: Sequence[float],
+    base: float,
+    turns: Sequence[float],
+    bare: Sequence[float],
 ) -> Figures:
     latency = statistics.median(batches)
-    ratios = [base / own for base, own in zip(bare, turns, strict=True)]
-    low, ratio, high = (
+    ratios = [other / own for other, own in zip(bare, turns, strict=True)]
+    low, _, high = (
         statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     )
-    return Figures(latency, rows / latency, ratio, low, high, list(turns))
+    return Figures(latency, rows / latency, base / latency, low, high, list(turns))
 
 
 def _check(load: Load, batches: Sequence[Sequence[Path]], way: Specstream) -> None:
@@ -189,6 +202,17 @@ def _check(load: Load, batches: Sequence[Sequence[Path]], way: Specstream) -> No
                 f"{load.title}: what specstream has written of batch {number} differs from one "
                 "sequential run"
             )
+
+
+def warm_up(load: Load, batches: int, session: SparkSession, home: Path) -> None:
+    """Small batches through every way, so that Spark and the workers are what they stay."""
+    stream = _made(home / "stream")
+    files = [write_files(load, WARM_ROWS, number, stream) for number in range(batches)]
+    schema = session.read.parquet(str(files[0][0])).schema
+    for kind in WAYS:
+        way = kind(load, home / kind.__name__)
+        way.run(session, stream, schema)
+        way.close()
 
 
 def own_share(
