@@ -312,6 +312,8 @@ class BatchFeed:
                     f"{self._what(batch_id)}: {why} column {column!r}, which the stream has not "
                     f"(columns: {', '.join(frame.columns)}): select or rename it before writeStream"
                 )
+        if sorted(frame.columns) == sorted(needed):
+            return frame  # another plan for the same rows would have to be analysed first
         # Backticks, or Spark would take a dot in a name for the field of a struct.
         return frame.select(*("`" + column.replace("`", "``") + "`" for column in needed))
 
