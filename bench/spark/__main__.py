@@ -21,7 +21,7 @@ from bench.spark.rounds import Effort, Figures, Row, measure, own_share, warm_up
 from bench.spark.ways import SPARK_WAYS, SPECSTREAM
 
 PLOT = Path("docs/spark-speed.png")
-FULL = Effort((100_000, 500_000), rounds=3, batches=3, warm=25, python_seconds=0.5)
+FULL = Effort((100_000, 500_000), rounds=3, batches=3, warm=16, python_seconds=0.5)
 QUICK = Effort((2_000, 5_000), rounds=1, batches=1, warm=1, python_seconds=0.1)
 
 # specstream's own part of a batch: conversion, order, checkpoint of a small state.
@@ -47,7 +47,8 @@ def main() -> int:
         "--only",
         action="append",
         metavar="NAME",
-        help='operators whose name contains NAME; "share" is what specstream itself costs',
+        help="what contains NAME, of top_k-100000, neighbours-500000, ... and share, which is what "
+        "specstream itself costs",
     )
     parser.add_argument(
         "--rows", type=int, action="append", metavar="ROWS", help="batches of this size only"
@@ -78,30 +79,36 @@ def main() -> int:
     figures = (
         _joined([json.loads(path.read_text()) for path in arguments.earlier])
         if arguments.earlier
-        else _measured(effort, SHARE_ROWS if not arguments.quick else effort.sizes[-1], wanted)
+        else _measured(effort, wanted, arguments.json)
     )
     rows = [_row(row) for row in figures["rows"]]
     print("\n" + ", ".join(f"{name} {value}" for name, value in figures["machine"].items()))
     _print_rows(rows)
     _print_targets(rows, figures["share"])
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+    _write(figures, arguments.json)
     if arguments.plot and rows:
         save_plot(rows, figures["machine"]["processor"], arguments.plot)
     return 0
 
 
-def _measured(effort: Effort, share_rows: int, wanted: Callable[[str], bool]) -> dict[str, Any]:
+def _measured(effort: Effort, wanted: Callable[[str], bool], path: Path | None) -> dict[str, Any]:
+    """Measures what is wanted; the file has what was measured so far."""
     import pyspark
 
     import specstream as ss
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     about = {**machine(), "pyspark": pyspark.__version__, **_java(), "bytewax": _bytewax()}
-    rows: list[Row] = []
-    share: dict[str, float] = {}
-    with tempfile.TemporaryDirectory(prefix="specstream-bench-") as name:
-        home = Path(name)
+    figures: dict[str, Any] = {
+        "machine": about,
+        "effort": asdict(effort),
+        "rows": [],
+        "share": {},
+    }
+    share_rows = SHARE_ROWS if effort.warm > 1 else effort.sizes[-1]
+    cells = [(load, size) for load in LOADS for size in effort.sizes]
+    with tempfile.TemporaryDirectory(prefix="specstream-bench-") as directory:
+        home = Path(directory)
         session = ss.spark.local_session(
             "bench",
             settings={
@@ -118,20 +125,22 @@ def _measured(effort: Effort, share_rows: int, wanted: Callable[[str], bool]) ->
                 progress("specstream's own share")
                 batches = 5 * effort.rounds
                 parts = own_share(LOADS[0], share_rows, batches, session, home / "share")
-                share = {"rows": share_rows, **parts}
-            for load in (load for load in LOADS if wanted(load.name)):
-                for size in effort.sizes:
-                    place = home / f"{load.name}-{size}"
-                    rows.append(measure(load, size, effort, session, place, progress))
+                figures["share"] = {"rows": share_rows, **parts}
+            for load, size in cells:
+                name = f"{load.name}-{size}"
+                if wanted(name):
+                    row = measure(load, size, effort, session, home / name, progress)
+                    figures["rows"].append(asdict(row))
+                    _write(figures, path)
         finally:
             session.stop()
     progress("")
-    return {
-        "machine": about,
-        "effort": asdict(effort),
-        "rows": [asdict(row) for row in rows],
-        "share": share,
-    }
+    return figures
+
+
+def _write(figures: dict[str, Any], path: Path | None) -> None:
+    if path is not None:
+        path.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def _java() -> dict[str, str]:
