@@ -41,17 +41,17 @@ def save_plot(rows: Sequence[Row], processor: str, path: Path) -> None:
                 if figures is None:
                     continue
                 at = place - 0.425 + (number + 0.5) * height
-                panel.barh(at, figures.rate, height, color=COLOURS[name])
+                panel.barh(at, figures.rate / 1e6, height, color=COLOURS[name])
                 text = f" {figures.rate / 1e6:.2f}M" if figures.rate >= 1e4 else " <0.01M"
-                panel.text(figures.rate, at, text, va="center", fontsize=8)
+                panel.text(figures.rate / 1e6, at, text, va="center", fontsize=8)
         panel.set_title(title)
-        panel.set_xlabel("rows per second")
+        panel.set_xlabel("million rows per second")
         panel.set_yticks(range(len(own)), [f"{row.rows:,}\nrows a batch" for row in own])
         panel.invert_yaxis()
         panel.margins(x=0.15)
         panel.spines[["top", "right"]].set_visible(False)
     handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in ORDER]
-    figure.legend(handles, ORDER, loc="outside lower center", ncols=len(ORDER))
+    figure.legend(handles, ORDER, loc="outside lower center", ncols=4)
     figure.suptitle(
         "The same compiled function and the same rows; specstream with order, exactly once and "
         f"metrics\n{processor}"
