@@ -11,10 +11,11 @@ WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+BENCH_SPARK_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 COUNT ?= 100
 
-.PHONY: help demo test lint stress stress-spark mutants model bench speed clean
+.PHONY: help demo test lint stress stress-spark mutants model bench bench-spark speed clean
 .DELETE_ON_ERROR:
 
 help:
@@ -26,6 +27,7 @@ help:
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   speculation against plain, locks and pure Python"
+	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make clean   remove the environment and everything built"
 
@@ -84,6 +86,12 @@ bench: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m pytest bench --benchmark-only --benchmark-columns=min,median,iqr,rounds -q
+
+# Bytewax is measured where it can be installed.
+bench-spark: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	-$(PIP) install --quiet "bytewax==0.21.*"
+	$(WITH_JAVA) $(BIN)/python -m bench.spark $(BENCH_SPARK_ARGS)
 
 speed: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,6 +66,27 @@ def as_table(data: Any, what: str) -> pa.Table:
     )
 
 
+class _OrderedKeys(Sequence[pa.Array]):
+    """Columns brought into the order of the events when they are asked for.
+
+    Most batches never ask, and ordering them takes as long as ordering what the events read.
+    """
+
+    def __init__(self, columns: Sequence[pa.Array], order: npt.NDArray[np.int64]) -> None:
+        self._columns = list(columns)
+        self._order: list[npt.NDArray[np.int64] | None] = [order] * len(columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, at: Any) -> Any:
+        order = self._order[at]
+        if order is not None:
+            self._columns[at] = self._columns[at].take(pa.array(order))
+            self._order[at] = None
+        return self._columns[at]
+
+
 @dataclass(frozen=True)
 class Events:
     """A batch of events, in order, as plain arrays.
@@ -75,7 +96,8 @@ class Events:
         columns: timestamp (int64), source (int64), then those of the schema: int64 for int and str,
             float64 for float, uint8 for bool; then a uint8 for each nullable column, 1 where it is
             null; all contiguous and of length ``count``.
-        keys: timestamp and source as the table had them, for output and messages.
+        keys: timestamp and source as the table had them, for output and messages, in the order of
+            the events.
         positions: row of each event in the table.
         bad: rows of the table that are no events, as they were given, with the column "reason";
             None: there are none.
@@ -83,7 +105,7 @@ class Events:
 
     count: int
     columns: tuple[npt.NDArray[Any], ...]
-    keys: tuple[pa.Array, pa.Array]
+    keys: Sequence[pa.Array]
     positions: npt.NDArray[np.int64]
     bad: pa.Table | None = None
 
@@ -148,20 +170,31 @@ def read_events(
     else:
         source_code, source_rank = _codes(source_key.texts, strings)
     count = table.num_rows
+    keys: Sequence[pa.Array]
     if time is None:
         timestamp = np.arange(first_sequence, first_sequence + count, dtype=np.int64)
         keys = pa.array(timestamp), source_key.array
     else:
         timestamp = time[1]
         keys = time[0], source_key.array
-        order = np.lexsort((source_rank, timestamp))
-        if not np.array_equal(order, np.arange(count)):
+        if not _in_order(timestamp, source_rank):
+            order = np.lexsort((source_rank, timestamp))
             timestamp, source_code = timestamp[order], source_code[order]
             columns = [column[order] for column in columns]
-            keys = keys[0].take(pa.array(order)), keys[1].take(pa.array(order))
+            keys = _OrderedKeys(keys, order)
             positions = positions[order]
     bad = _bad(given, reasons) if reasons else None
     return Events(count, (timestamp, source_code, *columns), keys, positions, bad)
+
+
+def _in_order(timestamp: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> bool:
+    """Whether rows are in the order of (timestamp, rank); a fraction of the time of a sort."""
+    falls = np.flatnonzero(timestamp[1:] <= timestamp[:-1])
+    if len(falls) == 0:
+        return True
+    if bool((timestamp[falls + 1] < timestamp[falls]).any()):
+        return False
+    return bool((rank[falls + 1] >= rank[falls]).all())
 
 
 def _bad(given: pa.Table, reasons: list[str | None]) -> pa.Table:

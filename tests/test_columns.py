@@ -18,6 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import specstream as ss
+from specstream.columns import read_events
+from specstream.schema import Schema
+from specstream.strings import StringTable
 
 PATIENCE = 20.0
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -536,3 +539,21 @@ def test_typed_operators_under_random_settings() -> None:
     for threads, chunk in itertools.product((1, 3), (1, 5)):
         found = run_engine(typed, table, threads=threads, horizon=8, chunk=chunk)
         assert_identical(found, expected)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=40), st.booleans())
+def test_rows_and_their_keys_get_the_order_of_a_stable_sort(
+    rows: list[tuple[int, int]], in_order: bool
+) -> None:
+    if in_order:
+        rows = sorted(rows)
+    time, source = ([row[at] for row in rows] for at in (0, 1))
+    table = pa.table(
+        {"time": pa.array(time, pa.int64()), "source": pa.array(source, pa.int64())}
+    ).append_column("x", pa.array(range(len(rows)), pa.int64()))
+    schema = Schema.of({"x": int}, "event")
+    read = read_events(table, schema, StringTable(), "test", 0, "time", "source")
+    order = sorted(range(len(rows)), key=lambda row: rows[row])
+    assert read.positions.tolist() == read.columns[2].tolist() == order
+    for key, column, given_column in zip(read.keys, read.columns, (time, source), strict=False):
+        assert key.to_pylist() == column.tolist() == [given_column[row] for row in order]

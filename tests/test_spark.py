@@ -424,6 +424,61 @@ def test_spark_can_be_taken_back_to_the_last_image(start: Any, oracle: Any, tmp_
         assert_same_as_oracle(tmp_path / "out", engine, oracle)
 
 
+def ahead_feed(engine: ss.Engine, to: Any, path: Path, **options: Any) -> Any:
+    return ss.spark.foreach_batch(
+        engine, order_by="time", source="origin", to=to, checkpoint=path / "images", **options
+    )
+
+
+def test_a_batch_is_fetched_while_the_one_before_it_runs(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    sink = ss.spark.parquet_sink(tmp_path / "out")
+    fetching = [threading.Event() for _ in range(FILES // 2)]
+
+    def to(table: pa.Table, batch_id: int) -> None:
+        if batch_id + 1 < len(fetching):
+            # Spark sends the next batch only when this one is acknowledged.
+            assert fetching[batch_id + 1].wait(WAIT_SECONDS)
+        sink(table, batch_id)
+
+    feed = ahead_feed(engine, to, tmp_path, ahead=True)
+
+    def watched(frame: Any, batch_id: int) -> None:
+        fetching[batch_id].set()
+        feed(frame, batch_id)
+
+    start(watched).awaitTermination()
+    feed.finish()
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+    assert (feed.stats.batches, feed.stats.repeated) == (3, 0)
+    assert not list((tmp_path / "images").glob("*.rows"))
+
+
+def test_what_a_batch_raises_ahead_fails_the_query_and_it_runs_again_from_the_rows_that_were_kept(
+    engine: ss.Engine, start: Any, oracle: Any, tmp_path: Path
+) -> None:
+    sink = ss.spark.parquet_sink(tmp_path / "out")
+    full = True
+
+    def to(table: pa.Table, batch_id: int) -> None:
+        if full and batch_id == 1:
+            raise OSError("the sink is full")
+        sink(table, batch_id)
+
+    feed = ahead_feed(engine, to, tmp_path, ahead=True)
+    with pytest.raises(StreamingQueryException):
+        start(feed).awaitTermination()
+    assert str(feed.error) == "the sink is full"
+    assert (tmp_path / "checkpoint" / "commits" / "1").exists()  # Spark took it for done
+    assert not (tmp_path / "checkpoint" / "commits" / "2").exists()
+    assert len(list((tmp_path / "images").glob("*.rows"))) == 2
+    full = False
+    start(feed).awaitTermination()
+    feed.finish()
+    assert_same_as_oracle(tmp_path / "out", engine, oracle)
+
+
 def test_a_closed_engine_fails_the_query(start: Any) -> None:
     engine = ss.Engine(chain)
     feed = feed_into(engine, lambda table, batch_id: None)

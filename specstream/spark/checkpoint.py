@@ -48,7 +48,7 @@ from specstream.spark.images import (
     pack,
     stream,
 )
-from specstream.spark.places import place_of
+from specstream.spark.places import Place, place_of
 from specstream.spark.steps import reached
 from specstream.state import Layout
 
@@ -165,6 +165,11 @@ class Checkpoint:
             self._place.open()
             _users[self._place.key] = self
 
+    @property
+    def place(self) -> Place:
+        """Where the images are."""
+        return self._place
+
     def close(self) -> None:
         """Gives the directory free."""
         if not self._closed:
@@ -268,13 +273,14 @@ class Checkpoint:
     ) -> tuple[bool, list[list[bytes | memoryview]]]:
         """Whether the next image is a full one, and its sections."""
         engine = self._engine
+        rows = stream(output)
         if not self._must_be_full and self._increments < INCREMENTS:
             strings = engine._strings.to_arrow().slice(self._mark.strings).to_pylist()
-            sections = increment(engine._words, changed, strings, output)
+            sections = increment(engine._words, changed, strings, rows)
             length = sum(len(part) for section in sections for part in section)
             if self._increments_length + length < self._full_length:
                 return False, sections
-        return True, [[engine.snapshot()], [stream(output)]]
+        return True, [[engine.snapshot()], [rows]]
 
     def _count(self, full: bool, length: int) -> None:
         if full:

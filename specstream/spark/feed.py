@@ -32,6 +32,7 @@ from py4j.protocol import Py4JError
 from specstream.engine import Engine
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
+from specstream.spark.ahead import Ahead, catch_up
 from specstream.spark.checkpoint import Checkpoint
 from specstream.spark.steps import reached
 
@@ -53,7 +54,8 @@ class FeedStats:
             record.
         events: rows taken in.
         rows: rows emitted.
-        reading: seconds spent in fetching rows from Spark.
+        reading: seconds spent in fetching rows from Spark, and with ``ahead=True`` in keeping
+            them.
         running: seconds spent in the engine.
         recording: seconds spent on the checkpoint.
         writing: seconds spent in the sink.
@@ -120,6 +122,7 @@ class BatchFeed:
         to: Sink,
         checkpoint: str | os.PathLike[str] | None = None,
         migrate: Migrate | None = None,
+        ahead: bool = False,
     ) -> None:
         if not isinstance(engine, Engine):
             raise ConfigurationError(
@@ -140,6 +143,11 @@ class BatchFeed:
             raise ConfigurationError(
                 "migrate= converts the fields of a checkpoint: give checkpoint= as well"
             )
+        if ahead and checkpoint is None:
+            raise ConfigurationError(
+                "ahead=True lets Spark go on before a batch has run, and keeps its rows beside the "
+                "images until then: give checkpoint= as well"
+            )
         self.engine = engine
         self.order_by = order_by
         self.source = source
@@ -147,11 +155,31 @@ class BatchFeed:
         self.error: Exception | None = None
         self.stats = FeedStats()
         self._tenancy = _tenancy(engine)
+        self._ahead: Ahead | None = None
         self.checkpoint = (
             None
             if checkpoint is None
-            else Checkpoint(engine, checkpoint, migrate=migrate, in_use=self._tenancy.in_use)
+            else Checkpoint(engine, checkpoint, migrate=migrate, in_use=self._in_use)
         )
+        if self.checkpoint is not None:
+            # Also without ahead=: the program may have had it before.
+            catch_up(self.checkpoint, self._apply, to)
+            self._ahead = Ahead(self.checkpoint, self._apply, to) if ahead else None
+
+    def _in_use(self) -> bool:
+        return self._tenancy.in_use() or (self._ahead is not None and self._ahead.busy)
+
+    def finish(self) -> None:
+        """Waits until the last batch that Spark has handed over is in the sink.
+
+        With ``ahead=True`` that may be after the query has ended; otherwise there is nothing to
+        wait for.
+
+        Raises:
+            Exception: what that batch raised.
+        """
+        if self._ahead is not None:
+            self._ahead.finish()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Runs one micro-batch; Spark calls this."""
@@ -191,14 +219,21 @@ class BatchFeed:
         try:
             query = _query_id(frame)
             self._move_in(query, frame, batch_id)
-            recorded = self._recorded(query, batch_id)
-            if recorded is not None:
-                # Applied already; Spark was stopped before it could note that. Applying it
-                # once more would count its events twice.
-                self.to(recorded, batch_id)
-                self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
+            ahead = self._ahead
+            if ahead is None or not ahead.follows(query, batch_id):
+                recorded = self._recorded(query, batch_id)
+                if recorded is not None:
+                    # Applied already; Spark was stopped before it could note that. Applying it
+                    # once more would count its events twice.
+                    self.to(recorded, batch_id)
+                    self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
+                    return
+            if ahead is not None:
+                ahead.take(query, lambda: self._needed(frame, batch_id).toArrow(), batch_id)
                 return
-            self._apply(query, frame, batch_id)
+            began = time.perf_counter()
+            table = self._needed(frame, batch_id).toArrow()
+            self._apply(query, table, batch_id, time.perf_counter() - began)
         finally:
             tenancy.turn.release()
 
@@ -226,10 +261,9 @@ class BatchFeed:
         tenancy.query, tenancy.batch_id, tenancy.output = query, None, None
         tenancy.session = frame.sparkSession
 
-    def _apply(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
+    def _apply(self, query: str | None, table: pa.Table, batch_id: int, reading: float) -> None:
+        """Runs a batch whose rows took so many seconds to fetch: events, image, sink."""
         tenancy, checkpoint = self._tenancy, self.checkpoint
-        started = time.perf_counter()
-        table = self._needed(frame, batch_id).toArrow()
         fetched = time.perf_counter()
         reached("before-run", batch_id)
         mark = self.engine.mark() if checkpoint is None else checkpoint.mark()
@@ -259,7 +293,7 @@ class BatchFeed:
             repeated=stats.repeated,
             events=stats.events + table.num_rows,
             rows=stats.rows + output.num_rows,
-            reading=stats.reading + fetched - started,
+            reading=stats.reading + reading,
             running=stats.running + emitted - fetched,
             recording=stats.recording + recorded - emitted,
             writing=stats.writing + time.perf_counter() - recorded,
@@ -278,6 +312,8 @@ class BatchFeed:
                     f"{self._what(batch_id)}: {why} column {column!r}, which the stream has not "
                     f"(columns: {', '.join(frame.columns)}): select or rename it before writeStream"
                 )
+        if sorted(frame.columns) == sorted(needed):
+            return frame  # another plan for the same rows would have to be analysed first
         # Backticks, or Spark would take a dot in a name for the field of a struct.
         return frame.select(*("`" + column.replace("`", "``") + "`" for column in needed))
 
@@ -312,6 +348,7 @@ def foreach_batch(
     to: Sink,
     checkpoint: str | os.PathLike[str] | None = None,
     migrate: Migrate | None = None,
+    ahead: bool = False,
 ) -> BatchFeed:
     """A callback for Spark's ``foreachBatch`` that runs each micro-batch through an engine.
 
@@ -335,6 +372,10 @@ def foreach_batch(
             never inside it: a path, or a URI that ``pyarrow.fs.FileSystem.from_uri`` reaches. It is
             made if it is not there. What it holds comes before the state that the engine has.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
+        ahead: with ``checkpoint``: Spark goes on to the next batch when the rows of this one are on
+            disk, and it runs meanwhile. Call :meth:`BatchFeed.finish` after the query has ended:
+            the last batch may still be under way. What a batch raises is raised by the batch after
+            it, or by ``finish``.
 
     Returns:
         The callback.
@@ -345,5 +386,11 @@ def foreach_batch(
             in it is whole.
     """
     return BatchFeed(
-        engine, order_by=order_by, source=source, to=to, checkpoint=checkpoint, migrate=migrate
+        engine,
+        order_by=order_by,
+        source=source,
+        to=to,
+        checkpoint=checkpoint,
+        migrate=migrate,
+        ahead=ahead,
     )

@@ -168,24 +168,27 @@ def pack(about: About, sections: Sequence[Sequence[Buffer]]) -> tuple[list[Buffe
 
 
 def increment(
-    words: Words, changed: Words, strings: list[str], output: pa.Table
+    words: Words, changed: Words, strings: list[str], output: Buffer
 ) -> list[list[Buffer]]:
-    """The sections of an increment: views of the state, no copy."""
+    """The sections of an increment: views of the state, no copy.
+
+    Args:
+        output: what the batch has emitted, as :func:`stream` gives it.
+    """
     blocks: list[Buffer] = [
         _bytes_of(words[number * BLOCK_WORDS : (number + 1) * BLOCK_WORDS])
         for number in changed.tolist()
     ]
     new = json.dumps(strings).encode()
-    return [[new], [_bytes_of(changed)], blocks, [stream(output)]]
+    return [[new], [_bytes_of(changed)], blocks, [output]]
 
 
-def stream(output: pa.Table) -> bytes:
+def stream(output: pa.Table) -> memoryview:
     """A table as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, output.schema) as writer:
         writer.write_table(output)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return memoryview(sink.getvalue())
 
 
 def _bytes_of(words: Words) -> memoryview:
