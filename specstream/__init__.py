@@ -24,6 +24,7 @@ from specstream.errors import (
     DeclarationError,
     EngineClosedError,
     InputError,
+    LockError,
     OperatorCrashError,
     Partial,
     SnapshotError,
@@ -31,6 +32,7 @@ from specstream.errors import (
 )
 from specstream.hooks import Abort, Notification
 from specstream.limits import Limits
+from specstream.locks import locks
 from specstream.operator import Operator, SequentialRun, operator
 from specstream.predictor import AbortDriven, Fixed, ThroughputDriven
 from specstream.schema import decimal, nullable, timestamp
@@ -52,6 +54,7 @@ __all__ = [
     "Fixed",
     "InputError",
     "Limits",
+    "LockError",
     "Notification",
     "Operator",
     "OperatorCrashError",
@@ -65,6 +68,7 @@ __all__ = [
     "array",
     "decimal",
     "heap",
+    "locks",
     "nullable",
     "operator",
     "operators",

@@ -15,7 +15,7 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 3
+#define SS_ABI_VERSION 4
 
 /* How an entry ended. */
 enum ss_verdict {
@@ -220,11 +220,29 @@ struct ss_fault {
     int64_t event;    /* row of the job */
 };
 
+/* What an operator did wrong with its locks; see src/locks.c. */
+enum ss_lock_fault_kind {
+    SS_LOCK_NO_FAULT = 0,
+    SS_LOCK_DEADLOCK = 1,    /* each of `locks` is held by who waits for the next one */
+    SS_LOCK_TAKEN_TWICE = 2, /* by the event that held it already */
+    SS_LOCK_NOT_HELD = 3,    /* and given back */
+    SS_LOCK_KEPT = 4,        /* when the events were over */
+    SS_LOCK_UNKNOWN = 5
+};
+
+struct ss_lock_fault {
+    enum ss_lock_fault_kind kind;
+    int64_t event; /* row of the job */
+    uint64_t count;
+    uint64_t locks[8]; /* the first of them */
+};
+
 struct ss_outcome {
     int64_t consumed;     /* events applied, a prefix of the job */
     bool failed;          /* the operator raised at event `failed_row`, on committed state */
     int64_t failed_row;   /* `consumed`; in an open job -1 where memory ran out */
     struct ss_fault fault; /* if it did not raise but fault */
+    struct ss_lock_fault lock_fault; /* SS_MODE_LOCKED: if that is why it failed */
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
 };
@@ -328,7 +346,7 @@ bool ss_emit_grow(struct ss_run *run);
 uint64_t ss_random_bits(uint64_t seed, int64_t timestamp, int64_t source, int64_t sequence,
                         int64_t draw);
 
-/* Locks of SS_MODE_LOCKED; false: there is no such lock. */
+/* Locks of SS_MODE_LOCKED; false: the event cannot go on; see src/locks.c. */
 bool ss_lock(struct ss_run *run, uint64_t lock);
 bool ss_unlock(struct ss_run *run, uint64_t lock);
 
