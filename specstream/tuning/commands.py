@@ -140,6 +140,11 @@ def about_stream(rows: int, left_out: int) -> str:
     show_default=True,
     help="Time for measuring; reading and compiling come before.",
 )
+@click.option(
+    "--cores",
+    type=click.IntRange(2, 256),
+    help="Replay the events in a model of a machine with so many cores.",
+)
 def tune(
     target: str,
     arguments: tuple[str, ...],
@@ -152,16 +157,25 @@ def tune(
     threads: int | None,
     protocols: tuple[str, ...],
     seconds: float,
+    cores: int | None,
 ) -> None:
     """Find the engine's setting for an operator, on your own data.
 
     Runs the operator over the input with different threads, horizons, chunks and protocols, plain
     and Auto among them, in interleaved rounds; prints what they gained, and the line to write. All
-    settings give the same rows, which is checked.
+    settings give the same rows, which is checked. With --cores, a model of the scheduler says what
+    a larger machine would make of the same events, and how far the model is from this one.
     """
     from specstream.cli import check_input, load_operator, parse_arguments, reported_errors
 
     with reported_errors():
+        from specstream.model.prediction import predict
+        from specstream.model.report import (
+            forecast_table,
+            forecast_text,
+            forecast_to_dict,
+            save_forecast,
+        )
         from specstream.tuning import machine
         from specstream.tuning.picture import save_bars
         from specstream.tuning.search import search
@@ -183,6 +197,11 @@ def tune(
                 machine.free_memory() // 2,
                 say,
             )
+            forecast = None
+            if cores is not None:
+                forecast = predict(
+                    operator, stream, cores, available_cores(), min(seconds / 4, 5.0), say
+                )
             say("what the cores can do")
             capacity = machine.capacity(most) if most > 1 else 1.0
         name = expression(target, arguments, operator)
@@ -200,6 +219,12 @@ def tune(
                 rows,
                 str(finding.best),
             )
+            if forecast is not None:
+                save_forecast(
+                    plot.with_stem(f"{plot.stem}-cores"),
+                    f"{operator.name}: what more cores would bring, by the model",
+                    forecast,
+                )
         summary: dict[str, Any] = {
             "operator": operator.name,
             "events": stream.count,
@@ -217,6 +242,7 @@ def tune(
                 for one in finding.tried
             ],
             "machine": {**about, "threads": most, "capacity": capacity},
+            "model": None if forecast is None else forecast_to_dict(forecast),
         }
         if as_json:
             click.echo(json.dumps(summary))
@@ -232,3 +258,6 @@ def tune(
             )
         answer = "Plain is the answer" if finding.best.is_plain else f"Use {finding.best}"
         click.echo(f"\n{answer}: {finding.reason}.\n\n    {finding.best.line(name)}\n")
+        if forecast is not None:
+            print_table(forecast_table(f"{operator.name}: more cores, by the model", forecast))
+            click.echo(forecast_text(forecast))

@@ -93,15 +93,24 @@ class EngineContestant(Contestant):
         operator: what it runs.
         stream: whose batches it gets; says how they are ordered.
         exact: it promises the sequential answer.
+        warm_up: events before the start of the stream; not timed.
         options: of the engine.
     """
 
     def __init__(
-        self, name: str, operator: Operator, stream: Stream, exact: bool = True, **options: Any
+        self,
+        name: str,
+        operator: Operator,
+        stream: Stream,
+        exact: bool = True,
+        warm_up: pa.Table | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(name, exact)
         self.engine = Engine(operator, **options)
-        self._order = {"order_by": stream.order_by, "source": stream.source}
+        self._order = stream.order
+        if warm_up is not None:
+            self.engine.process(warm_up, **self._order)
         self._start = self.engine.mark()
         self._before = self.engine.stats
         self.walls: list[float] = []

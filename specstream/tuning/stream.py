@@ -36,6 +36,15 @@ class Stream:
         """Number of events."""
         return int(self.table.num_rows)
 
+    @property
+    def order(self) -> dict[str, str | None]:
+        """The columns of the order key, as options of :meth:`specstream.Engine.process`."""
+        return {"order_by": self.order_by, "source": self.source}
+
+    def slice(self, first: int, count: int) -> Stream:
+        """Events of it, from ``first`` on."""
+        return Stream(self.table.slice(first, count), self.order_by, self.source)
+
     def batches(self, events: int) -> list[pa.Table]:
         """Pieces of so many events; a last one of less than half is left out.
 

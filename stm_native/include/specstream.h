@@ -322,6 +322,44 @@ bool ss_engine_is_idle(struct ss_engine *engine);
 /* Transactions committed in the job so far; for progress displays. */
 int64_t ss_engine_progress(struct ss_engine *engine);
 
+/* What one run of a transaction did; see src/recorder.c. */
+struct ss_record {
+    int64_t first; /* events [first, last) of the job */
+    int64_t last;
+    int64_t nanoseconds;
+    bool speculative;
+    bool dropped;   /* it did not complete, and was run again in place */
+    uint64_t entry; /* its reads, then its writes, of a speculative run */
+    uint64_t reads;
+    uint64_t writes;
+    uint64_t row_words; /* that it emitted */
+};
+
+struct ss_recorder {
+    struct ss_record *records;
+    uint64_t record_capacity;
+    uint64_t record_count;
+    struct ss_read *entries; /* a write as well; NULL: they are counted only */
+    uint64_t entry_capacity;
+    uint64_t entry_count;
+    bool full; /* something was left out */
+};
+
+/* Between jobs; NULL: no longer. Engines of more than one thread record nothing. */
+void ss_engine_record(struct ss_engine *engine, struct ss_recorder *recorder);
+
+/* Nanoseconds of reading the clock, which each record does twice: half of it is in its time. */
+int64_t ss_clock_nanoseconds(void);
+
+/* Nanoseconds that a cache line takes from core to core: alone, and as one of many. */
+struct ss_transfer {
+    double latency;
+    double bulk;
+};
+
+/* False: there are no two cores to measure with. */
+bool ss_measure_transfer(struct ss_transfer *found);
+
 /* ---- what compiled code calls, by symbol name ---- */
 
 /* Slow paths of the transactional variant; see src/redo_log.c. */

@@ -280,6 +280,7 @@ struct ss_engine {
     struct ss_fault fault; /* that made it fail */
     struct ss_lock_fault lock_fault;
     struct ss_queue queue;
+    struct ss_recorder *recorder; /* NULL: nothing is recorded */
     struct {
         uint32_t kinds;
         ss_hook hook;
@@ -512,6 +513,12 @@ bool ss_stacks_guard_holds(const struct ss_worker *worker, const void *address);
 /* direct.c */
 void ss_run_log_free(struct ss_worker *worker);
 void ss_run_locked(struct ss_worker *worker);
+
+/* recorder.c: with a recorder only. */
+void ss_record_in_place(struct ss_engine *engine, const struct ss_transaction *transaction,
+                        int64_t nanoseconds);
+void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction *transaction,
+                           int64_t nanoseconds);
 
 /* locks.c */
 bool ss_locks_open(struct ss_engine *engine);

@@ -15,7 +15,7 @@
  * But who is in a deadlock stays there. Each pass over the chain makes sure of one more of its links,
  * beginning with the last, whose lock is ours: after as many passes as there are workers all of them
  * have stood still during the last one. */
-#include <errno.h>
+#include <stdlib.h>
 
 #include "internal.h"
 
