@@ -8,7 +8,9 @@ for any number of threads. ``prediction`` puts them together and compares the mo
 What it leaves out: that cores share caches, memory bandwidth, power and execution units, and that
 sockets are farther apart than cores; that a run which read too early may do something else, and
 take longer, than the one that counts; the order of stores inside a run in place, which the model
-shows to others at its end; other processes. Most of it makes real machines slower than the model.
+shows to others at its end; when within a run a word is read, which is taken to be spread evenly;
+other processes. Most of it makes real machines
+slower than the model.
 """
 
 from specstream.model.costs import Costs

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-__all__ = ["tune"]
+__all__ = ["bench", "tune"]
 
 
 def stream_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -261,3 +261,108 @@ def tune(
         if forecast is not None:
             print_table(forecast_table(f"{operator.name}: more cores, by the model", forecast))
             click.echo(forecast_text(forecast))
+
+
+@click.command()
+@stream_options
+@click.option(
+    "--locked",
+    metavar="MODULE:OPERATOR",
+    help="The same operator with locks of your own (ss.locks), to compare with.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 256),
+    help="Threads of those that have several; by default as many as there are cores.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help="Time for measuring; reading and compiling come before.",
+)
+def bench(
+    target: str,
+    arguments: tuple[str, ...],
+    input_: Path,
+    order_by: str,
+    source: str | None,
+    events: int,
+    plot: Path | None,
+    as_json: bool,
+    locked: str | None,
+    threads: int | None,
+    seconds: float,
+) -> None:
+    """Set an operator beside locks, its plain run, and pure Python.
+
+    All run the same events in interleaved rounds: plain on one thread, specstream with Auto, one
+    global lock around the operator, the version of --locked if there is one, and pure Python. A run
+    under locks has no order: what it emits differs from run to run.
+    """
+    from specstream.cli import check_input, load_operator, parse_arguments, reported_errors
+
+    with reported_errors():
+        from specstream.tuning import machine
+        from specstream.tuning.picture import save_bars
+        from specstream.tuning.rivals import BASELINE, compare
+        from specstream.tuning.stream import read_stream
+        from specstream.tuning.table import figures_table, print_table
+
+        check_plot(plot)
+        operator = load_operator(target, parse_arguments(arguments))
+        check_input(input_, operator, order_by, source)
+        own = None
+        if locked is not None:
+            own = load_operator(locked, parse_arguments(arguments))
+            if own.layout.words("locks") == 0:
+                raise click.ClickException(
+                    f"--locked {locked}: its state declares no locks, so threads would write over "
+                    "each other: declare locks = ss.locks(n), and take them in the operator"
+                )
+            if set(own.event.names) - set(operator.event.names):
+                raise click.ClickException(
+                    f"--locked {locked}: it reads other columns ({', '.join(own.event.names)}) "
+                    f"than {target} ({', '.join(operator.event.names)})"
+                )
+        most = threads or available_cores()
+        with progress(seconds) as say:
+            stream = read_stream(input_, operator, order_by, source, events)
+            found = compare(operator, own, stream, seconds, most, say)
+            say("what the cores can do")
+            capacity = machine.capacity(most) if most > 1 else 1.0
+        about = machine.describe()
+        rows = list(found.figures.items())
+        title = (
+            f"{operator.name}: {about_stream(stream.count, stream.left_out)}; "
+            f"{found.nanoseconds:,.0f} ns/event plain"
+        )
+        if plot is not None:
+            save_bars(
+                plot,
+                f"{title}\n{about['processor']}, {about['cores']} cores",
+                "speed relative to plain",
+                rows,
+                next(name for name in found.figures if name.startswith("specstream")),
+                log_scale=True,
+            )
+        if as_json:
+            summary = {
+                "operator": operator.name,
+                "events": stream.count,
+                "batch": found.batch,
+                "baseline": BASELINE,
+                "contestants": [
+                    {"name": name, "chunk": found.settings.get(name), **asdict(figures)}
+                    for name, figures in rows
+                ],
+                "machine": {**about, "threads": most, "capacity": capacity},
+            }
+            click.echo(json.dumps(summary))
+            return
+        print_table(figures_table(title, rows, BASELINE, with_answer=True))
+        click.echo("Speed is relative to plain in the same round.")
+        if most > 1:
+            click.echo("A run under locks has no order: what it emits differs from run to run.")
+            click.echo(f"{most} threads that share nothing ran at {capacity:.2f} of one.")

@@ -68,6 +68,9 @@ class Contestant:
     times: dict[int, float] = field(default_factory=dict)
     same: dict[int, bool] = field(default_factory=dict)
 
+    def prepare(self, baseline: Contestant) -> None:
+        """Called before a round, when nobody has run its batch."""
+
     def run(self, batch: pa.Table, number: int) -> pa.Table | None:
         """Runs a batch and keeps its time under the round's number; gives the rows, or None where
         they are not all of the batch's."""
@@ -167,6 +170,8 @@ class Arena:
         batch, number = self.batches[self._next], self.rounds
         order = list(everyone)
         random.Random(number).shuffle(order)
+        for contestant in order:
+            contestant.prepare(self.baseline)
         rows = {}
         gc.disable()
         try:
