@@ -24,8 +24,11 @@ from specstream.model.workload import Transactions
 
 __all__ = ["Outcome", "simulate", "simulate_plain"]
 
-# As the runtime: a wait spins for about one transaction, within these bounds.
+# As the runtime: a wait spins for about one transaction, within these bounds; then it sleeps, and
+# looks up after a while in any case.
 LEAST_SPIN, MOST_SPIN = 200.0, 20_000.0
+SLEEP = 1e6
+LOOK, LOOK_UP = -1, -2
 
 
 @dataclass(frozen=True)
@@ -120,15 +123,22 @@ class _Machine:
         self.rerunning = False
         self.waiting: dict[int, float] = {}  # thread: since when
         self.runs = self.aborts = self.in_place = 0
-        # What each thread does next: (time, thread, transaction that it has just run, or -1).
-        self.agenda: list[tuple[float, int, int]] = [(0.0, thread, -1) for thread in range(threads)]
+        # What each thread does next: (time, thread, transaction that it has just run, or LOOK; or
+        # LOOK_UP, which counts if it still sleeps since the time given last).
+        self.agenda: list[tuple[float, int, int, float]] = [
+            (0.0, thread, LOOK, 0.0) for thread in range(threads)
+        ]
         self.begun: dict[int, float] = {}
 
     def run(self) -> Outcome:
         now = 0.0
         while self.head < self.count:
-            now, thread, ran = heapq.heappop(self.agenda)
-            if ran >= 0:
+            now, thread, ran, since = heapq.heappop(self.agenda)
+            if ran == LOOK_UP:
+                if self.waiting.get(thread) != since:
+                    continue
+                del self.waiting[thread]
+            elif ran >= 0:
                 self.finished[ran] = (self.begun.pop(ran), thread)
             if self.holder == thread:
                 self.committed_at[self.head] = now
@@ -147,7 +157,7 @@ class _Machine:
             advanced = self.advance(now + took, thread)
             if advanced > 0.0:
                 self.holder = self.last_holder = thread
-                heapq.heappush(self.agenda, (advanced, thread, -1))
+                heapq.heappush(self.agenda, (advanced, thread, LOOK, 0.0))
                 if was_holder:  # the head has moved, and so has the horizon
                     self.wake(now, all_of_them=False)
                 return
@@ -163,6 +173,7 @@ class _Machine:
             self.start(now, thread, number)
         else:
             self.waiting[thread] = now
+            heapq.heappush(self.agenda, (now + self.spin(now) + SLEEP, thread, LOOK_UP, now))
 
     def advance(self, now: float, thread: int) -> float:
         """When the holder of the turn is done with the head; 0.0: there is nothing to do."""
@@ -213,16 +224,19 @@ class _Machine:
             now += self.costs.latency  # where the head is
         self.begun[number] = now
         missing = self.caches.read(self.work.read_lines[number], thread)
-        heapq.heappush(self.agenda, (now + missing + self.work.speculative[number], thread, number))
+        done = now + missing + self.work.speculative[number]
+        heapq.heappush(self.agenda, (done, thread, number, 0.0))
+
+    def spin(self, now: float) -> float:
+        return min(max(now / max(self.head, 1), LEAST_SPIN), MOST_SPIN)
 
     def wake(self, now: float, all_of_them: bool) -> None:
         """Who spins notices at once; who sleeps is woken when the turn is given back."""
-        mean = now / max(self.head, 1)
-        spin = min(max(mean, LEAST_SPIN), MOST_SPIN)
+        spin = self.spin(now)
         for thread, since in list(self.waiting.items()):
             asleep = now - since > spin
             if asleep and not all_of_them:
                 continue
             del self.waiting[thread]
             delay = self.costs.wake if asleep else self.costs.latency
-            heapq.heappush(self.agenda, (now + delay, thread, -1))
+            heapq.heappush(self.agenda, (now + delay, thread, LOOK, 0.0))

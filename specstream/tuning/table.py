@@ -52,9 +52,9 @@ def answer_text(same: float) -> str:
     """Whether rows were the sequential ones.
 
     >>> answer_text(1.0), answer_text(0.25)
-    ('as in sequence', 'others in 75% of the rounds')
+    ('as in sequence', 'differ in 75% of rounds')
     """
-    return "as in sequence" if same == 1.0 else f"others in {1 - same:.0%} of the rounds"
+    return "as in sequence" if same == 1.0 else f"differ in {1 - same:.0%} of rounds"
 
 
 def print_table(table: Table) -> None:
