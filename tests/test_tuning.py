@@ -175,7 +175,7 @@ def test_bench_sets_an_operator_beside_its_rivals(
         ("tune", "{file}:plain", ("--plot", "nowhere/x.png"), 1, "no directory 'nowhere'"),
         ("bench", "{file}:plain", ("--locked", "{file}:bare"), 1, "declares no locks"),
         ("bench", "{file}:plain", ("--locked", "{file}:other"), 1, "reads other columns (amount)"),
-        ("bench", "{file}:plain", ("--locked", "{file}:clumsy"), 1, "still held lock locks[0]"),
+        ("bench", "{file}:plain", ("--locked", "{file}:clumsy"), 1, "lock locks[0]"),
         ("bench", "{file}:plain", ("--locked", "wild"), 2, "names no operator"),
     ],
 )

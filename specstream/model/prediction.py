@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from specstream.errors import InputError
 from specstream.model.costs import Costs, measured_transfer
 from specstream.model.recording import record
 from specstream.model.simulation import simulate, simulate_plain
@@ -20,6 +21,7 @@ __all__ = ["Check", "Forecast", "Predicted", "predict"]
 
 # Events that are recorded, and those before them.
 MOST_EVENTS = 10_000
+LEAST_EVENTS = 200
 MOST_TRANSACTIONS = 5_000
 # From the futex to going on, on a machine with nothing else to do.
 WAKE = 8_000.0
@@ -106,7 +108,15 @@ def predict(
         real_cores: of this one: the model is compared with 1 and, if there are so many, 2 threads.
         seconds: for these comparisons.
         say: told now and then what is going on.
+
+    Raises:
+        InputError: there are too few events.
     """
+    if stream.count < LEAST_EVENTS:
+        raise InputError(
+            f"operator {operator.name!r}: {stream.count} events are too few to replay on more "
+            f"cores: give at least {LEAST_EVENTS}"
+        )
     say("recording on one thread")
     before = min(stream.count // 2, MOST_EVENTS)
     warm_up = stream.table.slice(0, before)
@@ -150,7 +160,7 @@ def _settings(workload: Workload, threads: int) -> list[tuple[int, int]]:
         for one in candidates(_mean_seconds(workload), threads, ("value",))
         if one.threads == threads and one.horizon in (threads, 4 * threads)
     }
-    return sorted(one for one in found if one[1] * 4 * threads <= len(workload))
+    return sorted(one for one in found if one[1] == 1 or one[1] * 4 * threads <= len(workload))
 
 
 def _predicted(
