@@ -111,7 +111,6 @@ def test_tune_answers_with_figures_pictures_and_a_line(
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["events"] == 6000
-    assert found["short"]
     names = {(one["threads"], one["horizon"], one["protocol"]) for one in found["candidates"]}
     assert {(1, 0, "value"), (2, "auto", "value"), (2, 8, "value"), (2, 8, "eager")} <= names
     plain = next(one for one in found["candidates"] if one["horizon"] == 0)
@@ -135,18 +134,16 @@ def test_tune_on_one_thread_says_that_plain_is_the_answer(operators: Path, data:
     assert done.exit_code == 0, done.output
     assert "Plain is the answer: one thread is all there is" in done.stdout
     assert "ss.Engine(plain, threads=1, horizon=0)" in done.stdout
-    assert "The input is short" in done.stdout
 
 
 def test_bench_sets_an_operator_beside_its_rivals(
     operators: Path, data: Path, tmp_path: Path
 ) -> None:
     plot = tmp_path / "bench.svg"
-    options = (
+    done = invoke(
         "bench", f"{operators}:plain", "--input", data, "--order-by", "time", "--seconds", "0.2",
-        "--threads", 2, "--locked", f"{operators}:plain", "--plot", plot,
+        "--threads", 2, "--locked", f"{operators}:plain", "--plot", plot, "--json",
     )  # fmt: skip
-    done = invoke(*options, "--json")
     assert done.exit_code == 0, done.output
     found = {one["name"]: one for one in json.loads(done.stdout)["contestants"]}
     assert set(found) == {
@@ -158,7 +155,6 @@ def test_bench_sets_an_operator_beside_its_rivals(
     assert found["global lock, 2 threads"]["chunk"] in (1, 8, 64)
     assert found["specstream Auto, 2 threads"]["same"] == 1.0
     assert "<svg" in plot.read_text()
-    assert "differs from run to run" in invoke(*options).stdout
 
 
 @pytest.mark.parametrize(
