@@ -52,8 +52,8 @@ def test_the_horizon_bounds_how_many_run_at_once() -> None:
 def test_commits_one_at_a_time_bound_the_speed() -> None:
     # 1000 ns of work and 250 ns of commit: four cores' worth and no more.
     costs = Costs(commit=250.0)
-    assert speed(apart(4000), 16, costs=costs) == pytest.approx(4, rel=0.05)
-    assert speed(apart(4000), 32, costs=costs) == pytest.approx(4, rel=0.05)
+    assert speed(apart(1500), 16, costs=costs) == pytest.approx(4, rel=0.05)
+    assert speed(apart(1500), 32, costs=costs) == pytest.approx(4, rel=0.05)
 
 
 def test_events_that_all_conflict_gain_nothing_and_lose_little() -> None:

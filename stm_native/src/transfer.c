@@ -10,8 +10,8 @@
 
 #include "internal.h"
 
-enum { LINES = 512, TRIPS = 200, ROUNDS = 60 };
-enum { SPINS = 20000 }; /* without an answer, before the core is given up for a moment */
+enum { LINES = 512, TRIPS = 50, ROUNDS = 40 };
+enum { SPINS = 2000 }; /* without an answer, before the core is given up for a moment */
 
 struct line {
     _Alignas(SS_CACHE_LINE) _Atomic uint64_t word;
