@@ -156,6 +156,7 @@ class EngineContestant(Contestant):
         chunk: Amount,
         execution: str,
         protocol: str = "value",
+        fine: bool = False,
     ) -> None:
         settings = {
             "ordered": f"horizon {horizon}, chunk {chunk}" if horizon else "horizon 0",
@@ -165,13 +166,14 @@ class EngineContestant(Contestant):
         super().__init__(name, settings.get(execution, ""), learns=horizon == "auto")
         self.deterministic = execution != "locked" or threads == 1
         self.engine = ss.Engine(
-            workload.rival if execution == "locked" else workload.operator,
+            (workload.fine if fine else workload.rival)
+            if execution == "locked"
+            else workload.operator,
             threads=threads,
             horizon=horizon,
             chunk=chunk,
             execution=execution,  # type: ignore[arg-type]
             protocol=protocol,
-            locks=1,
         )
         self.output = self.engine.process(workload.events(workload.warm_up, 0))
         self.before = self.engine.stats
@@ -239,6 +241,14 @@ def measure(workload: Workload, effort: Effort, say: Callable[[str], None]) -> M
         ],
         [
             EngineContestant("lock, 2 threads", workload, 2, 0, chunk, "locked")
+            for chunk in (1, 8, 64)
+        ],
+        [
+            EngineContestant("fine locks, 1 thread", workload, 1, 0, chunk, "locked", fine=True)
+            for chunk in (1, 8, 64)
+        ],
+        [
+            EngineContestant("fine locks, 2 threads", workload, 2, 0, chunk, "locked", fine=True)
             for chunk in (1, 8, 64)
         ],
         [

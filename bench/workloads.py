@@ -33,6 +33,7 @@ class Workload:
         title: what the table says.
         operator: the plain function.
         rival: the same under one global lock.
+        fine: the same under fine-grained locks.
         events: makes a table of that many events; another one for every seed.
         warm_up: events that bring the state to what it is like after a long run.
         settings: (horizon, chunk) pairs to choose the best from.
@@ -43,6 +44,7 @@ class Workload:
     title: str
     operator: ss.Operator
     rival: ss.Operator
+    fine: ss.Operator
     events: Callable[[int, int], pa.Table]
     warm_up: int
     settings: tuple[tuple[int, int], ...]
@@ -124,6 +126,8 @@ def slowed(base: ss.Operator) -> ss.Operator:
         fields[field.name] = (
             ss.scratch(of, field.shape)
             if field.space == "scratch"
+            else ss.locks(field.size)
+            if field.space == "locks"
             else ss.array(of, field.shape, fill=field.fill)
             if field.shape
             else ss.scalar(of, field.fill)
@@ -209,6 +213,7 @@ def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
                 "top-k, 5 of Zipf(1.3) items, sketch 5 x 1024",
                 top_k(**TOP_K),
                 locked.top_k(**TOP_K),
+                locked.top_k_fine(**TOP_K),
                 skewed_items,
                 50_000,
                 SHORT,
@@ -222,6 +227,7 @@ def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
                 "nearest neighbours, 3 of uniform points, 100 x 100 buckets of 10",
                 nearest_neighbours(**NEIGHBOURS),
                 locked.nearest_neighbours(**NEIGHBOURS),
+                locked.nearest_neighbours_fine(**NEIGHBOURS),
                 uniform_points,
                 200_000,
                 ((2, 2), (4, 4), (4, 8), (8, 8)),
@@ -229,13 +235,21 @@ def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
             )
         )
     # What an event cost in the dissertation, Table 4.3.
-    for name, seconds, ready, rival, events in (
-        ("top_k-12us", 12e-6, top_k(**TOP_K), locked.top_k(**TOP_K), skewed_items),
+    for name, seconds, ready, rival, fine, events in (
+        (
+            "top_k-12us",
+            12e-6,
+            top_k(**TOP_K),
+            locked.top_k(**TOP_K),
+            locked.top_k_fine(**TOP_K),
+            skewed_items,
+        ),
         (
             "nearest_neighbours-27us",
             27e-6,
             nearest_neighbours(**NEIGHBOURS),
             locked.nearest_neighbours(**NEIGHBOURS),
+            locked.nearest_neighbours_fine(**NEIGHBOURS),
             uniform_points,
         ),
     ):
@@ -246,6 +260,7 @@ def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
                     f"{ready.name}, {seconds * 1e6:.0f} us of work before each event",
                     slowed(ready),
                     slowed(rival),
+                    slowed(fine),
                     with_work(events, rounds_for(busy_loop, seconds)),
                     5_000,
                     LONG,
@@ -271,6 +286,7 @@ def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
                     f"Listing 4.2, state {size}, {label} of work",
                     operator,
                     locked.listing_4_2(size),
+                    locked.listing_4_2(size, size),
                     values(rounds_for(operator, seconds)),
                     1_000,
                     ((2, 1), (2, 4), (4, 8), (4, 64)) if seconds < 3e-6 else LONG,
@@ -285,6 +301,7 @@ def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
                 "5 updates of 8 MB, about 110 ns an event",
                 operator,
                 locked.updates(UPDATED_WORDS, 5),
+                locked.updates_fine(UPDATED_WORDS, 5),
                 values(rounds_for(operator, 110e-9, whole_event=True)),
                 50_000,
                 SHORT,

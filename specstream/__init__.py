@@ -24,6 +24,7 @@ from specstream.errors import (
     DeclarationError,
     EngineClosedError,
     InputError,
+    LockError,
     OperatorCrashError,
     Partial,
     SinkError,
@@ -32,6 +33,7 @@ from specstream.errors import (
 )
 from specstream.hooks import Abort, Notification
 from specstream.limits import Limits
+from specstream.locks import locks
 from specstream.operator import Operator, SequentialRun, operator
 from specstream.predictor import AbortDriven, Fixed, ThroughputDriven
 from specstream.schema import decimal, nullable, timestamp
@@ -53,6 +55,7 @@ __all__ = [
     "Fixed",
     "InputError",
     "Limits",
+    "LockError",
     "Notification",
     "Operator",
     "OperatorCrashError",
@@ -67,6 +70,7 @@ __all__ = [
     "array",
     "decimal",
     "heap",
+    "locks",
     "nullable",
     "operator",
     "operators",

@@ -1,4 +1,4 @@
-"""The command line: ``specstream run`` and ``specstream demo``.
+"""The command line: ``specstream run``, ``demo``, ``tune`` and ``bench``.
 
 Progress and messages go to stderr, results to stdout. Exit status: 0, 1 for what went wrong while
 running, 2 for a command that cannot be understood, 130 for Ctrl-C.
@@ -34,6 +34,7 @@ import pyarrow.dataset
 
 import specstream as ss
 from specstream.engine import Amount
+from specstream.tuning.commands import bench, tune
 
 __all__ = ["main"]
 
@@ -470,6 +471,10 @@ def demo(
         )
     if not identical:
         sys.exit(1)
+
+
+main.add_command(tune)
+main.add_command(bench)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from specstream.errors import (
 )
 from specstream.hooks import Hook, Hooks, Notification
 from specstream.limits import Limits
+from specstream.lock_faults import lock_error
 from specstream.operator import Operator
 from specstream.predictor import Fixed, Measurement, Predictor, Setting
 from specstream.schema import Column
@@ -111,8 +112,7 @@ class Engine:
         migrate: with ``restore``: see :meth:`restore`.
         execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
             at its first try, "log_free" is one thread without any log, "locked" runs all threads
-            without order under the operator's own locks.
-        locks: number of locks that a "locked" operator uses.
+            without order under the operator's own locks; see :func:`specstream.locks`.
         sources: of events that are submitted out of order: those that hold back commits from the
             start, though they be silent; others join when their first event comes.
         late: what :meth:`submit` does with events below their source's frontier: "error" refuses
@@ -167,7 +167,6 @@ class Engine:
         restore: bytes | None = None,
         migrate: Migrate | None = None,
         execution: Execution = "ordered",
-        locks: int = 1,
         sources: Iterable[Name] = (),
         late: Late = "error",
         bad_rows: Policy = "error",
@@ -187,7 +186,6 @@ class Engine:
         _check_range("threads", threads, 1, 256)
         self._predictor = predictor or _predictor(threads, horizon, chunk, execution)
         _check_range("seed", seed, 0, 2**64 - 1)
-        _check_range("locks", locks, 1, 1 << 20)
         _check_range("record_shift", record_shift, 0, 32)
         if protocol not in _PROTOCOLS:
             raise ConfigurationError(f"protocol={protocol!r}; expected 'value' or 'eager'")
@@ -254,7 +252,7 @@ class Engine:
                 "scratch_words": layout.words("scratch"),
                 "emit_words": 1 + len(operator.emits),
                 "threads": threads,
-                "locks": locks,
+                "locks": layout.words("locks"),
                 "read_limit": limits.reads,
                 "redo_limit": limits.writes,
                 "emit_limit": limits.rows,
@@ -498,6 +496,8 @@ class Engine:
         if failed and outcome.fault.signal:
             row = done - outcome.consumed + outcome.fault.event
             self._raise_crash(outcome.fault, events, row, first, Partial(output, done))
+        if failed and outcome.lock_fault.kind:
+            raise lock_error(self.operator, outcome.lock_fault, Partial(output, done))
         if failed:
             self._raise_for(events, done, first, output)
         return output

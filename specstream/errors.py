@@ -8,6 +8,7 @@ wrapped; it carries a :class:`Partial` as ``specstream_partial``.
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ __all__ = [
     "DeclarationError",
     "EngineClosedError",
     "InputError",
+    "LockError",
     "OperatorCrashError",
     "Partial",
     "SinkError",
@@ -133,6 +135,26 @@ class OperatorCrashError(SpecstreamError):
             f"operator {operator!r}: compiled code crashed at event "
             f"(timestamp, source, sequence) = {event}: {what} ({self.signal.name}){where}. "
             f"{cause}. {effect}"
+        )
+
+
+class LockError(SpecstreamError):
+    """Events of an operator with locks of its own could not go on; see ``specstream.locks``.
+
+    Attributes:
+        operator: name of the operator.
+        locks: the locks that it is about, as ``field[index]``.
+        specstream_partial: output and number of the rows before.
+    """
+
+    specstream_partial: Partial
+
+    def __init__(self, operator: str, locks: Sequence[str], what: str, way_out: str) -> None:
+        self.operator = operator
+        self.locks = tuple(locks)
+        super().__init__(
+            f"operator {operator!r}: {what}: {way_out}. A locked execution keeps no undo log, so "
+            "the state may hold half of the event: make a new engine"
         )
 
 

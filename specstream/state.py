@@ -16,7 +16,7 @@ from specstream.storage import Number, Storage, storage_of, type_named
 
 __all__ = ["Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
 
-Space = Literal["state", "scratch"]
+Space = Literal["state", "scratch", "locks"]
 WORD_BYTES = 8
 # The index of a word has 32 bits in the logs.
 MOST_WORDS = 2**32 - 1
@@ -42,8 +42,8 @@ class Field:
         storage: type of an element, in memory and when read.
         shape: empty for a scalar.
         fill: every element at the start.
-        space: "state", or "scratch" for memory private to the running event.
-        offset: first word, within its space.
+        space: "state", "scratch" for memory private to the running event, or "locks".
+        offset: first word, or first lock, within its space.
         share: protocol "eager": so many neighbouring words share an ownership record; None: as many
             as the engine says. Machine code does not depend on it, hence it is not in the repr,
             which keys the cache.
@@ -118,7 +118,7 @@ class Layout:
     def pack(cls, name: str, declared: dict[str, Declaration]) -> Layout:
         """Fields one after the other, each space for itself, each from a whole word on."""
         fields = []
-        used = {"state": 0, "scratch": 0}
+        used = {"state": 0, "scratch": 0, "locks": 0}
         for field_name, declaration in declared.items():
             what = f"state {name!r}, field {field_name!r}"
             storage = storage_of(declaration.dtype, what)
@@ -146,7 +146,7 @@ class Layout:
         return cls(name, tuple(fields))
 
     def words(self, space: Space) -> int:
-        """Number of words of a space."""
+        """Number of words of a space; of the space "locks", number of locks."""
         return sum(field.words for field in self.fields if field.space == space)
 
     def field(self, name: str) -> Field | None:
@@ -199,7 +199,7 @@ class Layout:
         regions: list[tuple[int, int]] = []
         may_join = False
         for field in self.fields:
-            if field.space == "scratch":
+            if field.space != "state":
                 continue
             if field.share is not None:
                 regions.append((field.offset, field.share.bit_length() - 1))
@@ -236,7 +236,7 @@ class StateView:
 
     def __getattr__(self, name: str) -> Any:
         field = None if name.startswith("_") else self._layout.field(name)
-        if field is None or field.space == "scratch":
+        if field is None or field.space != "state":
             raise AttributeError(
                 f"state {self._layout.name!r} has no field {name!r}; it has: {', '.join(dir(self))}"
             )

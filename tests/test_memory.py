@@ -36,7 +36,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"threads": 2, "horizon": 8, "chunk": 4, "protocol": "eager"},
     {"threads": 2, "horizon": 3, "chunk": 4, "protocol": "eager", "record_shift": 2},
     {"threads": 2, "horizon": 2, "chunk": 4, "execution": "speculate"},
-    {"threads": 2, "horizon": 2, "chunk": 4, "execution": "locked", "locks": 10},
+    {"threads": 2, "horizon": 2, "chunk": 4, "execution": "locked"},
 ]
 
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from specstream.locks import acquire, release
 from specstream.operators import nearest_neighbours, top_k
 
 CONFIGURATIONS = list(itertools.product((1, 2), (0, 1, 8), (1, 8)))
@@ -305,49 +304,3 @@ def test_nearest_neighbours_raises_for_points_outside(outside: float, horizon: i
 def test_nearest_neighbours_refuses_arguments(arguments: dict, message: str) -> None:
     with pytest.raises(ss.ConfigurationError, match=message):
         nearest_neighbours(**arguments)
-
-
-# ---- under locks, as the benchmarks' rivals ----
-
-
-class Total(ss.State):
-    """One word that every event changes."""
-
-    value = ss.scalar(int)
-
-
-@ss.operator(state=Total, event={"x": int}, emits={"before": int})
-def add_under_lock(state, event, emit):
-    """Reads and writes the word under lock 1."""
-    acquire(1)
-    before = state.value
-    state.value = before + event.x
-    release(1)
-    emit(before)
-
-
-def test_locks_keep_concurrent_events_apart() -> None:
-    count = 200_000
-    with ss.Engine(add_under_lock, threads=4, chunk=1, execution="locked", locks=2) as engine:
-        before = engine.process({"x": np.ones(count, np.int64)})["before"].to_numpy()
-        assert engine.state.value == count
-    assert np.array_equal(np.sort(before), np.arange(count))
-
-
-def test_locks_do_nothing_elsewhere() -> None:
-    events = {"x": list(range(500))}
-    assert_identical(add_under_lock, events, add_under_lock.run_sequential(events))
-
-
-def test_locks_are_numbers() -> None:
-    @ss.operator(state=Total, event={"x": float}, emits={})
-    def by_float(state, event, emit):
-        acquire(event.x)
-
-    with pytest.raises(ss.CompileError, match=r"the number of a lock has type float64; .*int\(x\)"):
-        ss.Engine(by_float)
-    with pytest.raises(ss.CompileError, match="acquire takes one number"):
-
-        @ss.operator(state=Total, event={"x": float}, emits={})
-        def by_nothing(state, event, emit):
-            acquire()

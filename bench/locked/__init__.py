@@ -1,14 +1,26 @@
-"""The operators of the benchmarks as one would write them with a lock.
+"""The operators of the benchmarks as one would write them with locks.
 
-Each is compiled the same way and run by the same threads, with
-``Engine(..., execution="locked", locks=1)``. There is one global lock, held around what touches the
-state and around nothing else: hashing, busy work, square roots and emitting are outside. The price
-is the order of the events: what such a run emits depends on who got the lock first.
+Each is compiled the same way and run by the same threads, with ``Engine(..., execution="locked")``.
+Of each there is a version with one global lock, held around what touches the state and around
+nothing else (hashing, busy work, square roots and emitting are outside), and a fine-grained one: a
+lock for each sketch counter and one for the list, for each bucket, for each entry, for each part of
+the words. The price is the order of the events: what such a run emits depends on who got a lock
+first.
 """
 
 from bench.locked.listing_4_2 import listing_4_2
 from bench.locked.nearest_neighbours import nearest_neighbours
+from bench.locked.nearest_neighbours_fine import nearest_neighbours_fine
 from bench.locked.top_k import top_k
-from bench.locked.updates import updates
+from bench.locked.top_k_fine import top_k_fine
+from bench.locked.updates import updates, updates_fine
 
-__all__ = ["listing_4_2", "nearest_neighbours", "top_k", "updates"]
+__all__ = [
+    "listing_4_2",
+    "nearest_neighbours",
+    "nearest_neighbours_fine",
+    "top_k",
+    "top_k_fine",
+    "updates",
+    "updates_fine",
+]

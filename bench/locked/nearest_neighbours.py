@@ -3,7 +3,6 @@
 import math
 
 import specstream as ss
-from bench.locked.lock import GLOBAL, acquire, release
 
 INFINITY = math.inf
 
@@ -12,6 +11,7 @@ def nearest_neighbours(grid: int, per_bucket: int, k: int) -> ss.Operator:
     """As :func:`specstream.operators.nearest_neighbours`."""
 
     class NeighbourState(ss.State):
+        locks = ss.locks(1)
         xs = ss.array(float, (grid * grid, per_bucket))
         ys = ss.array(float, (grid * grid, per_bucket))
         ids = ss.array(int, (grid * grid, per_bucket))
@@ -36,7 +36,7 @@ def nearest_neighbours(grid: int, per_bucket: int, k: int) -> ss.Operator:
         found = 0
         worst = INFINITY
 
-        acquire(GLOBAL)
+        state.locks[0].acquire()
         for near_row in range(max(row - 1, 0), min(row + 2, grid)):
             for near_column in range(max(column - 1, 0), min(column + 2, grid)):
                 near = near_row * grid + near_column
@@ -69,7 +69,7 @@ def nearest_neighbours(grid: int, per_bucket: int, k: int) -> ss.Operator:
         state.ys[own, slot] = y
         state.ids[own, slot] = event.sequence
         state.counts[own] = count + 1
-        release(GLOBAL)
+        state.locks[0].release()
 
         for rank in range(found):
             emit(state.nearest[rank], math.sqrt(state.squares[rank]), rank + 1)

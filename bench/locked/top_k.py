@@ -1,7 +1,6 @@
 """Top-k under a lock: hashing and emitting outside, the sketch and the list inside."""
 
 import specstream as ss
-from bench.locked.lock import GLOBAL, acquire, release
 from specstream.operators.top_k import hash_constants
 
 MASK = 0xFFFFFFFF
@@ -13,6 +12,7 @@ def top_k(k: int, rows: int, width: int) -> ss.Operator:
     middle = rows // 2
 
     class TopKState(ss.State):
+        locks = ss.locks(1)
         sketch = ss.array(int, (rows, width))
         items = ss.array(int, k, fill=-1)
         counts = ss.array(int, k)
@@ -35,7 +35,7 @@ def top_k(k: int, rows: int, width: int) -> ss.Operator:
             state.signs[row] = (h >> 63) | 1
             state.columns[row] = (((h >> 31) & MASK) * width) >> 32
 
-        acquire(GLOBAL)
+        state.locks[0].acquire()
         for row in range(rows):
             counter = state.sketch[row, state.columns[row]] + state.signs[row]
             state.sketch[row, state.columns[row]] = counter
@@ -61,7 +61,7 @@ def top_k(k: int, rows: int, width: int) -> ss.Operator:
             emitted = state.estimates[middle]
             state.items[smallest] = item
             state.counts[smallest] = emitted
-        release(GLOBAL)
+        state.locks[0].release()
 
         if emitted > 0:
             emit(item, emitted)

@@ -33,6 +33,7 @@ from numba.extending import (
 )
 
 from specstream.compiler.arithmetic import OperatorFault, scalar_kind
+from specstream.compiler.locking import LocksType
 from specstream.compiler.memory import F64, I64, POINTER, Run
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.types import (
@@ -55,8 +56,6 @@ __all__ = [
     "event_is_null",
     "event_random",
     "event_random_bits",
-    "lock_acquire",
-    "lock_release",
     "poll_for",
     "poll_while",
     "set_field",
@@ -163,30 +162,6 @@ poll_while = _poll(
 )
 
 
-def _lock(name: str, symbol: str, why: str) -> Any:
-    def rule(typing_context: Any, run: types.Type, lock: types.Type) -> Any:
-        assert isinstance(run, RunType)
-        if scalar_kind(lock) != "int64":
-            raise refuse(f"the number of a lock has type {lock}: write int(x)")
-
-        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-            if run.variant == "locked":
-                current = Run(context, builder, args[0])
-                done = current.call(symbol, ir.IntType(1), *args)
-                current.fault_if(builder.not_(done))
-            return context.get_dummy_value()
-
-        return types.void(run, types.int64), code
-
-    rule.__name__ = name
-    rule.__doc__ = why
-    return intrinsic(rule)
-
-
-lock_acquire = _lock("lock_acquire", "ss_lock", "``specstream.locks.acquire``.")
-lock_release = _lock("lock_release", "ss_unlock", "``specstream.locks.release``.")
-
-
 # ---- state ----
 
 
@@ -204,6 +179,8 @@ class _StateAttribute(AttributeTemplate):
 
     def generic_resolve(self, state: StateType, name: str) -> types.Type:
         field = _field(state, name)
+        if field.space == "locks":
+            return LocksType(field)
         view = ViewType(field.storage, len(field.shape), field.space, state.variant)
         return view.with_ndim(view.ndim)
 
@@ -211,6 +188,8 @@ class _StateAttribute(AttributeTemplate):
 @lower_getattr_generic(StateType)
 def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, name: str) -> Value:
     field = _field(state, name)
+    if field.space == "locks":
+        return value
     if field.shape == ():
         return Run(context, builder, value).load(
             field.space, state.variant, field.storage, I64(field.start)
@@ -238,6 +217,8 @@ def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
     if not isinstance(name, types.StringLiteral):
         return None  # Numba's second try, without literals
     field = _field(state, name.literal_value)
+    if field.space == "locks":
+        raise refuse(f"field {field.name!r} holds locks: write with state.{field.name}[i]")
     if field.shape != ():
         raise refuse(
             f"field {field.name!r} is an array and cannot be replaced: assign elements, "

@@ -92,7 +92,6 @@ _MISSING = object()
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("try/except", "test for the condition instead; what is raised ends the event"),
     ast.TryStar: ("try/except", "test for the condition instead; what is raised ends the event"),
-    ast.With: ("a with statement", "operators hold no resources: move it out of the operator"),
     ast.Import: ("an import", "import at the top of the module"),
     ast.ImportFrom: ("an import", "import at the top of the module"),
     ast.FunctionDef: ("a function inside a function", "define it at module level"),
@@ -220,10 +219,23 @@ class Check:
             self.refuse(node, f"{refused[0]} cannot be compiled", refused[1])
         if isinstance(node, ast.Constant):
             self.constant(node)
+        elif isinstance(node, ast.With):
+            self.locks(node)
         elif isinstance(node, ast.Call):
             self.call(node)
         elif isinstance(node, ast.Attribute):
             self.attribute(node)
+
+    def locks(self, node: ast.With) -> None:
+        """What a with statement takes is a lock; whether it is one is known with its type."""
+        for item in node.items:
+            if item.optional_vars is not None or isinstance(item.context_expr, ast.Call):
+                self.refuse(
+                    node,
+                    "a with statement is for the locks of the state",
+                    "write with state.locks[i]: and declare locks = ss.locks(n); operators hold no "
+                    "other resources",
+                )
 
     def constant(self, node: ast.Constant) -> None:
         value = node.value

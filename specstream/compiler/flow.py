@@ -86,6 +86,10 @@ class _Flow:
             case ast.For():
                 self.read(node.iter, assigned)
                 return self.loop(node, self.targets(node.target, assigned), assigned)
+            case ast.With():
+                for item in node.items:
+                    self.read(item.context_expr, assigned)
+                return self.block(node.body, assigned)
             case ast.Break():
                 self.breaks[-1] = _meet(self.breaks[-1], assigned)
                 return None

@@ -291,6 +291,9 @@ class OracleState:
         views = {}
         scalars = {}
         for field in layout.fields:
+            if field.space == "locks":
+                self.__dict__[field.name] = OracleLocks(field.name, field.size)
+                continue
             storage = field.storage
             words = elements[field.space, storage.name]
             if field.shape == ():
@@ -324,6 +327,35 @@ class OracleState:
         stored = convert(value, f"state.{name}")
         self._journal.append((words, offset, words[offset]))
         words[offset] = stored
+
+
+class OracleLocks:
+    """A field of locks under Python: one event at a time needs none."""
+
+    def __init__(self, name: str, count: int) -> None:
+        self._name = name
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: Any) -> OracleLocks:
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"state.{self._name} is indexed with {index!r}: write int(x)")
+        if not -self._count <= index < self._count:
+            raise IndexError(
+                f"index {int(index)} is out of bounds for the {self._count} locks of "
+                f"state.{self._name}"
+            )
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    acquire = release = __enter__
 
 
 class OracleEvent:
@@ -416,6 +448,8 @@ class Oracle:
         self._scratch = scratch
         elements: dict[tuple[Space, str], Any] = {}
         for field in layout.fields:
+            if field.space == "locks":
+                continue
             of_space = words if field.space == "state" else scratch
             view = _words(of_space.view(field.storage.dtype))
             is_overlaid = overlay and field.space == "state"

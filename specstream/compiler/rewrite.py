@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from specstream.compiler import access, arithmetic, numbers, oracle
+from specstream.compiler import access, arithmetic, locking, numbers, oracle
 from specstream.compiler.check import (
     Analysis,
     Check,
@@ -21,7 +21,6 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
-from specstream.locks import acquire, release
 from specstream.strings import string_code
 
 __all__ = ["NativeRewriter", "OracleRewriter"]
@@ -33,7 +32,10 @@ _VIEW_FUNCTIONS: dict[str, Any] = {
     "max": access.view_max,
     "sum": access.view_sum,
 }
-_LOCK_FUNCTIONS: dict[Any, Any] = {acquire: access.lock_acquire, release: access.lock_release}
+_LOCK_METHODS: dict[str, Any] = {
+    "acquire": locking.lock_acquire,
+    "release": locking.lock_release,
+}
 _NATIVE_ITERATION: dict[str, Any] = {
     "range": range,
     "len": len,
@@ -106,7 +108,7 @@ class OracleRewriter(Rewriter):
 
     def freeze(self, name: str, value: Any) -> Any:
         if isinstance(value, types.FunctionType):
-            return value if value in _LOCK_FUNCTIONS else self.analysis.function(value)[1]
+            return self.analysis.function(value)[1]
         if value is math:
             return _ORACLE_MATH
         if value is np:
@@ -237,6 +239,9 @@ def _core_name(function: Any) -> str:
 
 class NativeRewriter(Rewriter):
     def rewrite(self) -> ast.FunctionDef:
+        # Names of the locks that are held around the present statement; None where a loop begins.
+        self.held: list[str | None] = []
+        self.locks = 0
         namespace = self.source.native_namespace
         namespace["__ss_Fault"] = arithmetic.OperatorFault
         for name, value in self.check.constants.items():
@@ -377,6 +382,48 @@ class NativeRewriter(Rewriter):
         node.orelse = self.statements(node.orelse)
         return node
 
+    def visit_With(self, node: ast.With) -> Any:
+        """Locks are taken before the body, and given back on every way out of it but an error:
+        what an event that fails holds is given back by the runtime."""
+        before: list[ast.stmt] = []
+        for item in node.items:
+            name = f"__ss_lock_{self.locks}"
+            self.locks += 1
+            taken = ast.Assign([ast.Name(name, ast.Store())], self.visit(item.context_expr))
+            before += [taken, self.lock_change("acquire", name, node)]
+            self.held.append(name)
+        body = self.statements(node.body)
+        after = self.give_back(len(self.held) - len(node.items), node)
+        del self.held[len(self.held) - len(node.items) :]
+        return [ast.copy_location(statement, node) for statement in (*before, *body, *after)]
+
+    def lock_change(self, method: str, name: str, at: ast.AST) -> ast.stmt:
+        lock = ast.Name(name, ast.Load())
+        return ast.Expr(self.core(_LOCK_METHODS[method], self.run(), lock, at=at))
+
+    def give_back(self, outermost: int, at: ast.AST) -> list[ast.stmt]:
+        """Gives back the locks from a place of ``held`` on, the last one first."""
+        names = [name for name in self.held[outermost:] if name is not None]
+        return [
+            ast.copy_location(self.lock_change("release", name, at), at) for name in reversed(names)
+        ]
+
+    def leave_loop(self, node: ast.Break | ast.Continue) -> Any:
+        loop = max(place for place, name in enumerate(self.held) if name is None)
+        return [*self.give_back(loop, node), node]
+
+    visit_Break = visit_Continue = leave_loop
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        given_back = self.give_back(0, node)
+        if node.value is None or not given_back:
+            self.generic_visit(node)
+            return [*given_back, node]
+        # The value may read the state, and belongs under the locks.
+        value = ast.Assign([ast.Name("__ss_returned", ast.Store())], self.visit(node.value))
+        node.value = ast.Name("__ss_returned", ast.Load())
+        return [ast.copy_location(value, node), *given_back, node]
+
     def visit_While(self, node: ast.While) -> Any:
         node.test = self.visit(node.test)
         return self.loop(node, access.poll_while)
@@ -387,7 +434,9 @@ class NativeRewriter(Rewriter):
 
     def loop(self, node: ast.While | ast.For, poll: Any) -> ast.AST:
         polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
+        self.held.append(None)
         node.body = [polling, *self.statements(node.body)]
+        self.held.pop()
         node.orelse = self.statements(node.orelse)
         return node
 
@@ -428,14 +477,6 @@ class NativeRewriter(Rewriter):
             return self.emit(node, callee)
         value = self.check.resolved[callee.id]
         if isinstance(value, types.FunctionType):
-            if value in _LOCK_FUNCTIONS:
-                self.positional(node, callee.id)
-                if len(node.args) != 1:
-                    self.check.refuse(
-                        node, f"{callee.id} takes one number", f"write {callee.id}(0)"
-                    )
-                lock = self.visit(node.args[0])
-                return self.core(_LOCK_FUNCTIONS[value], self.run(), lock, at=node)
             return self.helper(node, callee, value)
         return self.builtin(node, callee.id, value)
 
@@ -479,13 +520,15 @@ class NativeRewriter(Rewriter):
         if callee.attr == "is_null":
             name = node.args[0]  # the name itself, not the code of a string
             return self.core(access.event_is_null, self.visit(owner), name, at=node)
+        if callee.attr in _LOCK_METHODS and not node.args and not node.keywords:
+            return self.core(_LOCK_METHODS[callee.attr], self.run(), self.visit(owner), at=node)
         methods = {"random": access.event_random, "random_bits": access.event_random_bits}
         if callee.attr not in methods:
             self.check.refuse(
                 node,
                 f"method {callee.attr!r} cannot be called",
-                "an event has random(i), random_bits(i) and is_null(name); use plain functions for "
-                "the rest",
+                "an event has random(i), random_bits(i) and is_null(name), a lock acquire() and "
+                "release(); use plain functions for the rest",
             )
         self.positional(node, callee.attr)
         if len(node.args) != 1:

@@ -15,7 +15,7 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 3
+#define SS_ABI_VERSION 4
 
 /* How an entry ended. */
 enum ss_verdict {
@@ -220,11 +220,29 @@ struct ss_fault {
     int64_t event;    /* row of the job */
 };
 
+/* What an operator did wrong with its locks; see src/locks.c. */
+enum ss_lock_fault_kind {
+    SS_LOCK_NO_FAULT = 0,
+    SS_LOCK_DEADLOCK = 1,    /* each of `locks` is held by who waits for the next one */
+    SS_LOCK_TAKEN_TWICE = 2, /* by the event that held it already */
+    SS_LOCK_NOT_HELD = 3,    /* and given back */
+    SS_LOCK_KEPT = 4,        /* when the events were over */
+    SS_LOCK_UNKNOWN = 5
+};
+
+struct ss_lock_fault {
+    enum ss_lock_fault_kind kind;
+    int64_t event; /* row of the job */
+    uint64_t count;
+    uint64_t locks[8]; /* the first of them */
+};
+
 struct ss_outcome {
     int64_t consumed;     /* events applied, a prefix of the job */
     bool failed;          /* the operator raised at event `failed_row`, on committed state */
     int64_t failed_row;   /* `consumed`; in an open job -1 where memory ran out */
     struct ss_fault fault; /* if it did not raise but fault */
+    struct ss_lock_fault lock_fault; /* SS_MODE_LOCKED: if that is why it failed */
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
 };
@@ -304,6 +322,44 @@ bool ss_engine_is_idle(struct ss_engine *engine);
 /* Transactions committed in the job so far; for progress displays. */
 int64_t ss_engine_progress(struct ss_engine *engine);
 
+/* What one run of a transaction did; see src/recorder.c. */
+struct ss_record {
+    int64_t first; /* events [first, last) of the job */
+    int64_t last;
+    int64_t nanoseconds;
+    bool speculative;
+    bool dropped;   /* it did not complete, and was run again in place */
+    uint64_t entry; /* its reads, then its writes, of a speculative run */
+    uint64_t reads;
+    uint64_t writes;
+    uint64_t row_words; /* that it emitted */
+};
+
+struct ss_recorder {
+    struct ss_record *records;
+    uint64_t record_capacity;
+    uint64_t record_count;
+    struct ss_read *entries; /* a write as well; NULL: they are counted only */
+    uint64_t entry_capacity;
+    uint64_t entry_count;
+    bool full; /* something was left out */
+};
+
+/* Between jobs; NULL: no longer. Engines of more than one thread record nothing. */
+void ss_engine_record(struct ss_engine *engine, struct ss_recorder *recorder);
+
+/* Nanoseconds of reading the clock, which each record does twice: half of it is in its time. */
+int64_t ss_clock_nanoseconds(void);
+
+/* Nanoseconds that a cache line takes from core to core: alone, and as one of many. */
+struct ss_transfer {
+    double latency;
+    double bulk;
+};
+
+/* False: there are no two cores to measure with. */
+bool ss_measure_transfer(struct ss_transfer *found);
+
 /* ---- what compiled code calls, by symbol name ---- */
 
 /* Slow paths of the transactional variant; see src/redo_log.c. */
@@ -328,7 +384,7 @@ bool ss_emit_grow(struct ss_run *run);
 uint64_t ss_random_bits(uint64_t seed, int64_t timestamp, int64_t source, int64_t sequence,
                         int64_t draw);
 
-/* Locks of SS_MODE_LOCKED; false: there is no such lock. */
+/* Locks of SS_MODE_LOCKED; false: the event cannot go on; see src/locks.c. */
 bool ss_lock(struct ss_run *run, uint64_t lock);
 bool ss_unlock(struct ss_run *run, uint64_t lock);
 

@@ -43,8 +43,8 @@ void ss_run_locked(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
-    pthread_mutex_t *output = &engine->locks[engine->config.locks];
 
+    worker->lock_fault.kind = SS_LOCK_NO_FAULT;
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     while (atomic_load_explicit(&engine->over, memory_order_relaxed) == 0 &&
            may_run(engine, run)) {
@@ -64,30 +64,20 @@ void ss_run_locked(struct ss_worker *worker)
         do
             next = ss_call(worker, SS_LOCKED, next, last);
         while (run->verdict == SS_COMPLETED && next < last && may_run(engine, run));
-        pthread_mutex_lock(output);
+        if (SS_UNLIKELY(worker->locks_held != 0))
+            ss_locks_give_back(worker);
+        pthread_mutex_lock(&engine->output);
         if (run->verdict != SS_COMPLETED ||
             !ss_rows_append(engine, worker->rows, (uint64_t)(run->emit_top - worker->rows))) {
             if (run->verdict == SS_FAULTED && !engine->failed)
                 engine->fault = worker->fault;
+            if (worker->lock_fault.kind != SS_LOCK_NO_FAULT && !engine->failed)
+                engine->lock_fault = worker->lock_fault;
             engine->failed = engine->failed || run->verdict != SS_KILLED;
             atomic_store_explicit(&engine->over, 1, memory_order_relaxed);
         }
         engine->consumed += next - first;
-        pthread_mutex_unlock(output);
+        pthread_mutex_unlock(&engine->output);
         ss_count(&worker->statistics.commits, 1);
     }
-}
-
-bool ss_lock(struct ss_run *run, uint64_t lock)
-{
-    if (lock >= run->worker->engine->config.locks)
-        return false;
-    return pthread_mutex_lock(&run->worker->engine->locks[lock]) == 0;
-}
-
-bool ss_unlock(struct ss_run *run, uint64_t lock)
-{
-    if (lock >= run->worker->engine->config.locks)
-        return false;
-    return pthread_mutex_unlock(&run->worker->engine->locks[lock]) == 0;
 }

@@ -141,6 +141,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     engine->spin_nanoseconds = 2000;
     pthread_mutex_init(&engine->park_mutex, NULL);
     pthread_mutex_init(&engine->pool_mutex, NULL);
+    pthread_mutex_init(&engine->output, NULL);
     pthread_mutex_init(&engine->queue.mutex, NULL);
     condition_init(&engine->queue.news);
     condition_init(&engine->park_condition);
@@ -149,14 +150,10 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     engine->rows = malloc(first_output_words * sizeof *engine->rows);
     engine->row_capacity = first_output_words;
     engine->workers = aligned(config->threads, sizeof *engine->workers);
-    engine->locks = calloc(config->locks + 1, sizeof *engine->locks);
-    bool complete = engine->rows != NULL && engine->workers != NULL && engine->locks != NULL &&
-                    engine->config.regions != NULL;
     for (uint64_t i = 0; engine->workers != NULL && i < config->threads; i++)
         condition_init(&engine->workers[i].called);
-    if (engine->locks != NULL)
-        for (uint64_t i = 0; i <= config->locks; i++)
-            pthread_mutex_init(&engine->locks[i], NULL);
+    bool complete = engine->rows != NULL && engine->workers != NULL &&
+                    engine->config.regions != NULL && ss_locks_open(engine);
     for (uint64_t i = 0; complete && i < config->threads; i++)
         complete = worker_init(engine, i);
     if (config->protocol == SS_PROTOCOL_EAGER)
@@ -194,13 +191,12 @@ void ss_engine_free(struct ss_engine *engine)
     ss_queue_close(engine);
     pthread_cond_destroy(&engine->queue.news);
     pthread_mutex_destroy(&engine->queue.mutex);
-    for (uint64_t i = 0; engine->locks != NULL && i <= engine->config.locks; i++)
-        pthread_mutex_destroy(&engine->locks[i]);
+    ss_locks_close(engine);
+    pthread_mutex_destroy(&engine->output);
     pthread_cond_destroy(&engine->pool_done);
     pthread_cond_destroy(&engine->park_condition);
     pthread_mutex_destroy(&engine->pool_mutex);
     pthread_mutex_destroy(&engine->park_mutex);
-    free(engine->locks);
     free((void *)engine->config.regions);
     free(engine->records);
     free(engine->regions);
@@ -260,6 +256,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->consumed = 0;
     engine->failed = false;
     engine->fault = (struct ss_fault){0};
+    engine->lock_fault = (struct ss_lock_fault){0};
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->over, 0, memory_order_relaxed);
@@ -283,6 +280,7 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
         .failed = ss_is_open(engine) ? engine->queue.failed : engine->failed,
         .failed_row = ss_is_open(engine) ? engine->queue.failed_row : engine->consumed,
         .fault = engine->fault,
+        .lock_fault = engine->lock_fault,
         .rows = engine->rows,
         .row_count = engine->row_words / engine->config.emit_words,
     };
@@ -318,7 +316,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
     struct ss_memory needed = {0};
     needed.fixed = aligned_bytes(1, sizeof(struct ss_engine)) +
                    first_output_words * sizeof(uint64_t) +
-                   (config->locks + 1) * sizeof(pthread_mutex_t) +
+                   ss_locks_bytes(config) +
                    (config->region_count + 1) * sizeof(struct ss_region);
     needed.thread = aligned_bytes(1, sizeof(struct ss_worker)) +
                     aligned_bytes(config->scratch_words, sizeof(uint64_t)) +

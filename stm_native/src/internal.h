@@ -136,6 +136,14 @@ struct ss_stacks {
     stack_t signal_stack;
 };
 
+/* One of the locks of SS_MODE_LOCKED; see locks.c. */
+struct ss_lock {
+    _Alignas(SS_CACHE_LINE) pthread_mutex_t mutex;
+    _Atomic uint64_t owner; /* number of the worker that holds it, from 1 on; 0: nobody */
+};
+
+#define SS_LOCKS_NAMED (sizeof((struct ss_lock_fault){0}.locks) / sizeof(uint64_t))
+
 struct ss_worker {
     _Alignas(SS_CACHE_LINE) struct ss_run run;
     struct ss_engine *engine;
@@ -147,6 +155,9 @@ struct ss_worker {
     int64_t committed_row; /* that on_post_commit has to be told of; -1: none */
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
+    uint64_t locks_held;
+    _Atomic uint64_t wants; /* the lock that it waits for, plus 1; 0: none */
+    struct ss_lock_fault lock_fault;
     uint64_t undo_entries; /* room in the undo log */
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
 
@@ -246,7 +257,8 @@ struct ss_engine {
     struct ss_worker *workers;
     struct ss_transaction *ring;
     uint64_t ring_size;
-    pthread_mutex_t *locks;
+    struct ss_lock *locks;
+    pthread_mutex_t output; /* of SS_MODE_LOCKED: guards the rows and what was consumed */
     _Atomic uint64_t *records; /* the lock array of protocol `eager` */
     uint64_t record_mask;
     struct ss_record_region *regions; /* in the order of their words */
@@ -267,7 +279,9 @@ struct ss_engine {
     bool failed;
     bool was_rerun; /* the last finished transaction that became the head had to run again */
     struct ss_fault fault; /* that made it fail */
+    struct ss_lock_fault lock_fault;
     struct ss_queue queue;
+    struct ss_recorder *recorder; /* NULL: nothing is recorded */
     struct {
         uint32_t kinds;
         ss_hook hook;
@@ -501,6 +515,20 @@ bool ss_stacks_guard_holds(const struct ss_worker *worker, const void *address);
 /* direct.c */
 void ss_run_log_free(struct ss_worker *worker);
 void ss_run_locked(struct ss_worker *worker);
+
+/* recorder.c: with a recorder only. */
+void ss_record_in_place(struct ss_engine *engine, const struct ss_transaction *transaction,
+                        int64_t nanoseconds);
+void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction *transaction,
+                           int64_t nanoseconds);
+
+/* locks.c */
+bool ss_locks_open(struct ss_engine *engine);
+void ss_locks_close(struct ss_engine *engine);
+size_t ss_locks_bytes(const struct ss_config *config);
+/* After an entry has returned: gives back what is held still. Events that have completed should not
+ * hold any: they then fail. */
+void ss_locks_give_back(struct ss_worker *worker);
 
 /* parking.c */
 void ss_wake(struct ss_engine *engine);

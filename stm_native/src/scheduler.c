@@ -215,10 +215,15 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
 
 bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
 {
+    struct ss_engine *engine = worker->engine;
     int64_t next = transaction->first;
-    if (!ss_is_open(worker->engine)) {
-        assert(next == worker->engine->consumed); /* invariant 2: commits in order */
-        return run_range_in_place(worker, number, &next, transaction->last);
+    if (!ss_is_open(engine)) {
+        assert(next == engine->consumed); /* invariant 2: commits in order */
+        int64_t began = SS_UNLIKELY(engine->recorder != NULL) ? ss_now() : 0;
+        bool done = run_range_in_place(worker, number, &next, transaction->last);
+        if (SS_UNLIKELY(engine->recorder != NULL))
+            ss_record_in_place(engine, transaction, ss_now() - began);
+        return done;
     }
     for (uint64_t i = 0; i < transaction->span_count; i++) {
         struct ss_span *span = &transaction->spans[i];
@@ -452,6 +457,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
     const struct ss_protocol *protocol = engine->protocol;
+    int64_t began = 0; /* 0: not recorded */
 
     run->verdict = SS_COMPLETED;
     run->emit_top = run->emit_mark = transaction->rows;
@@ -465,9 +471,11 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
         atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ||
         atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0)
         run->verdict = SS_KILLED;
-    else if (!ss_is_open(engine))
+    else if (!ss_is_open(engine)) {
+        if (SS_UNLIKELY(engine->recorder != NULL))
+            began = ss_now();
         ss_call(worker, protocol->variant, transaction->first, transaction->last);
-    else
+    } else
         for (uint64_t i = 0; i < transaction->span_count && run->verdict == SS_COMPLETED; i++) {
             const struct ss_span *span = &transaction->spans[i];
             ss_use_segment(run, span->segment);
@@ -476,6 +484,8 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     protocol->finish(worker, transaction);
     transaction->row_words = (uint64_t)(run->emit_top - transaction->rows);
     transaction->verdict = run->verdict;
+    if (SS_UNLIKELY(began != 0))
+        ss_record_speculative(engine, transaction, ss_now() - began);
     ss_count(&worker->statistics.speculative_runs, 1);
 }
 

@@ -1,0 +1,82 @@
+"""Nearest neighbours under fine-grained locks: one for each bucket.
+
+An event holds one lock at a time, so there is no order to keep: nine for looking through the
+buckets, one after the other, and its own for the insertion. The price is that it may see one bucket
+before and another one after somebody else's event.
+"""
+
+import math
+
+import specstream as ss
+
+INFINITY = math.inf
+
+
+def nearest_neighbours_fine(grid: int, per_bucket: int, k: int) -> ss.Operator:
+    """As :func:`specstream.operators.nearest_neighbours`."""
+
+    class NeighbourState(ss.State):
+        locks = ss.locks(grid * grid)
+        xs = ss.array(float, (grid * grid, per_bucket))
+        ys = ss.array(float, (grid * grid, per_bucket))
+        ids = ss.array(int, (grid * grid, per_bucket))
+        counts = ss.array(int, grid * grid)
+        squares = ss.scratch(float, k)
+        nearest = ss.scratch(int, k)
+
+    @ss.operator(
+        state=NeighbourState,
+        event={"x": float, "y": float},
+        emits={"neighbour": int, "distance": float, "rank": int},
+        name="nearest_neighbours_fine",
+    )
+    def process(state, event, emit):
+        x = event.x
+        y = event.y
+        if not (0.0 <= x < 1.0 and 0.0 <= y < 1.0):
+            raise ValueError(f"point ({x}, {y}) lies outside of the unit square [0, 1) x [0, 1)")
+        column = int(x * grid)
+        row = int(y * grid)
+        own = row * grid + column
+        found = 0
+        worst = INFINITY
+
+        for near_row in range(max(row - 1, 0), min(row + 2, grid)):
+            for near_column in range(max(column - 1, 0), min(column + 2, grid)):
+                near = near_row * grid + near_column
+                with state.locks[near]:
+                    for slot in range(min(state.counts[near], per_bucket)):
+                        dx = state.xs[near, slot] - x
+                        dy = state.ys[near, slot] - y
+                        square = dx * dx + dy * dy
+                        if square > worst:
+                            continue
+                        point = state.ids[near, slot]
+                        at = found
+                        while at > 0 and (
+                            square < state.squares[at - 1]
+                            or (square == state.squares[at - 1] and point < state.nearest[at - 1])
+                        ):
+                            if at < k:
+                                state.squares[at] = state.squares[at - 1]
+                                state.nearest[at] = state.nearest[at - 1]
+                            at -= 1
+                        if at < k:
+                            state.squares[at] = square
+                            state.nearest[at] = point
+                            if found < k:
+                                found += 1
+                            if found == k:
+                                worst = state.squares[k - 1]
+        with state.locks[own]:
+            count = state.counts[own]
+            slot = count % per_bucket
+            state.xs[own, slot] = x
+            state.ys[own, slot] = y
+            state.ids[own, slot] = event.sequence
+            state.counts[own] = count + 1
+
+        for rank in range(found):
+            emit(state.nearest[rank], math.sqrt(state.squares[rank]), rank + 1)
+
+    return process

@@ -1,0 +1,209 @@
+"""The ways to run an operator without speculation: locks, and pure Python."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from specstream.columns import read_events
+from specstream.compiler.oracle import Oracle
+from specstream.operator import Operator
+from specstream.state import Field, Layout
+from specstream.storage import storage_of
+from specstream.strings import StringTable
+from specstream.tuning.contest import Arena, Contestant, EngineContestant, Figures
+from specstream.tuning.stream import Stream
+
+__all__ = ["Comparison", "PurePython", "compare", "under_one_lock"]
+
+BASELINE = "plain, 1 thread"
+PYTHON = "pure Python"
+BATCH_SECONDS = 0.02
+# Events that a thread under locks takes at a time; the best of them is shown.
+CHUNKS = (1, 8, 64)
+
+
+def under_one_lock(operator: Operator) -> Operator:
+    """The same operator as one would make it run on threads first: one lock around all of it.
+
+    >>> import specstream as ss
+    >>> class Seen(ss.State):
+    ...     count = ss.scalar(int)
+    >>> @ss.operator(state=Seen, event={"x": int}, emits={})
+    ... def count(state, event, emit):
+    ...     state.count += event.x
+    >>> with ss.Engine(under_one_lock(count), threads=2, execution="locked") as engine:
+    ...     _ = engine.process({"x": [1] * 1000})
+    ...     engine.state.count
+    1000
+    """
+    function = operator.function
+
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
+        with state.specstream_global_lock[0]:
+            function(state, event, emit)
+
+    lock = Field(
+        "specstream_global_lock",
+        storage_of(int, "the global lock"),
+        (1,),
+        0,
+        "locks",
+        operator.layout.words("locks"),
+    )
+    made = Operator.__new__(Operator)
+    made._declare(
+        process,
+        f"{operator.name}_under_one_lock",
+        Layout(operator.layout.name, (*operator.layout.fields, lock)),
+        operator.event,
+        operator.emits,
+    )
+    return made
+
+
+class PurePython(Contestant):
+    """The plain function under Python, on the first events of each batch and over the state that
+    the baseline has then; all of a batch would take too long."""
+
+    def __init__(self, operator: Operator, stream: Stream, seconds: float) -> None:
+        super().__init__(PYTHON)
+        self._operator = operator
+        self._order = stream.order
+        self._seconds = seconds
+        self._count = 1
+
+    def prepare(self, baseline: Contestant) -> None:
+        assert isinstance(baseline, EngineContestant)
+        layout = self._operator.layout
+        words = layout.allocate()
+        state = baseline.engine.state
+        for field in layout.fields:
+            if field.space == "state":
+                layout.elements(words, field)[...] = getattr(state, field.name)
+        self._oracle = Oracle(self._operator.program.oracle, layout, words)
+
+    def run(self, batch: pa.Table, number: int) -> pa.Table | None:
+        operator = self._operator
+        table = batch.slice(0, self._count)
+        strings = StringTable(operator.program.strings)
+        read = read_events(
+            table,
+            operator.event,
+            strings,
+            operator.name,
+            0,
+            self._order["order_by"],
+            self._order["source"],
+            operator.program.reads_timestamp,
+        )
+        self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0)
+        began = time.perf_counter()
+        for row in range(read.count):
+            self._oracle.run(row)
+        self.times[number] = (time.perf_counter() - began) / read.count
+        # From the second time on it gets about as much time as the others.
+        self._count = max(1, round(self._seconds / self.times[number]))
+        return None
+
+    def restart(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came out.
+
+    Attributes:
+        figures: of each contestant by name, relative to plain.
+        settings: chunk of those under locks.
+        nanoseconds: per event, plain.
+        batch: events in one round.
+    """
+
+    figures: dict[str, Figures]
+    settings: dict[str, int]
+    nanoseconds: float
+    batch: int
+
+
+def compare(
+    operator: Operator,
+    locked: Operator | None,
+    stream: Stream,
+    seconds: float,
+    threads: int,
+    say: Callable[[str], None] = lambda text: None,
+) -> Comparison:
+    """Sets an operator beside a global lock, its plain run, and pure Python.
+
+    Args:
+        operator: what to run.
+        locked: the same under locks of the user's own, or None.
+        stream: the events.
+        seconds: for the rounds.
+        threads: of those that have several.
+        say: told now and then what is going on.
+
+    Raises:
+        LockError: ``locked`` did something wrong with its locks.
+    """
+    say("compiling")
+    plain = EngineContestant(BASELINE, operator, stream, threads=1, horizon=0)
+    everyone: list[Contestant] = [plain]
+    try:
+        first = stream.table.slice(0, min(stream.count, 2_000))
+        plain.run(first, -1)
+        plain.run(first, -1)
+        each = max(plain.times.pop(-1), 1e-9)
+        arena = Arena(stream, max(1, min(stream.count, round(BATCH_SECONDS / each))), plain)
+        families = {f"global lock, {threads} threads": under_one_lock(operator)}
+        if locked is not None:
+            families[f"own locks, {threads} threads"] = locked
+        by_name = {
+            name: [
+                EngineContestant(
+                    name,
+                    of,
+                    stream,
+                    exact=threads == 1 and name.startswith("global"),
+                    threads=threads,
+                    chunk=chunk,
+                    execution="locked",
+                )
+                for chunk in CHUNKS
+            ]
+            for name, of in families.items()
+        }
+        everyone += [one for family in by_name.values() for one in family]
+        stay: list[Contestant] = [
+            plain,
+            EngineContestant("log-free, 1 thread", operator, stream, execution="log_free"),
+            EngineContestant(
+                f"specstream Auto, {threads} threads", operator, stream, threads=threads
+            ),
+            PurePython(operator, stream, BATCH_SECONDS),
+        ]
+        everyone += stay[1:]
+        say("warming up")
+        arena.round(everyone)
+        rounds = arena.rounds_for(everyone, seconds / 4, 2, say)
+        settings = {}
+        for name, family in by_name.items():
+            best = max(family, key=lambda one: arena.figures(one, rounds).speed)
+            settings[name] = CHUNKS[family.index(best)]
+            stay.append(best)
+        rounds = arena.rounds_for(stay, 3 * seconds / 4, 5, say)
+        figures = {one.name: arena.figures(one, rounds) for one in stay}
+        return Comparison(
+            dict(sorted(figures.items(), key=lambda item: -item[1].speed)),
+            settings,
+            figures[BASELINE].nanoseconds,
+            arena.batches[0].num_rows,
+        )
+    finally:
+        for one in everyone:
+            one.close()

@@ -1,0 +1,231 @@
+"""The model of the scheduler: workloads whose answer is known, recording, and comparison."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import specstream as ss
+from specstream.model import Costs, Workload, simulate
+from specstream.model.recording import record
+from specstream.model.simulation import simulate_plain
+from specstream.model.workload import Event
+
+FREE = Costs()
+
+
+def apart(count: int, nanoseconds: float = 1000.0) -> list[Event]:
+    """Events that touch a word each."""
+    return [
+        Event(nanoseconds, nanoseconds, [(64 * n, 0)], [(64 * n, 1)], entries=2)
+        for n in range(count)
+    ]
+
+
+def in_one_word(count: int, nanoseconds: float = 1000.0) -> list[Event]:
+    """Events that all change one word, which they read at first."""
+    reads = [[(0, n), *((64 * (k + 1), 0) for k in range(20))] for n in range(count)]
+    return [
+        Event(nanoseconds, nanoseconds, reads[n], [(0, n + 1)], entries=22) for n in range(count)
+    ]
+
+
+def speed(
+    events: list[Event], threads: int, horizon: int = 64, chunk: int = 1, costs: Costs = FREE
+) -> float:
+    work = Workload(events).in_chunks(chunk, len(events))
+    return simulate_plain(work) / simulate(work, threads, horizon, costs).nanoseconds
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5, 16])
+def test_independent_events_scale_with_the_cores(threads: int) -> None:
+    assert speed(apart(2000), threads) == pytest.approx(threads, rel=0.02)
+    assert speed(apart(2000), threads, chunk=4) == pytest.approx(threads, rel=0.05)
+
+
+def test_the_horizon_bounds_how_many_run_at_once() -> None:
+    assert speed(apart(2000), 16, horizon=3) == pytest.approx(4, rel=0.02)
+
+
+def test_commits_one_at_a_time_bound_the_speed() -> None:
+    # 1000 ns of work and 250 ns of commit: four cores' worth and no more.
+    costs = Costs(commit=250.0)
+    assert speed(apart(1500), 16, costs=costs) == pytest.approx(4, rel=0.05)
+    assert speed(apart(1500), 32, costs=costs) == pytest.approx(4, rel=0.05)
+
+
+def test_events_that_all_conflict_gain_nothing_and_lose_little() -> None:
+    for threads in (2, 8):
+        work = Workload(in_one_word(1000)).in_chunks(1, 1000)
+        outcome = simulate(work, threads, 8, FREE)
+        assert 0.9 < simulate_plain(work) / outcome.nanoseconds < 1.1
+        assert outcome.aborts > 0.9 * outcome.speculative_runs
+
+
+def test_stores_that_change_nothing_are_no_conflict() -> None:
+    events = [Event(1000.0, 1000.0, [(0, 7)], [(0, 7)], entries=2)] * 500
+    work = Workload(events).in_chunks(1, 500)
+    assert simulate(work, 4, 8, FREE).aborts == 0
+    assert speed(events, 4) == pytest.approx(4, rel=0.02)
+
+
+def test_a_conflict_is_a_read_before_the_commit_that_changed_the_word() -> None:
+    # Every other event reads what the one before it wrote, at its very end.
+    late = []
+    for n in range(1000):
+        others = [(64 * (k + 5000), 0) for k in range(200)]
+        reads = [*others, (64 * (n // 2), n % 2)]
+        late.append(Event(1000.0, 1000.0, reads, [(64 * (n // 2), n % 2 + 1)], entries=202))
+    early = [
+        Event(one.plain, one.speculative, list(reversed(one.reads)), one.writes, 202)
+        for one in late
+    ]
+    aborts = []
+    for events in (late, early):
+        # On two threads neighbours run side by side, the second a little later.
+        uneven = [
+            Event(one.plain * (1.3 if n % 2 else 1.0), one.speculative * (1.3 if n % 2 else 1.0),
+                  one.reads, one.writes, one.entries)
+            for n, one in enumerate(events)
+        ]  # fmt: skip
+        work = Workload(uneven).in_chunks(1, 1000)
+        aborts.append(simulate(work, 2, 4, FREE).aborts)
+    assert aborts[0] < 0.2 * aborts[1]
+
+
+def test_lines_written_elsewhere_cost_their_transfer() -> None:
+    # All events read 100 lines that nobody changes but every tenth event: others fetch them again.
+    lines = [(64 * k, 0) for k in range(100)]
+    events = [Event(1000.0, 1000.0, lines, [], entries=100)] * 1000
+    quiet = speed(events, 2, costs=Costs(bulk=10.0))
+    assert quiet == pytest.approx(2, rel=0.02)
+    writing = [
+        Event(1000.0, 1000.0, [], lines, entries=100) if n % 2 else events[0] for n in range(1000)
+    ]
+    assert speed(writing, 2, costs=Costs(bulk=10.0)) < 0.8 * speed(writing, 2)
+
+
+def test_longer_events_of_listing_4_2_gain_and_short_ones_lose() -> None:
+    """The dissertation's shapes: a state of 100 words and of 10, short and long events."""
+    costs = Costs(start=100, commit=100, entry=1, head=20, latency=60, bulk=5, wake=8000)
+    generator = np.random.default_rng(1)
+
+    def listing(size: int, nanoseconds: float) -> list[Event]:
+        state = [0] * size
+        events = []
+        for entry in generator.integers(0, size, 2000).tolist():
+            read, written = [(8 * entry, state[entry])], [(8 * entry, state[entry] + 1)]
+            state[entry] += 1
+            events.append(Event(nanoseconds, 1.05 * nanoseconds, read, written, entries=2))
+        return events
+
+    assert speed(listing(100, 100.0), 2, horizon=2, costs=costs) < 0.8
+    long_100 = speed(listing(100, 20_000.0), 2, horizon=2, costs=costs)
+    long_10 = speed(listing(10, 20_000.0), 2, horizon=2, costs=costs)
+    assert 1.7 < long_100 < 2.0
+    assert 1.2 < long_10 < long_100
+    assert speed(listing(100, 20_000.0), 8, horizon=8, costs=costs) > 2 * long_100
+
+
+def test_runs_that_never_commit_are_run_in_place() -> None:
+    events = [Event(1000.0, 1000.0, retried=True)] * 200
+    work = Workload(events).in_chunks(1, 200)
+    outcome = simulate(work, 4, 8, FREE)
+    assert outcome.aborts == outcome.speculative_runs
+    assert outcome.nanoseconds >= simulate_plain(work)
+
+
+# ---- recording ----
+
+
+class Cells(ss.State):
+    """A word that all events change, an array, and narrow elements beside each other."""
+
+    total = ss.scalar(int)
+    cells = ss.array(int, 100)
+    bytes = ss.array(np.uint8, 8)
+
+
+@ss.operator(state=Cells, event={"x": int}, emits={"x": int})
+def touch(state, event, emit):
+    """Reads two cells, changes one and a byte; every fifth event changes the total as well."""
+    state.cells[event.x % 100] = state.cells[(event.x + 1) % 100] + event.x
+    state.bytes[event.x % 2] = event.x % 200
+    if event.x % 5 == 0:
+        state.total += 1
+    emit(event.x)
+
+
+def test_a_recording_holds_what_events_read_wrote_and_took() -> None:
+    table = pa.table({"x": np.arange(600)})
+    found = record(touch, table.slice(0, 200), table.slice(200), {"order_by": "x", "source": None})
+    assert len(found.events) == 400
+    cells = 8  # bytes before the field
+    for number, event in enumerate(found.events):
+        x = 200 + number
+        expected = [(cells + 8 * ((x + 1) % 100), None)] + ([(0, None)] if x % 5 == 0 else [])
+        assert [key for key, _ in event.reads] == [key for key, _ in expected]
+        written = dict(event.writes)
+        assert written[cells + 8 * 100 + x % 2] == x % 200
+        assert (0 in written) == (x % 5 == 0)
+        if x % 5 == 0:
+            assert written[0] == x // 5 + 1
+        assert event.row_words == 2
+        assert not event.retried
+        assert event.plain > 0
+        assert event.speculative > 0
+    # Neighbouring bytes of one word do not conflict, and a cell is read again 99 events later.
+    needs = Workload(found.events).needs
+    assert needs[0] == []
+    assert all(writer % 5 == 0 for of_event in needs[:90] for _, writer in of_event)
+    assert math.isfinite(found.start + found.entry + found.head)
+
+
+def test_a_recording_times_long_events_apart_from_short_ones() -> None:
+    @ss.operator(state=Cells, event={"x": int}, emits={})
+    def uneven(state, event, emit):
+        busy = event.x
+        if event.x % 10 == 0:
+            for _ in range(20_000):
+                busy = (busy ^ (busy >> 32)) * 6364136223846793005
+        state.cells[0] = busy
+
+    table = pa.table({"x": np.arange(400)})
+    found = record(uneven, table.slice(0, 100), table.slice(100), {"order_by": "x", "source": None})
+    long = np.median([event.plain for event in found.events[::10]])
+    short = np.median([event.plain for n, event in enumerate(found.events) if n % 10])
+    assert long > 20 * short
+
+
+def test_costs_are_measured() -> None:
+    from specstream.model.costs import measured_transfer
+
+    latency, bulk = measured_transfer()
+    assert 0.0 <= bulk <= latency < 1e6
+
+
+def test_the_model_is_compared_with_real_runs() -> None:
+    from specstream.model.prediction import predict
+    from specstream.model.report import forecast_text, forecast_to_dict
+    from specstream.tuning.stream import Stream
+
+    @ss.operator(state=Cells, event={"x": int}, emits={"x": int})
+    def heavy(state, event, emit):
+        busy = event.x
+        for _ in range(3000):
+            busy = (busy ^ (busy >> 32)) * 6364136223846793005
+        state.cells[event.x % 100] += busy
+        emit(event.x)
+
+    stream = Stream(pa.table({"x": np.arange(3000)}), "x", None)
+    forecast = predict(heavy, stream, 8, 1, 0.1)
+    assert [one.threads for one in forecast.best] == [2, 4, 8]
+    # Events a hundred apart: one for each core, but for what this machine says a commit takes.
+    assert forecast.best[-1].speed > 2.5
+    assert {check.threads for check in forecast.checks} == {1}
+    plain: dict[str, Any] = forecast_to_dict(forecast)
+    check = plain["checks"][0]
+    assert check["error"] == pytest.approx(check["predicted"] / check["measured"] - 1)
+    assert "cores are worth" in forecast_text(forecast)
