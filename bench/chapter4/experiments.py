@@ -11,8 +11,14 @@ from bench.chapter4 import (
     figure_4_15,
     figure_4_16,
     figure_4_17,
+    figure_4_18,
+    figure_4_19,
+    figure_4_20,
     figures_4_7_4_8,
     figures_4_13_4_14,
+    table_4_3,
+    table_4_4,
+    three_ratios,
 )
 
 __all__ = ["EXPERIMENTS"]
@@ -30,5 +36,11 @@ EXPERIMENTS = tuple(
         figure_4_15,
         figure_4_16,
         figure_4_17,
+        table_4_3,
+        figure_4_18,
+        figure_4_19,
+        figure_4_20,
+        table_4_4,
+        three_ratios,
     )
 )
