@@ -107,12 +107,13 @@ def judge(data: Data) -> list[Finding]:
     rows = data["rows"]
     for protocol in TRANSACTIONAL:
         top, near = (rows[ready.name][protocol] for ready in READY)
+        six = [mine["6 asleep"]["conflicts"] for mine in (top, near)]
         findings.append(
             Finding(
                 f"conflicts of top-k are well above those of nearest neighbours ({protocol})",
                 f"two threads {top['2']['conflicts']:.2%} against {near['2']['conflicts']:.2%}, "
-                f"six {top['6 asleep']['conflicts']:.2%} against {near['6 asleep']['conflicts']:.2%}",
-                top["6 asleep"]["conflicts"] > 2 * near["6 asleep"]["conflicts"],
+                f"six {six[0]:.2%} against {six[1]:.2%}",
+                six[0] > 2 * six[1],
             )
         )
         for ready in READY:
