@@ -79,6 +79,7 @@ class Mark:
     next_sequence: int
     strings: int
     bad_rows: int = 0
+    arrivals: bytes = b""
 
 
 class Engine(OutOfOrder):
@@ -881,11 +882,9 @@ class Engine(OutOfOrder):
             strings = StringTable(self.operator.program.strings)
             for texts in content.strings.chunks:
                 strings.add_all(texts)
-            arrivals = self._new_arrivals(strings)
-            arrivals.from_bytes(content.arrivals)
+            arrivals = self._arrivals_of(strings, content.arrivals)
             self._end_open_job()
-            self._arrivals = arrivals
-            self._frontier = arrivals.sources.frontier()
+            self._take_over(arrivals)
             self._words[:] = content.words
             self._next_sequence = content.next_sequence
             self._strings = strings
@@ -893,24 +892,31 @@ class Engine(OutOfOrder):
     def mark(self) -> Mark:
         """The engine as it is now, kept in memory; :meth:`rewind` goes back to it.
 
-        It holds a copy of the state.
+        It holds a copy of the state, and of submitted events that are not committed.
         """
-        with self._open():
-            self._check_nothing_pending(f"operator {self.name!r}")
-            self._end_open_job()
+        with self._open(), self._turn():
+            if self._is_open:
+                self._arrivals.hold(self._polled(self._take_rows()[0]))
             return Mark(
-                self._words.copy(), self._next_sequence, len(self._strings), self._bad_rows.count
+                self._words.copy(),
+                self._next_sequence,
+                len(self._strings),
+                self._bad_rows.count,
+                self._arrivals.to_bytes(),
             )
 
     def rewind(self, mark: Mark) -> None:
-        """Back to a mark: state, string table, next sequence number and bad rows."""
+        """Back to a mark: state, string table, next sequence number, bad rows, submitted events.
+
+        Events that were pending run again from the start.
+        """
         with self._open():
-            self._check_nothing_pending(f"operator {self.name!r}")
             self._end_open_job()
             self._words[:] = mark.words
             self._next_sequence = mark.next_sequence
             self._strings.truncate(mark.strings)
             self._bad_rows.rewind(mark.bad_rows)
+            self._take_over(self._arrivals_of(self._strings, mark.arrivals))
 
 
 def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> Predictor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.arrivals import Arrivals, Late, Name, Segment, Sources
+from specstream.arrivals import Arrivals, Late, Name, Segment, Sources, checked_late
 from specstream.bad_rows import BadRows
 from specstream.columns import Events, as_table, rows_to_table
 from specstream.compiler.types import Variant
@@ -32,6 +33,8 @@ __all__ = ["WAIT_MILLISECONDS", "OutOfOrder"]
 
 # Between two looks at the interpreter's signals.
 WAIT_MILLISECONDS = 50
+# Between two looks at the rows of events that are committing.
+DRAIN_SECONDS = 0.001
 
 
 class OutOfOrder:
@@ -207,12 +210,13 @@ class OutOfOrder:
             self._start_open_job()
             self._move_frontier()
 
-    def poll(self, timeout: float = 0.0) -> pa.Table:
+    def poll(self, timeout: float | None = 0.0) -> pa.Table:
         """What submitted events have emitted since the last call, in the order of their keys.
 
         Args:
             timeout: seconds to wait for rows; less if events have committed without emitting any,
-                and no other can commit now.
+                and no other can commit now. None: waits until all events below the frontier have
+                committed, so that the rows depend on the events and frontiers alone.
 
         Returns:
             A table as :meth:`process` gives it. Its events are committed.
@@ -228,7 +232,7 @@ class OutOfOrder:
             self._finish_poll(outcome, output)
             return output
 
-    def poll_rows(self, timeout: float = 0.0) -> list[tuple[Any, ...]]:
+    def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
         """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
         with self._open():
             rows, outcome = self._collect(timeout)
@@ -290,6 +294,22 @@ class OutOfOrder:
             self._arrivals.hold(self._polled(self._take_rows()[0]))
             self._arrivals.forget()
 
+    def _expect(self, sources: Iterable[Name], late: Late | None) -> None:
+        """Declares more sources, and what happens to late events."""
+        with self._open():
+            self._late = self._late if late is None else checked_late(late)
+            self._declared = (*self._declared, *sources)
+            self._arrivals.expect(self._declared, self._late)
+
+    def _advance_all(self, reached: Mapping[Name, int]) -> None:
+        """Moves frontiers, given as they are kept: order keys of the order column's values."""
+        with self._open():
+            for name, to in reached.items():
+                source = self._arrivals.sources.get(name)
+                source.frontier = to if source.frontier is None else max(source.frontier, to)
+            self._start_open_job()
+            self._move_frontier()
+
     def _check_nothing_pending(self, what: str) -> None:
         pending = self._arrivals.pending
         if pending:
@@ -312,6 +332,17 @@ class OutOfOrder:
         arrivals.sources.declare(self._declared)
         return arrivals
 
+    def _arrivals_of(self, strings: StringTable, image: bytes) -> Arrivals:
+        """What :meth:`Arrivals.to_bytes` gave, as arrivals."""
+        arrivals = self._new_arrivals(strings)
+        arrivals.from_bytes(image)
+        return arrivals
+
+    def _take_over(self, arrivals: Arrivals) -> None:
+        """Goes on with other arrivals; no job is open."""
+        self._arrivals = arrivals
+        self._frontier = arrivals.sources.frontier()
+
     def _move_frontier(self) -> None:
         frontier = self._arrivals.sources.frontier()
         if frontier is not None and frontier != self._frontier:
@@ -322,11 +353,13 @@ class OutOfOrder:
         at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
         lib.ss_engine_advance(self._native, at[0])
 
-    def _collect(self, timeout: float) -> tuple[npt.NDArray[np.int64], Any]:
+    def _collect(self, timeout: float | None) -> tuple[npt.NDArray[np.int64], Any]:
         """Emitted rows since the last call, and the C side's outcome."""
         width = 1 + len(self.operator.emits)
         if not self._is_open:
             return np.empty((0, width), np.int64), None
+        if timeout is None:
+            return self._collect_all()
         until = time.monotonic() + timeout
         while True:
             rest = int(1000 * (until - time.monotonic()) + 0.999)
@@ -338,11 +371,28 @@ class OutOfOrder:
         with self._native_turn():
             return self._take_rows()
 
-    def _wait(self, milliseconds: int) -> None:
+    def _collect_all(self) -> tuple[npt.NDArray[np.int64], Any]:
+        """Those of all events below the frontier, or of those before one that has failed."""
+        parts = []
+        while True:
+            with self._native_turn():
+                rows, outcome = self._take_rows()
+                settled = outcome.failed or lib.ss_engine_is_settled(self._native)
+            parts.append(rows)
+            if settled:
+                return np.concatenate(parts), outcome
+            # Rows keep coming; who fetched each of them would keep others from committing.
+            self._wait(WAIT_MILLISECONDS, at_least=DRAIN_SECONDS if len(rows) else 0.0)
+            if not self._is_open:
+                return np.concatenate(parts), None
+
+    def _wait(self, milliseconds: int, at_least: float = 0.0) -> None:
         """Waits for news of the open job; without the lock, as somebody else may bring them."""
         self._waiting += 1
         self._lock.release()
         try:
+            if at_least:
+                time.sleep(at_least)
             lib.ss_engine_await(self._native, milliseconds)
         finally:
             self._lock.acquire()

@@ -13,6 +13,9 @@ Spark would acknowledge a batch that nobody processed.
 With a checkpoint, the batch is recorded between the engine and the sink; `checkpoint.py` says why
 there. Then a sink that raises undoes nothing: the batch comes again, and the sink gets its rows
 from the record.
+
+With a watermark, events outlive their batch: what a batch begins with is state and waiting events,
+and both come back on any error. `event_time.py` says which events wait.
 """
 
 from __future__ import annotations
@@ -22,17 +25,19 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 
+from specstream.arrivals import Late, Name
 from specstream.engine import Engine
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
 from specstream.spark.checkpoint import Checkpoint
+from specstream.spark.event_time import Amount, EventTime, check_late
 from specstream.spark.steps import reached
 
 if TYPE_CHECKING:
@@ -52,6 +57,7 @@ class FeedStats:
         repeated: batches that came again after they were applied, and were answered from the
             record.
         events: rows taken in.
+        late: of these, rows that came below their source's frontier, and were not applied.
         rows: rows emitted.
         reading: seconds spent in fetching rows from Spark.
         running: seconds spent in the engine.
@@ -62,6 +68,7 @@ class FeedStats:
     batches: int = 0
     repeated: int = 0
     events: int = 0
+    late: int = 0
     rows: int = 0
     reading: float = 0.0
     running: float = 0.0
@@ -78,6 +85,8 @@ class _Tenancy:
         self.session: SparkSession | None = None
         self.batch_id: int | None = None
         self.output: pa.Table | None = None
+        self.late: pa.Table | None = None
+        self.finished = False
 
     def in_use(self) -> bool:
         """Whether a batch is under way, or the query may send one."""
@@ -120,6 +129,11 @@ class BatchFeed:
         to: Sink,
         checkpoint: str | os.PathLike[str] | None = None,
         migrate: Migrate | None = None,
+        watermark: Amount | None = None,
+        idle_timeout: Amount | None = None,
+        sources: Iterable[Name] = (),
+        late: Late | None = None,
+        late_to: Sink | None = None,
     ) -> None:
         if not isinstance(engine, Engine):
             raise ConfigurationError(
@@ -144,9 +158,33 @@ class BatchFeed:
         self.order_by = order_by
         self.source = source
         self.to = to
+        self.late_to = late_to
         self.error: Exception | None = None
         self.stats = FeedStats()
         self._tenancy = _tenancy(engine)
+        self._delivered: int | None = None  # batch that the sinks have had
+        self._event_time = None
+        if watermark is not None:
+            if order_by is None:
+                raise ConfigurationError(
+                    f"watermark={watermark!r} without order_by: give order_by=, the column of the "
+                    "event time, as well"
+                )
+            check_late(engine._late if late is None else late, late_to)
+            self._event_time = EventTime(
+                engine,
+                order_by=order_by,
+                watermark=watermark,
+                source=source,
+                idle_timeout=idle_timeout,
+                sources=sources,
+                late=late,
+            )
+        elif idle_timeout is not None or tuple(sources) or late is not None or late_to is not None:
+            raise ConfigurationError(
+                "idle_timeout, sources, late and late_to are about events that wait for a "
+                "watermark: give watermark= as well, or leave them out"
+            )
         self.checkpoint = (
             None
             if checkpoint is None
@@ -191,26 +229,64 @@ class BatchFeed:
         try:
             query = _query_id(frame)
             self._move_in(query, frame, batch_id)
+            if self._is_over(query, batch_id):
+                return
             recorded = self._recorded(query, batch_id)
             if recorded is not None:
                 # Applied already; Spark was stopped before it could note that. Applying it
                 # once more would count its events twice.
-                self.to(recorded, batch_id)
+                self._deliver(*recorded, batch_id)
                 self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
                 return
             self._apply(query, frame, batch_id)
         finally:
             tenancy.turn.release()
 
-    def _recorded(self, query: str | None, batch_id: int) -> pa.Table | None:
-        """The rows of a batch that was applied; None if it was not."""
+    def _recorded(
+        self, query: str | None, batch_id: int
+    ) -> tuple[pa.Table, pa.Table | None] | None:
+        """The rows of a batch that was applied, and its late ones; None if it was not."""
         if self.checkpoint is not None:
             answer = self.checkpoint.answer(query, batch_id)
             # An empty one may have been given to an engine that has worked for the query before.
             if self.checkpoint.recorded is not None:
-                return answer
+                return None if answer is None else (answer, self.checkpoint.recorded.late)
         tenancy = self._tenancy
-        return tenancy.output if query is not None and batch_id == tenancy.batch_id else None
+        if query is None or batch_id != tenancy.batch_id or tenancy.output is None:
+            return None
+        return tenancy.output, tenancy.late
+
+    def _is_over(self, query: str | None, batch_id: int) -> bool:
+        """Whether finish() came after this batch, which Spark has not acknowledged.
+
+        Raises:
+            ConfigurationError: it came, and the batch is one that follows.
+        """
+        checkpoint, tenancy = self.checkpoint, self._tenancy
+        if checkpoint is not None and checkpoint.is_over(query, batch_id):
+            return True
+        recorded = checkpoint is not None and checkpoint.recorded is not None
+        if recorded or not tenancy.finished:
+            return False  # what a checkpoint has recorded it says itself
+        if tenancy.batch_id is not None and batch_id == tenancy.batch_id - 1:
+            return True
+        raise ConfigurationError(
+            f"{self._what(batch_id)}: finish() has ended the stream of this engine; begin a new "
+            "one with a new engine, or let events wait, instead of calling finish(), where more "
+            "can come"
+        )
+
+    def _deliver(self, output: pa.Table, late: pa.Table | None, batch_id: int) -> None:
+        """Gives the sinks what a batch has for them."""
+        self.to(output, batch_id)
+        if late is not None:
+            if self.late_to is None:
+                raise ConfigurationError(
+                    f"{self._what(batch_id)}: {late.num_rows} late row(s) were recorded for a "
+                    "sink: give late_to= as before"
+                )
+            self.late_to(late, batch_id)
+        self._delivered = batch_id
 
     def _move_in(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
         """Ties the engine to a query, unless a query that still runs has it."""
@@ -223,23 +299,43 @@ class BatchFeed:
                 f"{tenancy.query}, which is still running; use one engine per query, because the "
                 "batches of two queries have no order between them"
             )
-        tenancy.query, tenancy.batch_id, tenancy.output = query, None, None
+        tenancy.query, tenancy.batch_id, tenancy.output, tenancy.late = query, None, None, None
         tenancy.session = frame.sparkSession
 
     def _apply(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
-        tenancy, checkpoint = self._tenancy, self.checkpoint
         started = time.perf_counter()
         table = self._needed(frame, batch_id).toArrow()
-        fetched = time.perf_counter()
+        reading = time.perf_counter() - started
+        self._run_whole(query, batch_id, lambda: self._events(table), table.num_rows, reading)
+
+    def _events(self, table: pa.Table) -> pa.Table:
+        if self._event_time is not None:
+            return self._event_time.run(table)
+        return self.engine.process(table, order_by=self.order_by, source=self.source)
+
+    def _run_whole(
+        self,
+        query: str | None,
+        batch_id: int,
+        run: Callable[[], pa.Table],
+        events: int = 0,
+        reading: float = 0.0,
+        finished: bool = False,
+    ) -> None:
+        """A batch, applied, recorded and given to the sinks; or nothing of it."""
+        tenancy, checkpoint = self._tenancy, self.checkpoint
+        started = time.perf_counter()
         reached("before-run", batch_id)
+        late_before = self.engine._arrivals.late
         mark = self.engine.mark() if checkpoint is None else checkpoint.mark()
         try:
-            output = self.engine.process(table, order_by=self.order_by, source=self.source)
+            output = run()
+            late = None if self._event_time is None else self.engine.late()
             emitted = recorded = time.perf_counter()
             if checkpoint is None:
-                self.to(output, batch_id)
+                self._deliver(output, late, batch_id)
             else:
-                checkpoint.record(query, batch_id, output)
+                checkpoint.record(query, batch_id, output, late, finished=finished)
                 recorded = time.perf_counter()
         except BaseException:
             if checkpoint is not None:
@@ -248,22 +344,61 @@ class BatchFeed:
             with contextlib.suppress(EngineClosedError):
                 self.engine.rewind(mark)
             raise
-        tenancy.batch_id, tenancy.output = batch_id, output
+        tenancy.batch_id, tenancy.output, tenancy.late = batch_id, output, late
+        tenancy.finished = finished
         if checkpoint is not None:
             reached("before-sink", batch_id)
-            self.to(output, batch_id)
+            self._deliver(output, late, batch_id)
             reached("after-sink", batch_id)
         stats = self.stats
         self.stats = FeedStats(
             batches=stats.batches + 1,
             repeated=stats.repeated,
-            events=stats.events + table.num_rows,
+            events=stats.events + events,
+            late=stats.late + self.engine._arrivals.late - late_before,
             rows=stats.rows + output.num_rows,
-            reading=stats.reading + fetched - started,
-            running=stats.running + emitted - fetched,
+            reading=stats.reading + reading,
+            running=stats.running + emitted - started,
             recording=stats.recording + recorded - emitted,
             writing=stats.writing + time.perf_counter() - recorded,
         )
+
+    def finish(self) -> None:
+        """Ends the stream: commits the events that wait for the watermark, and gives their rows on.
+
+        The sinks get them under the batch id that follows the last one. Afterwards no batch is
+        taken any more. Call it when the query has ended, and only where nothing more can come:
+        events that wait are kept by the engine, and by the checkpoint, until the query goes on.
+        It may be called again, also after a crash: all calls give the sinks the same rows.
+
+        Raises:
+            ConfigurationError: the feed has no watermark, or its query still runs.
+            Exception: what the operator or a sink raised; state and waiting events are as before.
+        """
+        if self._event_time is None:
+            raise ConfigurationError(
+                "finish() without watermark=: all events are applied with their batch, and nothing "
+                "waits"
+            )
+        tenancy = self._tenancy
+        if tenancy.in_use():
+            raise ConfigurationError(
+                f"operator {self.engine.name!r}: finish() while the query {tenancy.query} runs: "
+                "stop it, or await its end, first"
+            )
+        with tenancy.turn:
+            query, last, finished = tenancy.query, tenancy.batch_id, tenancy.finished
+            answer = None if tenancy.output is None else (tenancy.output, tenancy.late)
+            if self.checkpoint is not None and self.checkpoint.recorded is not None:
+                recorded = self.checkpoint.recorded
+                query, last, finished = recorded.query, recorded.batch_id, recorded.finished
+                answer = recorded.output, recorded.late
+            if last is None or answer is None:
+                return  # no batch has come
+            if self._delivered != last:
+                self._deliver(*answer, last)
+            if not finished:
+                self._run_whole(query, last + 1, self._event_time.finish, finished=True)
 
     def _needed(self, frame: DataFrame, batch_id: int) -> DataFrame:
         """The columns that the operator reads; a missing one is named before rows are fetched."""
@@ -278,6 +413,8 @@ class BatchFeed:
                     f"{self._what(batch_id)}: {why} column {column!r}, which the stream has not "
                     f"(columns: {', '.join(frame.columns)}): select or rename it before writeStream"
                 )
+        if self.late_to is not None:
+            return frame  # late rows go on as they came
         # Backticks, or Spark would take a dot in a name for the field of a struct.
         return frame.select(*("`" + column.replace("`", "``") + "`" for column in needed))
 
@@ -312,6 +449,11 @@ def foreach_batch(
     to: Sink,
     checkpoint: str | os.PathLike[str] | None = None,
     migrate: Migrate | None = None,
+    watermark: Amount | None = None,
+    idle_timeout: Amount | None = None,
+    sources: Iterable[Name] = (),
+    late: Late | None = None,
+    late_to: Sink | None = None,
 ) -> BatchFeed:
     """A callback for Spark's ``foreachBatch`` that runs each micro-batch through an engine.
 
@@ -320,6 +462,10 @@ def foreach_batch(
     When anything raises, the operator, the engine or the sink, the state is put back to the start
     of the batch and the query fails; started again with the same engine, Spark runs that batch
     again and it emits the same rows. Two queries need two engines.
+
+    With ``watermark`` the order is that of the event time across batches as well: an event commits
+    when no earlier one is to be expected any more, in this batch or a later one. Until then it
+    waits in the engine, and in the checkpoint.
 
     Args:
         engine: the engine; it must stay open while the query runs.
@@ -335,6 +481,19 @@ def foreach_batch(
             never inside it: a path, or a URI that ``pyarrow.fs.FileSystem.from_uri`` reaches. It is
             made if it is not there. What it holds comes before the state that the engine has.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
+        watermark: how far events may come out of order: a source's frontier stays so far behind
+            its largest time. A duration such as ``"10 seconds"`` or a ``timedelta`` for timestamps
+            and dates; for columns of numbers, a number in the column's own unit.
+        idle_timeout: a source does not hold back the others once they are ahead of it, in event
+            time, by more than this; likewise one of ``sources`` that never sent anything, counted
+            from the stream's first time. None: every source holds back the stream.
+        sources: names of sources, as the column ``source`` has them, that the stream waits for from
+            the start; others join with their first event, where the frontier stands then.
+        late: what happens to rows below their source's frontier: "error" fails the batch, "drop"
+            counts them, "side" counts them and gives them to ``late_to``. None: as the engine was
+            made, which is "error" by default.
+        late_to: a sink for late rows, with all columns of the stream; called after ``to``, with the
+            same batch id, for batches that have any.
 
     Returns:
         The callback.
@@ -345,5 +504,15 @@ def foreach_batch(
             in it is whole.
     """
     return BatchFeed(
-        engine, order_by=order_by, source=source, to=to, checkpoint=checkpoint, migrate=migrate
+        engine,
+        order_by=order_by,
+        source=source,
+        to=to,
+        checkpoint=checkpoint,
+        migrate=migrate,
+        watermark=watermark,
+        idle_timeout=idle_timeout,
+        sources=sources,
+        late=late,
+        late_to=late_to,
     )
