@@ -664,6 +664,8 @@ class Arrivals:
 
     def hold(self, output: pa.Table) -> None:
         """Keeps output that was taken from the C side for the next poll."""
+        if output.num_rows == 0:
+            return  # it would only make snapshots of one state differ
         self._held = output if self._held is None else pa.concat_tables([self._held, output])
 
     @property
