@@ -6,6 +6,8 @@ import datetime
 import itertools
 import os
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ import specstream as ss
 
 pytest.importorskip("pyspark")
 
+from specstream.spark.checkpoint import Checkpoint
 from specstream.spark.event_time import Delay, EventTime
 
 
@@ -50,6 +53,12 @@ def fragile(state, event, emit):
     if event.x < 0:
         raise ValueError(f"x is {event.x}")
     emit(event.x, state.seen)
+
+
+@ss.operator(state=Chain, event={"x": int}, emits={"x": int})
+def apart(state, event, emit):
+    state.sums[event.x] += 1.0
+    emit(event.x)
 
 
 SETTINGS = [
@@ -105,58 +114,106 @@ def committed(batches: list[pa.Table], delay: int, sources: list[str]) -> list[i
     return counts
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+class Life:
+    """Engines that take one batch after the other, with something in between.
+
+    whole: nothing; restored: a snapshot, and a new engine; recorded: an image of a checkpoint, and
+    a new engine; rewound: each batch is run, taken back, and run again.
+    """
+
+    def __init__(self, kind: str, options: dict[str, Any], watermark: int, place: Path) -> None:
+        self.kind, self.options, self.watermark, self.place = kind, options, watermark, place
+        self.batches = 0
+        self.begin()
+
+    def begin(self, restore: bytes | None = None) -> None:
+        self.engine = ss.Engine(chain, seed=3, restore=restore, **self.options)
+        self.event_time = EventTime(
+            self.engine, order_by="time", source="origin", watermark=self.watermark, sources=ORIGINS
+        )
+        if self.kind == "recorded":
+            self.checkpoint = Checkpoint(self.engine, self.place)
+
+    def end(self) -> None:
+        if self.kind == "recorded":
+            self.checkpoint.close()
+        self.engine.close()
+
+    def run(self, table: pa.Table) -> pa.Table:
+        if self.kind == "rewound":
+            mark = self.engine.mark()
+            once = self.event_time.run(table)
+            self.engine.rewind(mark)
+            again = self.event_time.run(table)
+            assert again.equals(once)
+            return again
+        output = self.event_time.run(table)
+        if self.kind == "recorded":
+            self.checkpoint.record("q", self.batches, output)
+            self.end()
+            self.begin()
+            assert self.checkpoint.answer("q", self.batches).equals(output)  # type: ignore[union-attr]
+        elif self.kind == "restored":
+            image = self.engine.snapshot()
+            self.end()
+            self.begin(image)
+        self.batches += 1
+        return output
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     options=st.sampled_from(SETTINGS),
     rows=st.integers(0, 160),
     delay=st.integers(0, 40),
     count=st.integers(1, 9),
-    restarts=st.booleans(),
+    kind=st.sampled_from(["whole", "restored", "recorded", "rewound"]),
     seed=st.integers(0, 2**32),
 )
 def test_any_batches_of_any_shuffle_give_the_rows_in_order(
-    options: Any, rows: int, delay: int, count: int, restarts: bool, seed: int
+    options: Any, rows: int, delay: int, count: int, kind: str, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     table = stream(rng, rows, delay)
     parts = batches(rng, table, count)
     expected = oracle(table)
-
-    def begin(restore: bytes | None = None) -> tuple[ss.Engine, EventTime]:
-        engine = ss.Engine(chain, seed=3, restore=restore, **options)
-        return engine, EventTime(
-            engine, order_by="time", source="origin", watermark=delay, sources=ORIGINS
-        )
-
-    engine, event_time = begin()
-    try:
-        outputs, applied = [], []
+    outputs, applied, come = [], [], 0
+    with tempfile.TemporaryDirectory() as place:
+        life = Life(kind, options, delay, Path(place))
         for part in parts:
-            outputs.append(event_time.run(part))
-            applied.append(int(engine.state.seen))
-            assert (
-                engine.stats.pending
-                == sum(p.num_rows for p in parts[: len(applied)]) - (applied[-1])
-            )
-            if restarts:
-                image = engine.snapshot()
-                engine.close()
-                engine, event_time = begin(image)
-        outputs.append(event_time.finish())
-        found = pa.concat_tables(outputs)
-        ids = found["x"].to_pylist()
-        place = {x: at for at, x in enumerate(expected.output["x"].to_pylist())}
-        counts = {
-            "lost": len(place.keys() - set(ids)),
-            "duplicated": len(ids) - len(set(ids)),
-            "reordered": sum(place[a] > place[b] for a, b in itertools.pairwise(ids)),
-        }
-        assert sum(counts.values()) == 0, counts
-        assert found.equals(expected.output)
-        assert bits(engine.state) == bits(expected.state)
-        assert applied == committed(parts, delay, ORIGINS)
-    finally:
-        engine.close()
+            outputs.append(life.run(part))
+            applied.append(int(life.engine.state.seen))
+            come += part.num_rows
+            assert life.engine.stats.pending == come - applied[-1]
+        outputs.append(life.event_time.finish())
+        life.end()
+    found = pa.concat_tables(outputs)
+    ids = found["x"].to_pylist()
+    place_of = {x: at for at, x in enumerate(expected.output["x"].to_pylist())}
+    counts = {
+        "lost": len(place_of.keys() - set(ids)),
+        "duplicated": len(ids) - len(set(ids)),
+        "reordered": sum(place_of[a] > place_of[b] for a, b in itertools.pairwise(ids)),
+    }
+    assert sum(counts.values()) == 0, counts
+    assert found.equals(expected.output)
+    assert bits(life.engine.state) == bits(expected.state)
+    assert applied == committed(parts, delay, ORIGINS)
+
+
+def test_what_waits_has_run_already_and_commits_without_running_again() -> None:
+    with ss.Engine(apart, threads=2, horizon=8, chunk=1) as engine:
+        event_time = EventTime(engine, order_by="time", watermark=100)
+        event_time.run(pa.table({"time": [10, 20, 30], "x": [1, 2, 3]}))
+        deadline = time.monotonic() + 20
+        while engine.stats.speculative_runs < 3:
+            assert time.monotonic() < deadline, "what waits does not run"
+            time.sleep(0.001)
+        engine.mark()
+        engine.snapshot()
+        assert engine.stats.pending == 3
+        assert event_time.finish()["x"].to_pylist() == [1, 2, 3]
+        assert (engine.stats.speculative_runs, engine.stats.head_runs) == (3, 0)
 
 
 # ---- frontiers ----
