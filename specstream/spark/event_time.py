@@ -18,7 +18,6 @@ import datetime
 import math
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import pyarrow as pa
 
@@ -199,7 +198,8 @@ class EventTime:
             if of is not None:
                 self._check(of)
             engine.submit(table, order_by=self._order_by, source_column=self._source)
-            engine._advance_all(self._frontiers(of))
+            if of is not None:
+                engine._advance_all(self._frontiers(of))
         return engine.poll(timeout=None)
 
     def finish(self) -> pa.Table:
@@ -210,13 +210,13 @@ class EventTime:
             engine._advance_all(ends)
         return engine.poll(timeout=None)
 
-    def _check(self, of: Any) -> None:
+    def _check(self, of: pa.DataType) -> None:
         """Whether the delays are of the column's kind, before anything is submitted."""
         for delay in (self._watermark, self._idle_timeout):
-            if delay is not None and not pa.types.is_null(of):
+            if delay is not None:
                 delay.before(0, of, self._order_by)
 
-    def _frontiers(self, of: Any) -> dict[Name, int]:
+    def _frontiers(self, of: pa.DataType) -> dict[Name, int]:
         """How far each source has come; one that holds back the stream is not among them."""
         sources = self._engine._arrivals.sources
         if sources.highest is None or sources.lowest is None:
@@ -262,4 +262,6 @@ def check_late(late: Late, late_to: Callable[..., object] | None) -> None:
 
 
 def _type_of(table: pa.Table, column: str) -> pa.DataType | None:
-    return table.schema.field(column).type if column in table.column_names else None
+    """None: there is no such column, or nothing in it."""
+    of = table.schema.field(column).type if column in table.column_names else None
+    return None if of is None or pa.types.is_null(of) else of

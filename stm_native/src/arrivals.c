@@ -793,7 +793,7 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
 
 bool ss_engine_is_settled(struct ss_engine *engine)
 {
-    /* A head in place is among the active ones until it has committed, and then the turn is given back. */
+    /* A head in place is active until it has committed, and its worker has the turn until then. */
     assert(ss_turn_is_held(engine));
     pthread_mutex_lock(&engine->queue.mutex);
     bool settled = !head_is_safe(engine);
