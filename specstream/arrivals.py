@@ -9,6 +9,7 @@ here keeps the sources, and the columns of events that are not yet committed.
 from __future__ import annotations
 
 import bisect
+import heapq
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -25,10 +26,22 @@ from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.schema import Schema
 from specstream.strings import StringTable
 
-__all__ = ["Arrivals", "Late", "Segment", "Source", "Sources"]
+__all__ = ["END", "Arrivals", "Late", "Name", "Segment", "Source", "Sources", "checked_late"]
 
 Late = Literal["error", "drop", "side"]
 LATE: tuple[str, ...] = ("error", "drop", "side")
+
+
+def checked_late(late: Late) -> Late:
+    """The policy.
+
+    Raises:
+        ConfigurationError: there is no such.
+    """
+    if late not in LATE:
+        raise ConfigurationError(f"late={late!r}; expected one of {', '.join(LATE)}")
+    return late
+
 
 Name = int | str
 END = 2**63 - 1
@@ -67,6 +80,7 @@ class Sources:
         self._what = what
         self._known: dict[Name, Source] = {}
         self._highest: tuple[int, int] | None = None  # (timestamp, rank) of all events
+        self.lowest: int | None = None  # timestamp of all events
 
     def __iter__(self) -> Iterator[Source]:
         return iter(self._known.values())
@@ -140,20 +154,24 @@ class Sources:
         """(timestamp, rank) of the last of all events."""
         return self._highest
 
-    def restore(self, sources: list[Source], highest: Iterable[int] | None) -> None:
+    def restore(
+        self, sources: list[Source], highest: Iterable[int] | None, lowest: int | None
+    ) -> None:
         """Takes over the sources of a snapshot; those declared since stay."""
         before = self._known
         self._known = {source.name: source for source in sources}
         if highest is not None:
             timestamp, rank = highest
             self._highest = timestamp, rank
+        self.lowest = lowest
         for name in before:
             self.get(name)
 
-    def note(self, timestamp: int, source: Source) -> None:
-        """An event of the source was submitted; its last one of several."""
-        source.last = max(source.last, timestamp)
-        here = (timestamp, source.rank)
+    def note(self, first: int, last: int, source: Source) -> None:
+        """Events of the source were submitted, from one timestamp to another."""
+        source.last = max(source.last, last)
+        self.lowest = first if self.lowest is None else min(self.lowest, first)
+        here = (last, source.rank)
         self._highest = here if self._highest is None else max(self._highest, here)
 
     def frontier(self) -> tuple[int, int] | None:
@@ -207,6 +225,15 @@ class Segment:
     def left(self) -> int:
         """Events that are not applied."""
         return int(self.native.left)
+
+    def release(self) -> None:
+        """All its events are applied, and nobody asks for them any more."""
+        self.native = self.kept = self._events = None
+
+    @property
+    def is_released(self) -> bool:
+        """Whether :meth:`release` was called."""
+        return self.native is None
 
 
 class _Single(Segment):
@@ -278,17 +305,18 @@ class Arrivals:
         reads_timestamp: bool,
         what: str,
     ) -> None:
-        if late not in LATE:
-            raise ConfigurationError(f"late={late!r}; expected one of {', '.join(LATE)}")
         self.sources = sources
         self._schema = schema
         self._strings = strings
-        self._late: Late = late
+        self._late: Late = checked_late(late)
         self._bad_rows = bad_rows
         self._reads_timestamp = reads_timestamp
         self._what = what
-        self._segments: list[Segment] = []
+        self._segments: list[Segment] = []  # by row
+        # The same by the key of their last event: in this order they are done.
+        self._ending: list[tuple[tuple[int, int, int], Segment]] = []
         self._applied: list[Segment] = []
+        self._forgotten = 0  # of the segments
         self._rows = 0
         # Of the order column: all timestamps must be of one type, or they could not be compared.
         self._type: pa.DataType | None = None
@@ -301,12 +329,17 @@ class Arrivals:
     @property
     def pending(self) -> int:
         """Events submitted and not applied."""
-        return sum(segment.left for segment in self._segments)
+        return sum(segment.left for _, segment in self._ending)
 
     @property
     def late(self) -> int:
         """Events that came below their source's frontier."""
         return sum(source.late for source in self.sources)
+
+    def expect(self, sources: Iterable[Name], late: Late) -> None:
+        """Declares more sources, and sets the policy for late events."""
+        self.sources.declare(sources)
+        self._late = checked_late(late)
 
     # ---- in ----
 
@@ -319,7 +352,8 @@ class Arrivals:
             InputError: the table does not fit, or has late events and the policy is "error".
         """
         of = table.schema.field(order_by).type if order_by in table.column_names else None
-        if of is not None and self._type is not None and of != self._type:
+        nothing = of is None or pa.types.is_null(of)
+        if not nothing and self._type is not None and of != self._type:
             raise InputError(
                 f"{self._what}: order column {order_by!r} has type {of}, and the events before had "
                 f"{self._type}: cast it"
@@ -335,7 +369,7 @@ class Arrivals:
             self._reads_timestamp,
             self._bad_rows.policy,
         )
-        if self._type is None and of is not None:
+        if self._type is None and not nothing:
             self._settle_type(of)
         known_before = len(self.sources)
         try:
@@ -374,12 +408,10 @@ class Arrivals:
         for known, below in late:
             known.late += below.count
         if late and self._late == "side":
-            self._side.append(self._late_rows(table, order_by, late))
+            self._side.append(self._late_rows(table, late))
         return pieces
 
-    def _late_rows(
-        self, table: pa.Table, order_by: str, late: list[tuple[Source, Events]]
-    ) -> pa.Table:
+    def _late_rows(self, table: pa.Table, late: list[tuple[Source, Events]]) -> pa.Table:
         """The rows of the table that are late, as they were given."""
         positions = np.concatenate([below.positions for _, below in late])
         return table.take(pa.array(np.sort(positions)))
@@ -396,7 +428,8 @@ class Arrivals:
         pointers = _shifted(events.columns, first)
         native = self._native(pointers, source, events.count)
         segment = Segment(first, source, native, pointers, events)
-        self._append(segment, events.count, int(events.columns[0][-1]))
+        times = events.columns[0]
+        self._append(segment, events.count, int(times[0]), int(times[-1]))
         return segment
 
     def _native(self, pointers: Any, source: Source, count: int) -> Any:
@@ -409,11 +442,12 @@ class Arrivals:
         native.left = count
         return native
 
-    def _append(self, segment: Segment, count: int, last: int) -> None:
+    def _append(self, segment: Segment, count: int, first: int, last: int) -> None:
         self._segments.append(segment)
+        heapq.heappush(self._ending, ((last, segment.source.rank, segment.first), segment))
         self._rows += count
         segment.source.next_sequence += count
-        self.sources.note(last, segment.source)
+        self.sources.note(first, last, segment.source)
 
     def one(self, source: Name, timestamp: Any, values: Mapping[str, Any]) -> Segment | None:
         """A single event as a segment; None: it was late or bad, and that is no error.
@@ -421,9 +455,16 @@ class Arrivals:
         Raises:
             InputError: it does not fit.
         """
-        if self._type is None:
+        if self._type is None and timestamp is not None:
             self._settle_type(pa.array([timestamp]).type)
         try:
+            if timestamp is None:
+                raise RowError(
+                    f"{self._what}: the event of source {source!r} has no time, but None: give it "
+                    'one, drop it, or use bad_rows="side"',
+                    np.ones(1, np.bool_),
+                    "the time is null",
+                )
             if type(timestamp) is int and self._type == pa.int64():
                 at = timestamp
             else:
@@ -458,7 +499,7 @@ class Arrivals:
         block.used += 1
         native = self._native(block.pointers, known, 1)
         segment = _Single(self._rows, known, native, block, row)
-        self._append(segment, 1, at)
+        self._append(segment, 1, at, at)
         return segment
 
     def _fitting(self, values: Mapping[str, Any]) -> list[Any]:
@@ -545,7 +586,7 @@ class Arrivals:
             return b""
         pieces, segments = [], []
         for segment in self._segments:
-            left = segment.left
+            left = 0 if segment.is_released else segment.left
             if not left:
                 continue
             events = segment.events
@@ -563,6 +604,7 @@ class Arrivals:
         about = {
             "sources": [asdict(source) for source in self.sources],
             "highest": self.sources.highest,
+            "lowest": self.sources.lowest,
             "event": self._schema.describe(),
             "segments": segments,
             "held": self._held is not None,
@@ -594,7 +636,11 @@ class Arrivals:
             self._held = pa.ipc.open_stream(reader).read_all()
         of = table.schema.field("key").type
         self._type = None if pa.types.is_null(of) else of
-        self.sources.restore([Source(**source) for source in about["sources"]], about["highest"])
+        self.sources.restore(
+            [Source(**source) for source in about["sources"]],
+            about["highest"],
+            about.get("lowest"),  # which earlier snapshots have not
+        )
         known = list(self.sources)
         begin = 0
         for number, sequence, count in about["segments"]:
@@ -618,6 +664,8 @@ class Arrivals:
 
     def hold(self, output: pa.Table) -> None:
         """Keeps output that was taken from the C side for the next poll."""
+        if output.num_rows == 0:
+            return  # it would only make snapshots of one state differ
         self._held = output if self._held is None else pa.concat_tables([self._held, output])
 
     @property
@@ -660,14 +708,21 @@ class Arrivals:
 
     def settle(self) -> None:
         """Notes what is applied; while nothing commits, so that it fits what was emitted."""
-        self._applied = [segment for segment in self._segments if segment.left == 0]
+        while self._ending and self._ending[0][1].left == 0:
+            self._applied.append(heapq.heappop(self._ending)[1])
 
     def forget(self) -> None:
         """Lets go of what was applied when :meth:`settle` was called."""
-        if self._applied:
-            gone = set(map(id, self._applied))
-            self._segments = [segment for segment in self._segments if id(segment) not in gone]
-            self._applied = []
+        if not self._applied:
+            return
+        for segment in self._applied:
+            segment.release()
+        self._forgotten += len(self._applied)
+        self._applied = []
+        # Taking each out at once would move all that are behind it, each time.
+        if 2 * self._forgotten >= len(self._segments):
+            self._segments = [segment for segment in self._segments if not segment.is_released]
+            self._forgotten = 0
 
     def take_late(self) -> pa.Table | None:
         """Late events of policy "side" since the last call."""

@@ -375,6 +375,8 @@ def _time(
     """The order column as given, and as int64 of the same order."""
     array = _get(table, name, what)
     _check_nulls(array, name, what)
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.int64())  # of no rows, or it would have nulls
     if reads_timestamp and pa.types.is_floating(array.type):
         raise InputError(
             f"{what}: the operator reads event.timestamp, an int64, and order column {name!r} "

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.arrivals import Arrivals, Late, Name, Segment, Sources
+from specstream.arrivals import Late, Name
 from specstream.auto import Auto
 from specstream.bad_rows import BadRows, Policy
 from specstream.columns import (
@@ -35,7 +35,6 @@ from specstream.errors import (
     ConfigurationError,
     DeclarationError,
     EngineClosedError,
-    InputError,
     OperatorCrashError,
     Partial,
     SpecstreamError,
@@ -44,6 +43,7 @@ from specstream.hooks import Hook, Hooks, Notification
 from specstream.limits import Limits
 from specstream.lock_faults import lock_error
 from specstream.operator import Operator
+from specstream.out_of_order import WAIT_MILLISECONDS, OutOfOrder
 from specstream.predictor import Fixed, Measurement, Predictor, Setting
 from specstream.schema import Column
 from specstream.snapshot import Migrate, Snapshot
@@ -53,8 +53,6 @@ from specstream.strings import StringTable
 
 __all__ = ["Engine", "Mark"]
 
-# Between two looks at the interpreter's signals.
-WAIT_MILLISECONDS = 50
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
 
@@ -82,9 +80,10 @@ class Mark:
     next_sequence: int
     strings: int
     bad_rows: int = 0
+    arrivals: bytes = b""
 
 
-class Engine:
+class Engine(OutOfOrder):
     """Runs one operator over batches of events, on several threads, with the sequential answer.
 
     Args:
@@ -641,179 +640,6 @@ class Engine:
             for (name, column), values in zip(schema, events.columns[2:], strict=False)
         }
 
-    # ---- out of order ----
-
-    def submit(
-        self,
-        table: Any,
-        *,
-        order_by: str,
-        source: Name | None = None,
-        source_column: str | None = None,
-        ordered: bool = False,
-    ) -> None:
-        """Hands in events that may be out of order with those before; does not wait for them.
-
-        Events run at once, ahead of their turn, and commit in the order of (timestamp, source,
-        sequence number within the source), when the frontiers of all sources have passed them. The
-        outcome is that of one sequential run in this order. :meth:`advance` moves a frontier,
-        :meth:`poll` gets what was emitted.
-
-        Args:
-            table: as for :meth:`process`.
-            order_by: column of the timestamps; of one type in all tables.
-            source: name of the source that all rows are of; 0 by default.
-            source_column: instead of ``source``: the column that names each row's source.
-            ordered: the source sends no earlier event later: moves its frontier to the table's
-                last timestamp.
-
-        Raises:
-            InputError: the table does not fit, or has late events and the engine was made with
-                ``late="error"``; nothing is submitted.
-
-        >>> import specstream as ss
-        >>> class Seen(ss.State):
-        ...     count = ss.scalar(int)
-        >>> @ss.operator(state=Seen, event={"x": int}, emits={"x": int, "place": int})
-        ... def number(state, event, emit):
-        ...     state.count += 1
-        ...     emit(event.x, state.count)
-        >>> with ss.Engine(number, threads=2, horizon=8, chunk=1, sources=["a", "b"]) as engine:
-        ...     engine.submit({"time": [10, 30], "x": [1, 3]}, order_by="time", source="a")
-        ...     engine.submit({"time": [20], "x": [2]}, order_by="time", source="b")
-        ...     engine.advance("a", 40)
-        ...     engine.advance("b", 25)
-        ...     engine.poll(timeout=5)["x"].to_pylist()
-        [1, 2]
-        """
-        if source is not None and source_column is not None:
-            raise ConfigurationError(
-                "source and source_column were both given: name the one source of the table, or "
-                "the column that names each row's"
-            )
-        with self._open():
-            known = len(self._strings)
-            try:
-                segments = self._arrivals.read(
-                    as_table(table, f"operator {self.name!r}"),
-                    order_by,
-                    0 if source is None and source_column is None else source,
-                    source_column,
-                )
-            except BaseException:
-                self._strings.truncate(known)
-                raise
-            self._start_open_job()
-            for segment in segments:
-                self._submit(segment, ordered)
-            self._move_frontier()
-
-    def submit_event(
-        self, timestamp: Any, source: Name = 0, *, ordered: bool = False, **values: Any
-    ) -> None:
-        """:meth:`submit` for one event, without the cost of a table.
-
-        Args:
-            timestamp: its time; an integer costs least.
-            source: the source that it is of.
-            ordered: as for :meth:`submit`.
-            values: of all columns of the operator's event schema, by name.
-
-        Raises:
-            InputError: the event does not fit, or is late and the engine was made with
-                ``late="error"``; it is not submitted.
-
-        >>> import specstream as ss
-        >>> class Seen(ss.State):
-        ...     count = ss.scalar(int)
-        >>> @ss.operator(state=Seen, event={"x": float}, emits={"x": float, "place": int})
-        ... def number(state, event, emit):
-        ...     state.count += 1
-        ...     emit(event.x, state.count)
-        >>> with ss.Engine(number, threads=2) as engine:
-        ...     engine.submit_event(7, x=0.5, ordered=True)
-        ...     engine.poll_rows(timeout=5)
-        [(0.5, 1)]
-        """
-        with self._open():
-            known = len(self._strings)
-            try:
-                segment = self._arrivals.one(source, timestamp, values)
-            except BaseException:
-                self._strings.truncate(known)
-                raise
-            self._start_open_job()
-            if segment is not None:
-                self._submit(segment, ordered)
-            self._move_frontier()
-
-    def _submit(self, segment: Segment, ordered: bool) -> None:
-        if not lib.ss_engine_submit(self._native, segment.native):
-            raise MemoryError(f"engine of {self.name!r}: no memory for more events")
-        if ordered:
-            source = segment.source
-            reached = source.frontier
-            source.frontier = source.last if reached is None else max(reached, source.last)
-
-    def advance(self, source: Name, to: Any = None) -> None:
-        """Moves a source's frontier: none of its events below ``to`` comes any more.
-
-        Args:
-            source: its name; one that is new is declared by this.
-            to: a timestamp of the order column's type; None: the source has ended. A frontier never
-                moves back: an earlier ``to`` changes nothing.
-
-        Raises:
-            InputError: ``to`` is of another type.
-        """
-        with self._open():
-            self._arrivals.advance(self._arrivals.sources.get(source), to)
-            self._start_open_job()
-            self._move_frontier()
-
-    def poll(self, timeout: float = 0.0) -> pa.Table:
-        """What submitted events have emitted since the last call, in the order of their keys.
-
-        Args:
-            timeout: seconds to wait for rows; less if events have committed without emitting any,
-                and no other can commit now.
-
-        Returns:
-            A table as :meth:`process` gives it. Its events are committed.
-
-        Raises:
-            Exception: what the operator raised. Its event is not applied; later ones are, and
-                the next call goes on behind it. ``specstream_partial`` on the exception holds what
-                this call would have returned, and how many events were applied since the last.
-        """
-        with self._open():
-            rows, outcome = self._collect(timeout)
-            output = self._polled(rows)
-            self._finish_poll(outcome, output)
-            return output
-
-    def poll_rows(self, timeout: float = 0.0) -> list[tuple[Any, ...]]:
-        """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
-        with self._open():
-            rows, outcome = self._collect(timeout)
-            failed = outcome is not None and outcome.failed
-            held = self._arrivals.has_held
-            output = self._polled(rows) if failed or held else None
-            self._finish_poll(outcome, output)
-            if output is None:
-                return self._tuples(rows)
-            names = self.operator.emits.names
-            return list(zip(*(output[name].to_pylist() for name in names), strict=True))
-
-    def late(self) -> pa.Table | None:
-        """Late events since the last call, as they were given; None: none.
-
-        They are kept by engines made with ``late="side"``; ``stats.late`` counts them under every
-        policy but "error".
-        """
-        with self._open():
-            return self._arrivals.take_late()
-
     def bad_rows(self) -> pa.Table | None:
         """Rows that could not be events, since the last call; None: none.
 
@@ -837,155 +663,7 @@ class Engine:
         with self._open():
             return self._bad_rows.take()
 
-    def _start_open_job(self) -> None:
-        if self._is_open:
-            return
-        if self._mode not in (lib.SS_MODE_ORDERED, lib.SS_MODE_SPECULATE):
-            raise ConfigurationError(
-                'events can be submitted to an engine with execution="ordered" only'
-            )
-        horizon, chunk = self._predictor.open()
-        if horizon > 0 and self._speculative not in self._entries:
-            operator = self.operator
-            self._entries[self._speculative] = compile_entry(
-                operator.program,
-                operator.layout,
-                operator.event,
-                operator.emits,
-                self._speculative,
-            )
-            self._set_entry(self._speculative)
-        job = ffi.new(
-            "struct ss_job *", {"chunk": chunk, "horizon": horizon, "mode": lib.SS_MODE_OPEN}
-        )
-        if not lib.ss_engine_start(self._native, job):
-            raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller horizon")
-        self._is_open = True
-        self._applied = 0
-        self._locate = self._locate_arrival
-        if self._frontier is not None:
-            self._tell_frontier(self._frontier)
-
-        for segment in self._arrivals.unsent:
-            self._submit(segment, ordered=False)
-        self._arrivals.unsent.clear()
-
-    def _end_open_job(self) -> None:
-        if self._is_open:
-            self._end_job()
-            self._is_open = False
-            self._arrivals.hold(self._polled(self._take_rows()[0]))
-            self._arrivals.forget()
-
-    def _check_nothing_pending(self, what: str) -> None:
-        pending = self._arrivals.pending
-        if pending:
-            raise InputError(
-                f"{what}: {pending} submitted event(s) are not committed: advance() their sources "
-                "and poll() first, or submit() this table as well"
-            )
-
-    def _new_arrivals(self, strings: StringTable) -> Arrivals:
-        what = f"operator {self.name!r}"
-        arrivals = Arrivals(
-            Sources(strings, what),
-            self.operator.event,
-            strings,
-            self._late,
-            self._bad_rows,
-            self.operator.program.reads_timestamp,
-            what,
-        )
-        arrivals.sources.declare(self._declared)
-        return arrivals
-
-    def _move_frontier(self) -> None:
-        frontier = self._arrivals.sources.frontier()
-        if frontier is not None and frontier != self._frontier:
-            self._frontier = frontier
-            self._tell_frontier(frontier)
-
-    def _tell_frontier(self, frontier: tuple[int, int]) -> None:
-        at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
-        lib.ss_engine_advance(self._native, at[0])
-
-    def _collect(self, timeout: float) -> tuple[npt.NDArray[np.int64], Any]:
-        """Emitted rows since the last call, and the C side's outcome."""
-        width = 1 + len(self.operator.emits)
-        if not self._is_open:
-            return np.empty((0, width), np.int64), None
-        until = time.monotonic() + timeout
-        while True:
-            rest = int(1000 * (until - time.monotonic()) + 0.999)
-            if lib.ss_engine_await(self._native, 0) or rest <= 0:
-                break
-            self._wait(min(rest, WAIT_MILLISECONDS))
-            if not self._is_open:
-                return np.empty((0, width), np.int64), None
-        with self._native_turn():
-            return self._take_rows()
-
-    def _wait(self, milliseconds: int) -> None:
-        """Waits for news of the open job; without the lock, as somebody else may bring them."""
-        self._waiting += 1
-        self._lock.release()
-        try:
-            lib.ss_engine_await(self._native, milliseconds)
-        finally:
-            self._lock.acquire()
-            self._waiting -= 1
-        self._check_open()
-
-    def _take_rows(self) -> tuple[npt.NDArray[np.int64], Any]:
-        """With the turn: the emitted rows of the open job, and its outcome."""
-        outcome = lib.ss_engine_outcome(self._native)
-        rows = self._rows(outcome).copy()
-        lib.ss_engine_clear_rows(self._native)
-        self._arrivals.settle()
-        return rows, outcome
-
-    def _polled(self, rows: npt.NDArray[np.int64]) -> pa.Table:
-        keys = self._arrivals.keys(rows[:, 0]) if self._keys else None
-        output = rows_to_table(rows, self.operator.emits, self._strings, keys)
-        held = self._arrivals.take_held()
-        return output if held is None else pa.concat_tables([held, output])
-
-    def _finish_poll(self, outcome: Any, output: pa.Table | None) -> None:
-        """Raises what kept the events from going on, and lets them go on."""
-        if outcome is None:
-            return
-        consumed = outcome.consumed - self._applied
-        self._applied = outcome.consumed
-        try:
-            if outcome.failed:
-                assert output is not None
-                error = self._hooks.take_error()
-                if error is None and outcome.failed_row >= 0:
-                    segment, row = self._arrivals.find(outcome.failed_row)
-                    where = segment.events, row, segment.first_sequence
-                    if outcome.fault.signal:
-                        self._raise_crash(outcome.fault, *where, Partial(output, int(consumed)))
-                    self._raise_for(*where, output, int(consumed))
-                error = error or MemoryError(f"engine of {self.name!r}: no memory for more events")
-                error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
-                raise error
-        finally:
-            if outcome.failed:
-                lib.ss_engine_resume(self._native)
-            self._arrivals.forget()
-
     # ---- hooks ----
-
-    def _locate_arrival(self, row: int) -> Any:
-        segment, at = self._arrivals.find(row)
-        keys = segment.events.keys
-        return (
-            segment.events,
-            at,
-            keys[0][at].as_py(),
-            segment.source.name,
-            segment.first_sequence + at,
-        )
 
     def _notification(self, occasion: Any) -> Notification:
         """An occasion of the C side, as a hook is told of it."""
@@ -1204,11 +882,9 @@ class Engine:
             strings = StringTable(self.operator.program.strings)
             for texts in content.strings.chunks:
                 strings.add_all(texts)
-            arrivals = self._new_arrivals(strings)
-            arrivals.from_bytes(content.arrivals)
+            arrivals = self._arrivals_of(strings, content.arrivals)
             self._end_open_job()
-            self._arrivals = arrivals
-            self._frontier = arrivals.sources.frontier()
+            self._take_over(arrivals)
             self._words[:] = content.words
             self._next_sequence = content.next_sequence
             self._strings = strings
@@ -1216,24 +892,31 @@ class Engine:
     def mark(self) -> Mark:
         """The engine as it is now, kept in memory; :meth:`rewind` goes back to it.
 
-        It holds a copy of the state.
+        It holds a copy of the state, and of submitted events that are not committed.
         """
-        with self._open():
-            self._check_nothing_pending(f"operator {self.name!r}")
-            self._end_open_job()
+        with self._open(), self._turn():
+            if self._is_open:
+                self._arrivals.hold(self._polled(self._take_rows()[0]))
             return Mark(
-                self._words.copy(), self._next_sequence, len(self._strings), self._bad_rows.count
+                self._words.copy(),
+                self._next_sequence,
+                len(self._strings),
+                self._bad_rows.count,
+                self._arrivals.to_bytes(),
             )
 
     def rewind(self, mark: Mark) -> None:
-        """Back to a mark: state, string table, next sequence number and bad rows."""
+        """Back to a mark: state, string table, next sequence number, bad rows, submitted events.
+
+        Events that were pending run again from the start.
+        """
         with self._open():
-            self._check_nothing_pending(f"operator {self.name!r}")
             self._end_open_job()
             self._words[:] = mark.words
             self._next_sequence = mark.next_sequence
             self._strings.truncate(mark.strings)
             self._bad_rows.rewind(mark.bad_rows)
+            self._take_over(self._arrivals_of(self._strings, mark.arrivals))
 
 
 def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> Predictor:

@@ -2,7 +2,8 @@
 
 ``crash_driver.py DIRECTORY`` reads ``DIRECTORY/events``, one file per micro-batch, and ends when
 all of them are processed. Everything that must outlive it lies in the same directory; ``final`` is
-there when it has come to the end.
+there when it has come to the end. Where there is a file ``watermark``, files overlap in time, and
+events wait as long as it says; some come too late.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import specstream as ss
 
 CELLS = 20_000
 LIFE_SECONDS = 180
+LONG_AGO = -1000
 
 
 class Cells(ss.State):
@@ -47,21 +49,30 @@ def chain(state, event, emit):
     emit(event.x, event.origin, state.hash, state.cells[at])
 
 
-def write_events(directory: Path, files: int, rows: int, seed: int = 7) -> None:
+def write_events(
+    directory: Path, files: int, rows: int, seed: int = 7, watermark: bool = False
+) -> None:
     """Files in the order of time, each with its rows in no order; origins come up bit by bit."""
     rng = np.random.default_rng(seed)
     directory.mkdir(parents=True)
+    if watermark:
+        # Of a file's times the latest are those of the whole next one.
+        (directory.parent / "watermark").write_text(str(rows))
     for number in range(files):
+        times = rng.integers(0, 2 * rows if watermark else rows // 3, rows) + number * rows
         table = pa.table(
             {
-                "time": rng.integers(0, rows // 3, rows) + number * rows,
+                "time": times,
                 "origin": [f"origin {at}" for at in rng.integers(0, 3 + number, rows)],
                 "x": np.arange(rows) + number * rows,
                 "weight": rng.normal(size=rows),
             }
         )
+        if watermark and number % 2:
+            late = {"time": [LONG_AGO], "origin": ["origin 0"], "x": [-number], "weight": [1.0]}
+            table = pa.concat_tables([table, pa.table(late)])
         path = directory / f"{number:05d}.parquet"
-        pq.write_table(table.take(rng.permutation(rows)), path)
+        pq.write_table(table.take(rng.permutation(table.num_rows)), path)
         os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
 
 
@@ -69,15 +80,31 @@ def sequential(directory: Path) -> Any:
     """The plain Python run over the events of all files in their order."""
     parts = [pq.read_table(path) for path in sorted(directory.iterdir())]
     rows = pa.concat_tables(parts).to_pandas()
+    rows = rows[rows["time"] != LONG_AGO]
     return chain.run_sequential(rows.sort_values(["time", "origin"], kind="stable"))
+
+
+def rows_of(sink: Path) -> pa.Table:
+    """What a sink has, in the order of batches."""
+    return pa.concat_tables(pq.read_table(path) for path in sorted(sink.glob("part-*.parquet")))
+
+
+def event_time(directory: Path) -> dict[str, Any]:
+    """What a feed over these files is told of event time; nothing, where there is no watermark."""
+    if not (directory / "watermark").exists():
+        return {}
+    watermark = int((directory / "watermark").read_text())
+    return {"watermark": watermark, "idle_timeout": 2 * watermark, "late": "side"}
 
 
 def compare(directory: Path) -> dict[str, int]:
     """What a run that came to its end has lost, repeated, or put elsewhere: all 0, or a bug."""
     oracle = sequential(directory / "events")
     expected = oracle.output
-    parts = [pq.read_table(path) for path in sorted((directory / "out").glob("part-*.parquet"))]
-    found = pa.concat_tables(parts)
+    found = rows_of(directory / "out")
+    late = rows_of(directory / "late")["x"].to_pylist() if (directory / "late").exists() else []
+    files = len(list((directory / "events").iterdir()))
+    wanted_late = [-n for n in range(1, files, 2)] if (directory / "watermark").exists() else []
     ids, counts = np.unique(found["x"].to_numpy(), return_counts=True)
     place = {x: at for at, x in enumerate(expected["x"].to_pylist())}
     order = np.array([place[x] for x in found["x"].to_pylist()])
@@ -88,6 +115,7 @@ def compare(directory: Path) -> dict[str, int]:
         "duplicated": int((counts - 1).sum()),
         "reordered": int((np.diff(order) < 0).sum()),
         "different": int(not found.equals(expected)),
+        "late": int(late != wanted_late),
         "fields": sum(state[name].tobytes() != wanted[name].tobytes() for name in wanted),
     }
 
@@ -135,8 +163,16 @@ def main(directory: Path) -> None:
         sink(table, batch_id)
 
     with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
+        options = event_time(directory)
+        if options:
+            options["late_to"] = ss.spark.parquet_sink(directory / "late")
         feed = ss.spark.foreach_batch(
-            engine, order_by="time", source="origin", to=watched, checkpoint=directory / "images"
+            engine,
+            order_by="time",
+            source="origin",
+            to=watched,
+            checkpoint=directory / "images",
+            **options,
         )
         answered = 0
 
@@ -153,6 +189,8 @@ def main(directory: Path) -> None:
             files_per_trigger=1,
             on_batch=done,
         )
+        if options:
+            feed.finish()
         hidden = directory / ".final"
         hidden.write_bytes(engine.snapshot())
         hidden.rename(directory / "final")

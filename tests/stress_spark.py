@@ -73,7 +73,9 @@ def main() -> int:
     while kills < options.count:
         with tempfile.TemporaryDirectory(prefix="stress-spark-") as scratch:
             directory = Path(scratch)
-            crash_driver.write_events(directory / "events", FILES, ROWS, chance.randrange(1000))
+            seed = chance.randrange(1000)
+            # Every second stream with a watermark.
+            crash_driver.write_events(directory / "events", FILES, ROWS, seed, streams % 2 == 1)
             while one_life(directory, kills < options.count, chance) == "killed":
                 kills += 1
                 print(f"{kills} of {options.count} kills", end="\r", flush=True)

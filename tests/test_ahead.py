@@ -70,7 +70,7 @@ def drive(home: Path) -> None:
                     continue
             ahead.take("query", lambda number=batch_id: rows_of(number), batch_id)
             acknowledged.write_text(str(batch_id))
-        feed.finish()
+        feed.wait()
         assert engine.state.seen == BATCHES * 10
 
 

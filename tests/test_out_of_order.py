@@ -374,6 +374,44 @@ def test_late_events_go_to_the_side() -> None:
         assert drain(engine, 3)[0]["value"].to_pylist() == [1, 8, 9]
 
 
+def test_an_event_without_a_time_does_not_settle_the_type_of_the_others() -> None:
+    with ss.Engine(places, bad_rows="side") as engine:
+        engine.submit_event(None, name="nobody")
+        engine.submit({"time": [None, None], "name": ["no", "body"]}, order_by="time")
+        engine.submit_event(7, name="somebody", ordered=True)
+        assert engine.poll_rows(timeout=None) == [("somebody", 1)]
+        engine.submit_event(None, name="nobody")
+        assert engine.stats.bad_rows == 4
+        bad = engine.bad_rows()
+        assert bad is not None
+        null = "column 'time' is null"
+        assert bad["reason"].to_pylist() == ["the time is null", null, null, "the time is null"]
+    with ss.Engine(places) as engine:
+        with pytest.raises(ss.InputError, match="source 3 has no time"):
+            engine.submit_event(None, 3, name="nobody")
+        engine.submit_event(datetime.datetime(2013, 1, 1), 3, name="somebody", ordered=True)
+        assert engine.poll_rows(timeout=None) == [("somebody", 1)]
+
+
+@pytest.mark.parametrize("options", SETTINGS)
+def test_a_poll_without_a_timeout_brings_all_that_is_below_the_frontier(options: Any) -> None:
+    rng = np.random.default_rng(3)
+    count, begin = 400, 0
+    times = rng.permutation(count)
+    with ss.Engine(keyed, **options) as engine:
+        assert engine.poll(timeout=None).num_rows == 0
+        # Singles and tables, many of which are done while earlier ones are not.
+        for at, time_ in enumerate(times[:100].tolist()):
+            engine.submit_event(time_, at=at)
+        engine.submit({"time": times[100:], "at": np.arange(100, count)}, order_by="time")
+        for end in (0, 1, 37, 38, 250, count):
+            engine.advance(0, end - 1)
+            found = engine.poll(timeout=None)["at"].to_numpy()
+            assert times[found].tolist() == list(range(begin, end))
+            assert engine.stats.pending == count - end
+            begin = end
+
+
 # ---- beside the rest of an engine ----
 
 

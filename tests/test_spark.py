@@ -449,7 +449,7 @@ def test_a_batch_is_fetched_while_the_one_before_it_runs(
         feed(frame, batch_id)
 
     start(watched).awaitTermination()
-    feed.finish()
+    feed.wait()
     assert_same_as_oracle(tmp_path / "out", engine, oracle)
     assert (feed.stats.batches, feed.stats.repeated) == (3, 0)
     assert not list((tmp_path / "images").glob("*.rows"))
@@ -475,7 +475,7 @@ def test_what_a_batch_raises_ahead_fails_the_query_and_it_runs_again_from_the_ro
     assert len(list((tmp_path / "images").glob("*.rows"))) == 2
     full = False
     start(feed).awaitTermination()
-    feed.finish()
+    feed.wait()
     assert_same_as_oracle(tmp_path / "out", engine, oracle)
 
 

@@ -113,7 +113,7 @@ class Specstream(Way):
 
     def run(self, session: SparkSession, path: Path, schema: StructType) -> list[float]:
         taken = super().run(session, path, schema)
-        self.feed.finish()
+        self.feed.wait()
         return taken
 
     def close(self) -> None:

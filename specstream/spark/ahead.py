@@ -13,7 +13,7 @@ and Spark goes on with the last of these, if it was not acknowledged, or with th
 next start first runs what was kept, in order; then the state is what Spark takes it to be.
 
 The price is one more file for each batch, and that what a batch raises is raised by the callback of
-the batch after it, or by ``finish()``.
+the batch after it, or by ``wait()``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pyarrow as pa
 
 from specstream.errors import ConfigurationError
-from specstream.spark.checkpoint import Checkpoint
+from specstream.spark.checkpoint import Checkpoint, Recorded
 from specstream.spark.images import stream
 
 __all__ = ["Ahead", "catch_up"]
@@ -36,7 +36,8 @@ _QUERY = b"specstream.query"
 
 # Runs rows of a batch: query, rows, batch id, seconds that fetching them took.
 Apply = Callable[[str | None, pa.Table, int, float], None]
-Sink = Callable[[pa.Table, int], object]
+# Gives the sinks what a record holds for them.
+Deliver = Callable[[Recorded], None]
 
 
 def _name(batch_id: int) -> str:
@@ -55,7 +56,7 @@ def _keep(checkpoint: Checkpoint, query: str | None, rows: pa.Table, batch_id: i
     checkpoint.place.write(_name(batch_id), [b"", stream(rows)], batch_id)
 
 
-def catch_up(checkpoint: Checkpoint, apply: Apply, to: Sink) -> None:
+def catch_up(checkpoint: Checkpoint, apply: Apply, deliver: Deliver) -> None:
     """Runs the batches that were kept and are not through, in order.
 
     Raises:
@@ -65,7 +66,7 @@ def catch_up(checkpoint: Checkpoint, apply: Apply, to: Sink) -> None:
     for batch_id in _kept(checkpoint):
         recorded = checkpoint.recorded
         if recorded is not None and batch_id == recorded.batch_id:
-            to(recorded.output, batch_id)  # which may not have had them
+            deliver(recorded)  # to the sinks, which may not have had it
         elif recorded is None or batch_id == recorded.batch_id + 1:
             rows = pa.ipc.open_stream(checkpoint.place.read(_name(batch_id))).read_all()
             query = (rows.schema.metadata or {}).get(_QUERY)
@@ -85,11 +86,11 @@ class Ahead:
     Args:
         checkpoint: images of the engine; the rows are kept beside them.
         apply: runs a batch: image and sink included.
-        to: the sink.
+        deliver: gives the sinks what a record holds for them.
     """
 
-    def __init__(self, checkpoint: Checkpoint, apply: Apply, to: Sink) -> None:
-        self._checkpoint, self._apply, self._to = checkpoint, apply, to
+    def __init__(self, checkpoint: Checkpoint, apply: Apply, deliver: Deliver) -> None:
+        self._checkpoint, self._apply, self._deliver = checkpoint, apply, deliver
         # Not a daemon: at the end of the process the interpreter waits for the batch under way.
         self._worker = ThreadPoolExecutor(1, "specstream-ahead")
         self._running: Future[None] | None = None
@@ -107,8 +108,8 @@ class Ahead:
         """
         if self._running is not None and self._last == (query, batch_id - 1):
             return True
-        self.finish()
-        catch_up(self._checkpoint, self._apply, self._to)
+        self.wait()
+        catch_up(self._checkpoint, self._apply, self._deliver)
         return False
 
     def take(self, query: str | None, fetch: Callable[[], pa.Table], batch_id: int) -> None:
@@ -121,7 +122,7 @@ class Ahead:
         rows = fetch()
         _keep(self._checkpoint, query, rows, batch_id)
         seconds = time.perf_counter() - began
-        self.finish()
+        self.wait()
         self._last = query, batch_id
         self._running = self._worker.submit(self._run, query, rows, batch_id, seconds)
 
@@ -129,7 +130,7 @@ class Ahead:
         self._apply(query, rows, batch_id, seconds)
         self._checkpoint.place.delete(_name(batch_id))
 
-    def finish(self) -> None:
+    def wait(self) -> None:
         """Waits until the last batch is through.
 
         Raises:

@@ -5,7 +5,8 @@ has not acknowledged, under the same id and with the same rows. So the callback 
 between what is done and what is known to be done. It goes:
 
 1. the events run; all that they change is in memory;
-2. an *image* is written: state, strings, next sequence number, batch id **and the emitted rows**;
+2. an *image* is written: state, strings, next sequence number, events that wait for the watermark,
+   batch id **and the emitted rows**;
 3. the rows go to the sink, and the callback returns.
 
 A crash before the image is complete leaves the image of batch N-1: the events of N run again, and
@@ -47,6 +48,7 @@ from specstream.spark.images import (
     increment,
     pack,
     stream,
+    table_of,
 )
 from specstream.spark.places import Place, place_of
 from specstream.spark.steps import reached
@@ -55,7 +57,7 @@ from specstream.state import Layout
 if TYPE_CHECKING:
     from specstream.spark.images import Words
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "Recorded"]
 
 # So many increments at most follow a full image: a restart reads them all.
 INCREMENTS = 100
@@ -66,13 +68,15 @@ _NAME = re.compile(r"(\d{10})\.(full|increment)")
 
 
 @dataclass(frozen=True)
-class _Recorded:
+class Recorded:
     """The batch of the last image."""
 
     batch_id: int
     query: str | None
     output: pa.Table
     checksum: int
+    late: pa.Table | None = None
+    finished: bool = False
 
 
 @dataclass(frozen=True, order=True)
@@ -122,7 +126,7 @@ class Checkpoint:
         self._engine = engine
         self._in_use = in_use
         self._closed = False
-        self.recorded: _Recorded | None = None
+        self.recorded: Recorded | None = None
         self._place = place_of(directory)
         self._take_place()
         weakref.finalize(self, self._place.close)  # where nobody calls close()
@@ -143,7 +147,7 @@ class Checkpoint:
         # is used takes little here as well.
         self._before: Words = np.zeros(len(engine._words), np.int64)
         copy_blocks(engine._words, self._before, changed_blocks(engine._words, self._before))
-        self._note_mark()
+        self._note_mark(engine._arrivals.to_bytes())
 
     def __repr__(self) -> str:
         batch = "empty" if self.recorded is None else f"batch {self.recorded.batch_id}"
@@ -205,6 +209,13 @@ class Checkpoint:
                 f"the query {query}, at batch {batch_id}: give each query a checkpoint= of its "
                 "own, beside its checkpointLocation"
             )
+        if recorded.finished and batch_id >= recorded.batch_id:
+            raise ConfigurationError(
+                f"{self._what}: finish() has ended the stream with batch {recorded.batch_id}, and "
+                f"the query goes on with batch {batch_id}: begin a new stream, with a checkpoint= "
+                "and a checkpointLocation of its own; where more can come, let events wait instead "
+                "of calling finish()"
+            )
         if batch_id == recorded.batch_id:
             return recorded.output
         if batch_id != recorded.batch_id + 1:
@@ -222,12 +233,39 @@ class Checkpoint:
         """The engine as the last image has it."""
         return self._mark
 
-    def _note_mark(self) -> None:
-        engine = self._engine
-        self._mark = Mark(self._before, engine._next_sequence, len(engine._strings))
+    def is_over(self, query: str | None, batch_id: int) -> bool:
+        """Whether it is the last batch before the end of the stream, which the sink has had.
 
-    def record(self, query: str | None, batch_id: int, output: pa.Table) -> None:
+        Only Spark did not come to know.
+        """
+        last = self.recorded
+        if last is None or not last.finished or batch_id != last.batch_id - 1:
+            return False
+        return query is None or query == last.query
+
+    def _note_mark(self, arrivals: bytes) -> None:
+        engine = self._engine
+        self._mark = Mark(
+            self._before, engine._next_sequence, len(engine._strings), arrivals=arrivals
+        )
+
+    def record(
+        self,
+        query: str | None,
+        batch_id: int,
+        output: pa.Table,
+        late: pa.Table | None = None,
+        *,
+        finished: bool = False,
+    ) -> None:
         """Writes the image of a batch that the engine has run.
+
+        Args:
+            query: id of Spark's query.
+            batch_id: the batch.
+            output: what it has emitted.
+            late: its late rows that go to a sink.
+            finished: no other batch comes.
 
         When it raises, :meth:`mark` is the state before the batch if it is not recorded, and that
         after it if it is.
@@ -238,6 +276,12 @@ class Checkpoint:
             words = engine._words
             changed = changed_blocks(words, self._before)
             full, sections = self._sections(changed, output)
+            # Nothing commits: what is pending waits for a frontier that only batches move.
+            arrivals = engine._arrivals.to_bytes()
+            # Where there never was a source, the images before have nothing of it either.
+            named = {"arrivals": arrivals} if arrivals and not full else {}
+            if late is not None:
+                named["late"] = stream(late)
             last = self.recorded
             about = About(
                 batch_id,
@@ -248,13 +292,15 @@ class Checkpoint:
                 engine.operator.layout.describe(),
                 engine._next_sequence,
                 None if full or last is None else (last.batch_id, last.checksum),
+                tuple(named),
+                finished,
             )
-            parts, checksum = pack(about, sections)
+            parts, checksum = pack(about, [*sections, *([content] for content in named.values())])
             name = _Name(batch_id, "full" if full else "increment")
             length = self._place.write(str(name), parts, batch_id)
             copy_blocks(words, self._before, changed)
-            self._note_mark()
-            self.recorded = _Recorded(batch_id, query, output, checksum)
+            self._note_mark(arrivals)
+            self.recorded = Recorded(batch_id, query, output, checksum, late, finished)
         self._count(full, length)
         self._good.add(name)
         reached("before-delete", batch_id)
@@ -376,18 +422,29 @@ class Checkpoint:
         what = f"{self._what}, image {full}"
         content = Snapshot.from_bytes(image.sections[0], layout, what)  # type: ignore[arg-type]
         words, strings = content.words.copy(), content.strings.to_pylist()
+        arrivals = content.arrivals
         while (following := self._following(image)) is not None:
             following.apply(words, strings)
+            pending = following.named("arrivals")
+            arrivals = arrivals if pending is None else bytes(pending)
             image = following
             self._count(False, image.length)
         about = image.about
         known = pa.chunked_array([pa.array(strings, pa.large_string())])
-        built = Snapshot(words, about.next_sequence, known, content.arrivals).to_bytes(layout)
+        built = Snapshot(words, about.next_sequence, known, arrivals).to_bytes(layout)
         try:
             self._engine.restore(built, migrate=migrate)
         except SnapshotError as error:
             raise SnapshotError(f"{self._what}, batch {about.batch_id}: {error}") from None
-        self.recorded = _Recorded(about.batch_id, about.query, image.output, image.checksum)
+        late = image.named("late")
+        self.recorded = Recorded(
+            about.batch_id,
+            about.query,
+            image.output,
+            image.checksum,
+            None if late is None else table_of(late),
+            about.finished,
+        )
         # Blocks of one layout mean nothing in another.
         same = about.fields == self._engine.operator.layout.describe()
         self._must_be_full = migrate is not None or not same

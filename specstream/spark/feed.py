@@ -13,6 +13,9 @@ Spark would acknowledge a batch that nobody processed.
 With a checkpoint, the batch is recorded between the engine and the sink; `checkpoint.py` says why
 there. Then a sink that raises undoes nothing: the batch comes again, and the sink gets its rows
 from the record.
+
+With a watermark, events outlive their batch: what a batch begins with is state and waiting events,
+and both come back on any error. `event_time.py` says which events wait.
 """
 
 from __future__ import annotations
@@ -22,18 +25,20 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 
+from specstream.arrivals import Late, Name
 from specstream.engine import Engine
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
 from specstream.spark.ahead import Ahead, catch_up
-from specstream.spark.checkpoint import Checkpoint
+from specstream.spark.checkpoint import Checkpoint, Recorded
+from specstream.spark.event_time import Amount, EventTime, check_late
 from specstream.spark.steps import reached
 
 if TYPE_CHECKING:
@@ -53,6 +58,7 @@ class FeedStats:
         repeated: batches that came again after they were applied, and were answered from the
             record.
         events: rows taken in.
+        late: of these, rows that came below their source's frontier, and were not applied.
         rows: rows emitted.
         reading: seconds spent in fetching rows from Spark, and with ``ahead=True`` in keeping
             them.
@@ -64,6 +70,7 @@ class FeedStats:
     batches: int = 0
     repeated: int = 0
     events: int = 0
+    late: int = 0
     rows: int = 0
     reading: float = 0.0
     running: float = 0.0
@@ -80,6 +87,8 @@ class _Tenancy:
         self.session: SparkSession | None = None
         self.batch_id: int | None = None
         self.output: pa.Table | None = None
+        self.late: pa.Table | None = None
+        self.finished = False
 
     def in_use(self) -> bool:
         """Whether a batch is under way, or the query may send one."""
@@ -123,6 +132,11 @@ class BatchFeed:
         checkpoint: str | os.PathLike[str] | None = None,
         migrate: Migrate | None = None,
         ahead: bool = False,
+        watermark: Amount | None = None,
+        idle_timeout: Amount | None = None,
+        sources: Iterable[Name] = (),
+        late: Late | None = None,
+        late_to: Sink | None = None,
     ) -> None:
         if not isinstance(engine, Engine):
             raise ConfigurationError(
@@ -152,10 +166,34 @@ class BatchFeed:
         self.order_by = order_by
         self.source = source
         self.to = to
+        self.late_to = late_to
         self.error: Exception | None = None
         self.stats = FeedStats()
         self._tenancy = _tenancy(engine)
         self._ahead: Ahead | None = None
+        self._delivered: int | None = None  # batch that the sinks have had
+        self._event_time = None
+        if watermark is not None:
+            if order_by is None:
+                raise ConfigurationError(
+                    f"watermark={watermark!r} without order_by: give order_by=, the column of the "
+                    "event time, as well"
+                )
+            check_late(engine._late if late is None else late, late_to)
+            self._event_time = EventTime(
+                engine,
+                order_by=order_by,
+                watermark=watermark,
+                source=source,
+                idle_timeout=idle_timeout,
+                sources=sources,
+                late=late,
+            )
+        elif idle_timeout is not None or tuple(sources) or late is not None or late_to is not None:
+            raise ConfigurationError(
+                "idle_timeout, sources, late and late_to are about events that wait for a "
+                "watermark: give watermark= as well, or leave them out"
+            )
         self.checkpoint = (
             None
             if checkpoint is None
@@ -163,13 +201,14 @@ class BatchFeed:
         )
         if self.checkpoint is not None:
             # Also without ahead=: the program may have had it before.
-            catch_up(self.checkpoint, self._apply, to)
-            self._ahead = Ahead(self.checkpoint, self._apply, to) if ahead else None
+            catch_up(self.checkpoint, self._apply, self._deliver_recorded)
+            if ahead:
+                self._ahead = Ahead(self.checkpoint, self._apply, self._deliver_recorded)
 
     def _in_use(self) -> bool:
         return self._tenancy.in_use() or (self._ahead is not None and self._ahead.busy)
 
-    def finish(self) -> None:
+    def wait(self) -> None:
         """Waits until the last batch that Spark has handed over is in the sink.
 
         With ``ahead=True`` that may be after the query has ended; otherwise there is nothing to
@@ -179,7 +218,7 @@ class BatchFeed:
             Exception: what that batch raised.
         """
         if self._ahead is not None:
-            self._ahead.finish()
+            self._ahead.wait()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Runs one micro-batch; Spark calls this."""
@@ -221,11 +260,13 @@ class BatchFeed:
             self._move_in(query, frame, batch_id)
             ahead = self._ahead
             if ahead is None or not ahead.follows(query, batch_id):
+                if self._is_over(query, batch_id):
+                    return
                 recorded = self._recorded(query, batch_id)
                 if recorded is not None:
                     # Applied already; Spark was stopped before it could note that. Applying it
                     # once more would count its events twice.
-                    self.to(recorded, batch_id)
+                    self._deliver(*recorded, batch_id)
                     self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
                     return
             if ahead is not None:
@@ -237,15 +278,54 @@ class BatchFeed:
         finally:
             tenancy.turn.release()
 
-    def _recorded(self, query: str | None, batch_id: int) -> pa.Table | None:
-        """The rows of a batch that was applied; None if it was not."""
+    def _recorded(
+        self, query: str | None, batch_id: int
+    ) -> tuple[pa.Table, pa.Table | None] | None:
+        """The rows of a batch that was applied, and its late ones; None if it was not."""
         if self.checkpoint is not None:
             answer = self.checkpoint.answer(query, batch_id)
             # An empty one may have been given to an engine that has worked for the query before.
             if self.checkpoint.recorded is not None:
-                return answer
+                return None if answer is None else (answer, self.checkpoint.recorded.late)
         tenancy = self._tenancy
-        return tenancy.output if query is not None and batch_id == tenancy.batch_id else None
+        if query is None or batch_id != tenancy.batch_id or tenancy.output is None:
+            return None
+        return tenancy.output, tenancy.late
+
+    def _is_over(self, query: str | None, batch_id: int) -> bool:
+        """Whether finish() came after this batch, which Spark has not acknowledged.
+
+        Raises:
+            ConfigurationError: it came, and the batch is one that follows.
+        """
+        checkpoint, tenancy = self.checkpoint, self._tenancy
+        if checkpoint is not None and checkpoint.is_over(query, batch_id):
+            return True
+        recorded = checkpoint is not None and checkpoint.recorded is not None
+        if recorded or not tenancy.finished:
+            return False  # what a checkpoint has recorded it says itself
+        if tenancy.batch_id is not None and batch_id == tenancy.batch_id - 1:
+            return True
+        raise ConfigurationError(
+            f"{self._what(batch_id)}: finish() has ended the stream of this engine; begin a new "
+            "one with a new engine, or let events wait, instead of calling finish(), where more "
+            "can come"
+        )
+
+    def _deliver(self, output: pa.Table, late: pa.Table | None, batch_id: int) -> None:
+        """Gives the sinks what a batch has for them."""
+        self.to(output, batch_id)
+        if late is not None:
+            if self.late_to is None:
+                raise ConfigurationError(
+                    f"{self._what(batch_id)}: {late.num_rows} late row(s) were recorded for a "
+                    "sink: give late_to= as before"
+                )
+            self.late_to(late, batch_id)
+        self._delivered = batch_id
+
+    def _deliver_recorded(self, recorded: Recorded) -> None:
+        self._deliver(recorded.output, recorded.late, recorded.batch_id)
 
     def _move_in(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
         """Ties the engine to a query, unless a query that still runs has it."""
@@ -258,22 +338,41 @@ class BatchFeed:
                 f"{tenancy.query}, which is still running; use one engine per query, because the "
                 "batches of two queries have no order between them"
             )
-        tenancy.query, tenancy.batch_id, tenancy.output = query, None, None
+        tenancy.query, tenancy.batch_id, tenancy.output, tenancy.late = query, None, None, None
         tenancy.session = frame.sparkSession
 
     def _apply(self, query: str | None, table: pa.Table, batch_id: int, reading: float) -> None:
-        """Runs a batch whose rows took so many seconds to fetch: events, image, sink."""
+        """Runs a batch whose rows took so many seconds to fetch: events, image, sinks."""
+        self._run_whole(query, batch_id, lambda: self._events(table), table.num_rows, reading)
+
+    def _events(self, table: pa.Table) -> pa.Table:
+        if self._event_time is not None:
+            return self._event_time.run(table)
+        return self.engine.process(table, order_by=self.order_by, source=self.source)
+
+    def _run_whole(
+        self,
+        query: str | None,
+        batch_id: int,
+        run: Callable[[], pa.Table],
+        events: int = 0,
+        reading: float = 0.0,
+        finished: bool = False,
+    ) -> None:
+        """A batch, applied, recorded and given to the sinks; or nothing of it."""
         tenancy, checkpoint = self._tenancy, self.checkpoint
-        fetched = time.perf_counter()
+        started = time.perf_counter()
         reached("before-run", batch_id)
+        late_before = self.engine._arrivals.late
         mark = self.engine.mark() if checkpoint is None else checkpoint.mark()
         try:
-            output = self.engine.process(table, order_by=self.order_by, source=self.source)
+            output = run()
+            late = None if self._event_time is None else self.engine.late()
             emitted = recorded = time.perf_counter()
             if checkpoint is None:
-                self.to(output, batch_id)
+                self._deliver(output, late, batch_id)
             else:
-                checkpoint.record(query, batch_id, output)
+                checkpoint.record(query, batch_id, output, late, finished=finished)
                 recorded = time.perf_counter()
         except BaseException:
             if checkpoint is not None:
@@ -282,22 +381,62 @@ class BatchFeed:
             with contextlib.suppress(EngineClosedError):
                 self.engine.rewind(mark)
             raise
-        tenancy.batch_id, tenancy.output = batch_id, output
+        tenancy.batch_id, tenancy.output, tenancy.late = batch_id, output, late
+        tenancy.finished = finished
         if checkpoint is not None:
             reached("before-sink", batch_id)
-            self.to(output, batch_id)
+            self._deliver(output, late, batch_id)
             reached("after-sink", batch_id)
         stats = self.stats
         self.stats = FeedStats(
             batches=stats.batches + 1,
             repeated=stats.repeated,
-            events=stats.events + table.num_rows,
+            events=stats.events + events,
+            late=stats.late + self.engine._arrivals.late - late_before,
             rows=stats.rows + output.num_rows,
             reading=stats.reading + reading,
-            running=stats.running + emitted - fetched,
+            running=stats.running + emitted - started,
             recording=stats.recording + recorded - emitted,
             writing=stats.writing + time.perf_counter() - recorded,
         )
+
+    def finish(self) -> None:
+        """Ends the stream: commits the events that wait for the watermark, and gives their rows on.
+
+        The sinks get them under the batch id that follows the last one. Afterwards no batch is
+        taken any more. Call it when the query has ended, and only where nothing more can come:
+        events that wait are kept by the engine, and by the checkpoint, until the query goes on.
+        It may be called again, also after a crash: all calls give the sinks the same rows.
+
+        Raises:
+            ConfigurationError: the feed has no watermark, or its query still runs.
+            Exception: what the operator or a sink raised; state and waiting events are as before.
+        """
+        if self._event_time is None:
+            raise ConfigurationError(
+                "finish() without watermark=: all events are applied with their batch, and nothing "
+                "waits"
+            )
+        tenancy = self._tenancy
+        if tenancy.in_use():
+            raise ConfigurationError(
+                f"operator {self.engine.name!r}: finish() while the query {tenancy.query} runs: "
+                "stop it, or await its end, first"
+            )
+        self.wait()
+        with tenancy.turn:
+            query, last, finished = tenancy.query, tenancy.batch_id, tenancy.finished
+            answer = None if tenancy.output is None else (tenancy.output, tenancy.late)
+            if self.checkpoint is not None and self.checkpoint.recorded is not None:
+                recorded = self.checkpoint.recorded
+                query, last, finished = recorded.query, recorded.batch_id, recorded.finished
+                answer = recorded.output, recorded.late
+            if last is None or answer is None:
+                return  # no batch has come
+            if self._delivered != last:
+                self._deliver(*answer, last)
+            if not finished:
+                self._run_whole(query, last + 1, self._event_time.finish, finished=True)
 
     def _needed(self, frame: DataFrame, batch_id: int) -> DataFrame:
         """The columns that the operator reads; a missing one is named before rows are fetched."""
@@ -312,8 +451,10 @@ class BatchFeed:
                     f"{self._what(batch_id)}: {why} column {column!r}, which the stream has not "
                     f"(columns: {', '.join(frame.columns)}): select or rename it before writeStream"
                 )
-        if sorted(frame.columns) == sorted(needed):
-            return frame  # another plan for the same rows would have to be analysed first
+        # Late rows go on as they came. And where all columns are read, another plan for the same rows
+        # would have to be analysed first.
+        if self.late_to is not None or sorted(frame.columns) == sorted(needed):
+            return frame
         # Backticks, or Spark would take a dot in a name for the field of a struct.
         return frame.select(*("`" + column.replace("`", "``") + "`" for column in needed))
 
@@ -349,6 +490,11 @@ def foreach_batch(
     checkpoint: str | os.PathLike[str] | None = None,
     migrate: Migrate | None = None,
     ahead: bool = False,
+    watermark: Amount | None = None,
+    idle_timeout: Amount | None = None,
+    sources: Iterable[Name] = (),
+    late: Late | None = None,
+    late_to: Sink | None = None,
 ) -> BatchFeed:
     """A callback for Spark's ``foreachBatch`` that runs each micro-batch through an engine.
 
@@ -357,6 +503,10 @@ def foreach_batch(
     When anything raises, the operator, the engine or the sink, the state is put back to the start
     of the batch and the query fails; started again with the same engine, Spark runs that batch
     again and it emits the same rows. Two queries need two engines.
+
+    With ``watermark`` the order is that of the event time across batches as well: an event commits
+    when no earlier one is to be expected any more, in this batch or a later one. Until then it
+    waits in the engine, and in the checkpoint.
 
     Args:
         engine: the engine; it must stay open while the query runs.
@@ -373,9 +523,22 @@ def foreach_batch(
             made if it is not there. What it holds comes before the state that the engine has.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
         ahead: with ``checkpoint``: Spark goes on to the next batch when the rows of this one are on
-            disk, and it runs meanwhile. Call :meth:`BatchFeed.finish` after the query has ended:
-            the last batch may still be under way. What a batch raises is raised by the batch after
-            it, or by ``finish``.
+            disk, and it runs meanwhile. Call :meth:`BatchFeed.wait` after the query has ended: the
+            last batch may still be under way. What a batch raises is raised by the batch after it,
+            or by ``wait``.
+        watermark: how far events may come out of order: a source's frontier stays so far behind
+            its largest time. A duration such as ``"10 seconds"`` or a ``timedelta`` for timestamps
+            and dates; for columns of numbers, a number in the column's own unit.
+        idle_timeout: a source does not hold back the others once they are ahead of it, in event
+            time, by more than this; likewise one of ``sources`` that never sent anything, counted
+            from the stream's first time. None: every source holds back the stream.
+        sources: names of sources, as the column ``source`` has them, that the stream waits for from
+            the start; others join with their first event, where the frontier stands then.
+        late: what happens to rows below their source's frontier: "error" fails the batch, "drop"
+            counts them, "side" counts them and gives them to ``late_to``. None: as the engine was
+            made, which is "error" by default.
+        late_to: a sink for late rows, with all columns of the stream; called after ``to``, with the
+            same batch id, for batches that have any.
 
     Returns:
         The callback.
@@ -393,4 +556,9 @@ def foreach_batch(
         checkpoint=checkpoint,
         migrate=migrate,
         ahead=ahead,
+        watermark=watermark,
+        idle_timeout=idle_timeout,
+        sources=sources,
+        late=late,
+        late_to=late_to,
     )

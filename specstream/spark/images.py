@@ -1,8 +1,9 @@
 """One image of a checkpoint: what an engine was after a micro-batch, and what the batch emitted.
 
 A *full* image holds an engine's snapshot. An *increment* holds what has changed since the image
-before it: blocks of the state, and strings that are new. Both hold the rows that their batch has
-emitted. A large state of which a batch touches little costs little to keep.
+before it: blocks of the state, and strings that are new; and all events that wait for the
+watermark, with the sources' frontiers. Both hold the rows that their batch has emitted, and those
+that were late. A large state of which a batch touches little costs little to keep.
 
 The format is a magic word, a CRC-32 of all that follows, the version, the length of a JSON header,
 the header, and sections whose lengths the header gives. An increment names the image that it builds
@@ -35,10 +36,12 @@ __all__ = [
     "increment",
     "pack",
     "stream",
+    "table_of",
 ]
 
 MAGIC = b"SPECCKPT"
-VERSION = 1
+VERSION = 2
+_READ = (1, 2)  # 1 has no named sections
 _PREFIX = struct.Struct("<8sIIQ")
 _CHECKED_FROM = 12  # after the magic word and the checksum
 
@@ -69,6 +72,8 @@ class About:
         fields: its layout, as :meth:`specstream.state.Layout.describe` gives it.
         next_sequence: of the engine.
         builds_on: batch id and checksum of the image before; None for a full image.
+        named: names of the sections that follow the others.
+        finished: the stream has ended with this batch.
     """
 
     batch_id: int
@@ -79,6 +84,8 @@ class About:
     fields: list[dict[str, Any]]
     next_sequence: int
     builds_on: tuple[int, int] | None = None
+    named: tuple[str, ...] = ()
+    finished: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class Image:
     Attributes:
         about: its header.
         sections: of a full image the snapshot and the output; of an increment the new strings, the
-            numbers of the changed blocks, the blocks, and the output.
+            numbers of the changed blocks, the blocks, and the output; then the named ones.
         checksum: its CRC-32.
         length: in bytes.
     """
@@ -112,7 +119,7 @@ class Image:
         view = memoryview(content)
         if zlib.crc32(view[_CHECKED_FROM:]) != checksum:
             raise DamagedImage(f"the checksum of its {len(content)} bytes differs")
-        if version != VERSION:
+        if version not in _READ:
             raise SnapshotError(
                 f"it has version {version} of the format, and this specstream reads version "
                 f"{VERSION}: use the version of specstream that has written it"
@@ -125,17 +132,22 @@ class Image:
             at += length
         if header["builds_on"] is not None:
             header["builds_on"] = tuple(header["builds_on"])
+        header["named"] = tuple(header.get("named", ()))
         return cls(About(**header), tuple(sections), checksum, len(content))
 
     @property
     def output(self) -> pa.Table:
         """What the batch has emitted."""
-        # A copy, or the rows would keep the whole image in memory.
-        return pa.ipc.open_stream(pa.py_buffer(bytes(self.sections[-1]))).read_all()
+        return table_of(self.sections[-1 - len(self.about.named)])
+
+    def named(self, name: str) -> memoryview | None:
+        """The section of that name; None: it has not got one."""
+        sections = self.sections[len(self.sections) - len(self.about.named) :]
+        return dict(zip(self.about.named, sections, strict=True)).get(name)
 
     def apply(self, words: Words, strings: list[str]) -> None:
         """Brings state and strings of the image before to those of this increment."""
-        new, numbers, blocks, _ = self.sections
+        new, numbers, blocks = self.sections[:3]
         strings.extend(json.loads(bytes(new)))
         at = np.frombuffer(blocks, "<i8")
         done = 0
@@ -189,6 +201,12 @@ def stream(output: pa.Table) -> memoryview:
     with pa.ipc.new_stream(sink, output.schema) as writer:
         writer.write_table(output)
     return memoryview(sink.getvalue())
+
+
+def table_of(content: Buffer) -> pa.Table:
+    """What :func:`stream` gave, as a table."""
+    # A copy, or the rows would keep the whole image in memory.
+    return pa.ipc.open_stream(pa.py_buffer(bytes(content))).read_all()
 
 
 def _bytes_of(words: Words) -> memoryview:

@@ -298,6 +298,8 @@ void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier);
 /* Waits until there are emitted rows, an event has failed, or something has committed since the rows
  * were last cleared and nothing below the frontier is left. True: one of these. */
 bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds);
+/* With the turn: nothing below the frontier is left. */
+bool ss_engine_is_settled(struct ss_engine *engine);
 /* With the turn: forgets the emitted rows. */
 void ss_engine_clear_rows(struct ss_engine *engine);
 /* Goes on after a failure: its event is not applied. */

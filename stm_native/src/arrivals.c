@@ -791,6 +791,16 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
     return news;
 }
 
+bool ss_engine_is_settled(struct ss_engine *engine)
+{
+    /* A head in place is active until it has committed, and its worker has the turn until then. */
+    assert(ss_turn_is_held(engine));
+    pthread_mutex_lock(&engine->queue.mutex);
+    bool settled = !head_is_safe(engine);
+    pthread_mutex_unlock(&engine->queue.mutex);
+    return settled;
+}
+
 void ss_engine_clear_rows(struct ss_engine *engine)
 {
     assert(ss_turn_is_held(engine));

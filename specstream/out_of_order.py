@@ -1,0 +1,449 @@
+"""Events that are submitted to an engine out of order, and commit below the frontier.
+
+What :class:`specstream.Engine` has beside whole batches. ``arrivals.py`` keeps the sources and the
+events; what is here hands them to the runtime, whose *open job* takes events while it runs, and
+brings back what they emit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream._native import ffi, lib
+from specstream.arrivals import Arrivals, Late, Name, Segment, Sources, checked_late
+from specstream.bad_rows import BadRows
+from specstream.columns import Events, as_table, rows_to_table
+from specstream.compiler.types import Variant
+from specstream.compiler.variants import Entry, compile_entry
+from specstream.errors import ConfigurationError, InputError, Partial
+from specstream.hooks import Hooks
+from specstream.operator import Operator
+from specstream.predictor import Predictor
+from specstream.strings import StringTable
+
+__all__ = ["WAIT_MILLISECONDS", "OutOfOrder"]
+
+# Between two looks at the interpreter's signals.
+WAIT_MILLISECONDS = 50
+# Between two looks at the rows of events that are committing.
+DRAIN_SECONDS = 0.001
+
+
+class OutOfOrder:
+    """The part of an engine that takes submitted events."""
+
+    name: str
+    operator: Operator
+    _arrivals: Arrivals
+    _late: Late
+    _declared: tuple[Name, ...]
+    _is_open: bool
+    _waiting: int
+    _frontier: tuple[int, int] | None
+    _applied: int
+    _locate: Any
+    _lock: threading.RLock
+    _native: Any
+    _mode: int
+    _keys: bool
+    _entries: dict[Variant, Entry]
+    _speculative: Variant
+    _predictor: Predictor
+    _hooks: Hooks
+    _strings: StringTable
+    _bad_rows: BadRows
+
+    if TYPE_CHECKING:  # of the engine
+
+        def _open(self) -> AbstractContextManager[None]: ...
+        def _native_turn(self) -> AbstractContextManager[None]: ...
+        def _check_open(self) -> None: ...
+        def _set_entry(self, variant: Variant) -> None: ...
+        def _end_job(self) -> None: ...
+        def _rows(self, outcome: Any) -> npt.NDArray[np.int64]: ...
+        def _tuples(self, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]: ...
+        def _raise_for(
+            self,
+            events: Events,
+            row: int,
+            first: int,
+            output: pa.Table,
+            consumed: int | None = None,
+        ) -> None: ...
+        def _raise_crash(
+            self, fault: Any, events: Events, row: int, first: int, partial: Partial
+        ) -> None: ...
+
+    def submit(
+        self,
+        table: Any,
+        *,
+        order_by: str,
+        source: Name | None = None,
+        source_column: str | None = None,
+        ordered: bool = False,
+    ) -> None:
+        """Hands in events that may be out of order with those before; does not wait for them.
+
+        Events run at once, ahead of their turn, and commit in the order of (timestamp, source,
+        sequence number within the source), when the frontiers of all sources have passed them. The
+        outcome is that of one sequential run in this order. :meth:`advance` moves a frontier,
+        :meth:`poll` gets what was emitted.
+
+        Args:
+            table: as for :meth:`process`.
+            order_by: column of the timestamps; of one type in all tables.
+            source: name of the source that all rows are of; 0 by default.
+            source_column: instead of ``source``: the column that names each row's source.
+            ordered: the source sends no earlier event later: moves its frontier to the table's
+                last timestamp.
+
+        Raises:
+            InputError: the table does not fit, or has late events and the engine was made with
+                ``late="error"``; nothing is submitted.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"x": int, "place": int})
+        ... def number(state, event, emit):
+        ...     state.count += 1
+        ...     emit(event.x, state.count)
+        >>> with ss.Engine(number, threads=2, horizon=8, chunk=1, sources=["a", "b"]) as engine:
+        ...     engine.submit({"time": [10, 30], "x": [1, 3]}, order_by="time", source="a")
+        ...     engine.submit({"time": [20], "x": [2]}, order_by="time", source="b")
+        ...     engine.advance("a", 40)
+        ...     engine.advance("b", 25)
+        ...     engine.poll(timeout=5)["x"].to_pylist()
+        [1, 2]
+        """
+        if source is not None and source_column is not None:
+            raise ConfigurationError(
+                "source and source_column were both given: name the one source of the table, or "
+                "the column that names each row's"
+            )
+        with self._open():
+            known = len(self._strings)
+            try:
+                segments = self._arrivals.read(
+                    as_table(table, f"operator {self.name!r}"),
+                    order_by,
+                    0 if source is None and source_column is None else source,
+                    source_column,
+                )
+            except BaseException:
+                self._strings.truncate(known)
+                raise
+            self._start_open_job()
+            for segment in segments:
+                self._submit(segment, ordered)
+            self._move_frontier()
+
+    def submit_event(
+        self, timestamp: Any, source: Name = 0, *, ordered: bool = False, **values: Any
+    ) -> None:
+        """:meth:`submit` for one event, without the cost of a table.
+
+        Args:
+            timestamp: its time; an integer costs least.
+            source: the source that it is of.
+            ordered: as for :meth:`submit`.
+            values: of all columns of the operator's event schema, by name.
+
+        Raises:
+            InputError: the event does not fit, or is late and the engine was made with
+                ``late="error"``; it is not submitted.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": float}, emits={"x": float, "place": int})
+        ... def number(state, event, emit):
+        ...     state.count += 1
+        ...     emit(event.x, state.count)
+        >>> with ss.Engine(number, threads=2) as engine:
+        ...     engine.submit_event(7, x=0.5, ordered=True)
+        ...     engine.poll_rows(timeout=5)
+        [(0.5, 1)]
+        """
+        with self._open():
+            known = len(self._strings)
+            try:
+                segment = self._arrivals.one(source, timestamp, values)
+            except BaseException:
+                self._strings.truncate(known)
+                raise
+            self._start_open_job()
+            if segment is not None:
+                self._submit(segment, ordered)
+            self._move_frontier()
+
+    def _submit(self, segment: Segment, ordered: bool) -> None:
+        if not lib.ss_engine_submit(self._native, segment.native):
+            raise MemoryError(f"engine of {self.name!r}: no memory for more events")
+        if ordered:
+            source = segment.source
+            reached = source.frontier
+            source.frontier = source.last if reached is None else max(reached, source.last)
+
+    def advance(self, source: Name, to: Any = None) -> None:
+        """Moves a source's frontier: none of its events below ``to`` comes any more.
+
+        Args:
+            source: its name; one that is new is declared by this.
+            to: a timestamp of the order column's type; None: the source has ended. A frontier never
+                moves back: an earlier ``to`` changes nothing.
+
+        Raises:
+            InputError: ``to`` is of another type.
+        """
+        with self._open():
+            self._arrivals.advance(self._arrivals.sources.get(source), to)
+            self._start_open_job()
+            self._move_frontier()
+
+    def poll(self, timeout: float | None = 0.0) -> pa.Table:
+        """What submitted events have emitted since the last call, in the order of their keys.
+
+        Args:
+            timeout: seconds to wait for rows; less if events have committed without emitting any,
+                and no other can commit now. None: waits until all events below the frontier have
+                committed, so that the rows depend on the events and frontiers alone.
+
+        Returns:
+            A table as :meth:`process` gives it. Its events are committed.
+
+        Raises:
+            Exception: what the operator raised. Its event is not applied; later ones are, and
+                the next call goes on behind it. ``specstream_partial`` on the exception holds what
+                this call would have returned, and how many events were applied since the last.
+        """
+        with self._open():
+            rows, outcome = self._collect(timeout)
+            output = self._polled(rows)
+            self._finish_poll(outcome, output)
+            return output
+
+    def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
+        """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
+        with self._open():
+            rows, outcome = self._collect(timeout)
+            failed = outcome is not None and outcome.failed
+            held = self._arrivals.has_held
+            output = self._polled(rows) if failed or held else None
+            self._finish_poll(outcome, output)
+            if output is None:
+                return self._tuples(rows)
+            names = self.operator.emits.names
+            return list(zip(*(output[name].to_pylist() for name in names), strict=True))
+
+    def late(self) -> pa.Table | None:
+        """Late events since the last call, as they were given; None: none.
+
+        They are kept by engines made with ``late="side"``; ``stats.late`` counts them under every
+        policy but "error".
+        """
+        with self._open():
+            return self._arrivals.take_late()
+
+    def _start_open_job(self) -> None:
+        if self._is_open:
+            return
+        if self._mode not in (lib.SS_MODE_ORDERED, lib.SS_MODE_SPECULATE):
+            raise ConfigurationError(
+                'events can be submitted to an engine with execution="ordered" only'
+            )
+        horizon, chunk = self._predictor.open()
+        if horizon > 0 and self._speculative not in self._entries:
+            operator = self.operator
+            self._entries[self._speculative] = compile_entry(
+                operator.program,
+                operator.layout,
+                operator.event,
+                operator.emits,
+                self._speculative,
+            )
+            self._set_entry(self._speculative)
+        job = ffi.new(
+            "struct ss_job *", {"chunk": chunk, "horizon": horizon, "mode": lib.SS_MODE_OPEN}
+        )
+        if not lib.ss_engine_start(self._native, job):
+            raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller horizon")
+        self._is_open = True
+        self._applied = 0
+        self._locate = self._locate_arrival
+        if self._frontier is not None:
+            self._tell_frontier(self._frontier)
+
+        for segment in self._arrivals.unsent:
+            self._submit(segment, ordered=False)
+        self._arrivals.unsent.clear()
+
+    def _end_open_job(self) -> None:
+        if self._is_open:
+            self._end_job()
+            self._is_open = False
+            self._arrivals.hold(self._polled(self._take_rows()[0]))
+            self._arrivals.forget()
+
+    def _expect(self, sources: Iterable[Name], late: Late | None) -> None:
+        """Declares more sources, and what happens to late events."""
+        with self._open():
+            self._late = self._late if late is None else checked_late(late)
+            self._declared = (*self._declared, *sources)
+            self._arrivals.expect(self._declared, self._late)
+
+    def _advance_all(self, reached: Mapping[Name, int]) -> None:
+        """Moves frontiers, given as they are kept: order keys of the order column's values."""
+        with self._open():
+            for name, to in reached.items():
+                source = self._arrivals.sources.get(name)
+                source.frontier = to if source.frontier is None else max(source.frontier, to)
+            self._start_open_job()
+            self._move_frontier()
+
+    def _check_nothing_pending(self, what: str) -> None:
+        pending = self._arrivals.pending
+        if pending:
+            raise InputError(
+                f"{what}: {pending} submitted event(s) are not committed: advance() their sources "
+                "and poll() first, or submit() this table as well"
+            )
+
+    def _new_arrivals(self, strings: StringTable) -> Arrivals:
+        what = f"operator {self.name!r}"
+        arrivals = Arrivals(
+            Sources(strings, what),
+            self.operator.event,
+            strings,
+            self._late,
+            self._bad_rows,
+            self.operator.program.reads_timestamp,
+            what,
+        )
+        arrivals.sources.declare(self._declared)
+        return arrivals
+
+    def _arrivals_of(self, strings: StringTable, image: bytes) -> Arrivals:
+        """What :meth:`Arrivals.to_bytes` gave, as arrivals."""
+        arrivals = self._new_arrivals(strings)
+        arrivals.from_bytes(image)
+        return arrivals
+
+    def _take_over(self, arrivals: Arrivals) -> None:
+        """Goes on with other arrivals; no job is open."""
+        self._arrivals = arrivals
+        self._frontier = arrivals.sources.frontier()
+
+    def _move_frontier(self) -> None:
+        frontier = self._arrivals.sources.frontier()
+        if frontier is not None and frontier != self._frontier:
+            self._frontier = frontier
+            self._tell_frontier(frontier)
+
+    def _tell_frontier(self, frontier: tuple[int, int]) -> None:
+        at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
+        lib.ss_engine_advance(self._native, at[0])
+
+    def _collect(self, timeout: float | None) -> tuple[npt.NDArray[np.int64], Any]:
+        """Emitted rows since the last call, and the C side's outcome."""
+        width = 1 + len(self.operator.emits)
+        if not self._is_open:
+            return np.empty((0, width), np.int64), None
+        if timeout is None:
+            return self._collect_all()
+        until = time.monotonic() + timeout
+        while True:
+            rest = int(1000 * (until - time.monotonic()) + 0.999)
+            if lib.ss_engine_await(self._native, 0) or rest <= 0:
+                break
+            self._wait(min(rest, WAIT_MILLISECONDS))
+            if not self._is_open:
+                return np.empty((0, width), np.int64), None
+        with self._native_turn():
+            return self._take_rows()
+
+    def _collect_all(self) -> tuple[npt.NDArray[np.int64], Any]:
+        """Those of all events below the frontier, or of those before one that has failed."""
+        parts = []
+        while True:
+            with self._native_turn():
+                rows, outcome = self._take_rows()
+                settled = outcome.failed or lib.ss_engine_is_settled(self._native)
+            parts.append(rows)
+            if settled:
+                return np.concatenate(parts), outcome
+            # Rows keep coming; who fetched each of them would keep others from committing.
+            self._wait(WAIT_MILLISECONDS, at_least=DRAIN_SECONDS if len(rows) else 0.0)
+            if not self._is_open:
+                return np.concatenate(parts), None
+
+    def _wait(self, milliseconds: int, at_least: float = 0.0) -> None:
+        """Waits for news of the open job; without the lock, as somebody else may bring them."""
+        self._waiting += 1
+        self._lock.release()
+        try:
+            if at_least:
+                time.sleep(at_least)
+            lib.ss_engine_await(self._native, milliseconds)
+        finally:
+            self._lock.acquire()
+            self._waiting -= 1
+        self._check_open()
+
+    def _take_rows(self) -> tuple[npt.NDArray[np.int64], Any]:
+        """With the turn: the emitted rows of the open job, and its outcome."""
+        outcome = lib.ss_engine_outcome(self._native)
+        rows = self._rows(outcome).copy()
+        lib.ss_engine_clear_rows(self._native)
+        self._arrivals.settle()
+        return rows, outcome
+
+    def _polled(self, rows: npt.NDArray[np.int64]) -> pa.Table:
+        keys = self._arrivals.keys(rows[:, 0]) if self._keys else None
+        output = rows_to_table(rows, self.operator.emits, self._strings, keys)
+        held = self._arrivals.take_held()
+        return output if held is None else pa.concat_tables([held, output])
+
+    def _finish_poll(self, outcome: Any, output: pa.Table | None) -> None:
+        """Raises what kept the events from going on, and lets them go on."""
+        if outcome is None:
+            return
+        consumed = outcome.consumed - self._applied
+        self._applied = outcome.consumed
+        try:
+            if outcome.failed:
+                assert output is not None
+                error = self._hooks.take_error()
+                if error is None and outcome.failed_row >= 0:
+                    segment, row = self._arrivals.find(outcome.failed_row)
+                    where = segment.events, row, segment.first_sequence
+                    if outcome.fault.signal:
+                        self._raise_crash(outcome.fault, *where, Partial(output, int(consumed)))
+                    self._raise_for(*where, output, int(consumed))
+                error = error or MemoryError(f"engine of {self.name!r}: no memory for more events")
+                error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
+                raise error
+        finally:
+            if outcome.failed:
+                lib.ss_engine_resume(self._native)
+            self._arrivals.forget()
+
+    def _locate_arrival(self, row: int) -> Any:
+        segment, at = self._arrivals.find(row)
+        keys = segment.events.keys
+        return (
+            segment.events,
+            at,
+            keys[0][at].as_py(),
+            segment.source.name,
+            segment.first_sequence + at,
+        )
