@@ -535,6 +535,6 @@ def test_java_is_found_and_a_wrong_one_is_explained(tmp_path: Path) -> None:
 def test_specstream_alone_imports_no_pyspark() -> None:
     code = "import sys, specstream; sys.exit('pyspark' in sys.modules or 'pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    code = "import sys; sys.modules['pyspark'] = None; import specstream.spark"
+    code = "import sys; sys.modules['pyspark'] = None; import specstream as s; s.spark.apply"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert 'pip install "specstream[spark]"' in done.stderr

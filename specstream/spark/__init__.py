@@ -9,20 +9,25 @@
              .start())
 """
 
-try:
-    import pyspark  # noqa: F401
-except ImportError as error:
-    raise ImportError(
-        'specstream.spark needs PySpark 4.3: pip install "specstream[spark]"'
-    ) from error
+import importlib.util
+from typing import Any
 
-from specstream.spark.apply import Applied, apply
-from specstream.spark.directory import stream_directory
-from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
-from specstream.spark.java import Java, find_java
-from specstream.spark.session import local_session
-from specstream.spark.sharded import sharded
-from specstream.spark.sink import ParquetSink, parquet_sink
+from specstream.spark.replay import Replay, replay
+
+# A replay reads images, and needs no Spark; everything else here does.
+if importlib.util.find_spec("pyspark") is not None:
+    from specstream.spark.apply import Applied, apply
+    from specstream.spark.directory import stream_directory
+    from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
+    from specstream.spark.java import Java, find_java
+    from specstream.spark.session import local_session
+    from specstream.spark.sharded import sharded
+    from specstream.spark.sink import ParquetSink, parquet_sink
+else:
+
+    def __getattr__(name: str) -> Any:
+        raise ImportError('specstream.spark needs PySpark 4.3: pip install "specstream[spark]"')
+
 
 __all__ = [
     "Applied",
@@ -30,11 +35,13 @@ __all__ = [
     "FeedStats",
     "Java",
     "ParquetSink",
+    "Replay",
     "apply",
     "find_java",
     "foreach_batch",
     "local_session",
     "parquet_sink",
+    "replay",
     "sharded",
     "stream_directory",
 ]

@@ -48,7 +48,7 @@ from specstream.spark.images import (
     pack,
     stream,
 )
-from specstream.spark.places import place_of
+from specstream.spark.places import Place, place_of
 from specstream.spark.steps import reached
 from specstream.state import Layout
 
@@ -102,6 +102,7 @@ class Checkpoint:
         migrate: as of :meth:`specstream.Engine.restore`.
         in_use: whether a query works with this checkpoint now; while it does, nobody else in the
             process can have the directory.
+        keep_batches: images reach back at least so many batches, where so many were written.
 
     Raises:
         ConfigurationError: the directory cannot be had, or somebody else uses it.
@@ -118,9 +119,11 @@ class Checkpoint:
         *,
         migrate: Migrate | None = None,
         in_use: Callable[[], bool] = lambda: True,
+        keep_batches: int = 0,
     ) -> None:
         self._engine = engine
         self._in_use = in_use
+        self._keep_batches = keep_batches
         self._closed = False
         self.recorded: _Recorded | None = None
         self._place = place_of(directory)
@@ -213,6 +216,17 @@ class Checkpoint:
             )
         return None
 
+    @property
+    def place(self) -> Place:
+        """Where the images are."""
+        return self._place
+
+    @property
+    def image(self) -> tuple[int, int] | None:
+        """Batch id and checksum of the last image; None if there is none."""
+        recorded = self.recorded
+        return None if recorded is None else (recorded.batch_id, recorded.checksum)
+
     def mark(self) -> Mark:
         """The engine as the last image has it."""
         return self._mark
@@ -302,8 +316,11 @@ class Checkpoint:
         names = self._names()
         kept = newest.batch_id
         found = 0
+        reach = newest.batch_id - self._keep_batches
         for name in reversed(names):
-            if found < KEPT and name <= newest and name.kind == "full" and self._is_good(name):
+            if found >= KEPT and kept <= reach:
+                break
+            if name <= newest and name.kind == "full" and self._is_good(name):
                 found, kept = found + 1, name.batch_id
         if found < KEPT:
             kept = 0

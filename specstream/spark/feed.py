@@ -33,6 +33,7 @@ from specstream.engine import Engine
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
 from specstream.spark.checkpoint import Checkpoint
+from specstream.spark.inputs import Inputs
 from specstream.spark.steps import reached
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class BatchFeed:
         source: str | None = None,
         to: Sink,
         checkpoint: str | os.PathLike[str] | None = None,
+        keep_batches: int = 0,
         migrate: Migrate | None = None,
     ) -> None:
         if not isinstance(engine, Engine):
@@ -140,6 +142,7 @@ class BatchFeed:
             raise ConfigurationError(
                 "migrate= converts the fields of a checkpoint: give checkpoint= as well"
             )
+        _check_keep(keep_batches, checkpoint)
         self.engine = engine
         self.order_by = order_by
         self.source = source
@@ -150,7 +153,18 @@ class BatchFeed:
         self.checkpoint = (
             None
             if checkpoint is None
-            else Checkpoint(engine, checkpoint, migrate=migrate, in_use=self._tenancy.in_use)
+            else Checkpoint(
+                engine,
+                checkpoint,
+                migrate=migrate,
+                in_use=self._tenancy.in_use,
+                keep_batches=keep_batches,
+            )
+        )
+        self._inputs = (
+            None
+            if self.checkpoint is None
+            else Inputs(self.checkpoint.place, engine, keep_batches, order_by, source)
         )
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
@@ -227,14 +241,16 @@ class BatchFeed:
         tenancy.session = frame.sparkSession
 
     def _apply(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
-        tenancy, checkpoint = self._tenancy, self.checkpoint
+        tenancy, checkpoint, inputs = self._tenancy, self.checkpoint, self._inputs
         started = time.perf_counter()
         table = self._needed(frame, batch_id).toArrow()
         fetched = time.perf_counter()
         reached("before-run", batch_id)
         mark = self.engine.mark() if checkpoint is None else checkpoint.mark()
+        if checkpoint is not None and inputs is not None:
+            inputs.begin(batch_id, query, table, checkpoint.image)
         try:
-            output = self.engine.process(table, order_by=self.order_by, source=self.source)
+            output = self._process(table)
             emitted = recorded = time.perf_counter()
             if checkpoint is None:
                 self.to(output, batch_id)
@@ -249,7 +265,8 @@ class BatchFeed:
                 self.engine.rewind(mark)
             raise
         tenancy.batch_id, tenancy.output = batch_id, output
-        if checkpoint is not None:
+        if inputs is not None:
+            inputs.applied(batch_id)
             reached("before-sink", batch_id)
             self.to(output, batch_id)
             reached("after-sink", batch_id)
@@ -264,6 +281,14 @@ class BatchFeed:
             recording=stats.recording + recorded - emitted,
             writing=stats.writing + time.perf_counter() - recorded,
         )
+
+    def _process(self, table: pa.Table) -> pa.Table:
+        try:
+            return self.engine.process(table, order_by=self.order_by, source=self.source)
+        except BaseException as error:
+            if self._inputs is not None:
+                self._inputs.failed(error)
+            raise
 
     def _needed(self, frame: DataFrame, batch_id: int) -> DataFrame:
         """The columns that the operator reads; a missing one is named before rows are fetched."""
@@ -280,6 +305,18 @@ class BatchFeed:
                 )
         # Backticks, or Spark would take a dot in a name for the field of a struct.
         return frame.select(*("`" + column.replace("`", "``") + "`" for column in needed))
+
+
+def _check_keep(keep_batches: int, checkpoint: object) -> None:
+    if isinstance(keep_batches, bool) or not isinstance(keep_batches, int) or keep_batches < 0:
+        raise ConfigurationError(
+            f"keep_batches={keep_batches!r}: expected the number of batches whose rows are kept "
+            "for replay; 0 keeps those of a batch that fails"
+        )
+    if keep_batches and checkpoint is None:
+        raise ConfigurationError(
+            f"keep_batches={keep_batches} keeps rows beside a checkpoint: give checkpoint= as well"
+        )
 
 
 def _first_line(error: BaseException) -> str:
@@ -311,6 +348,7 @@ def foreach_batch(
     source: str | None = None,
     to: Sink,
     checkpoint: str | os.PathLike[str] | None = None,
+    keep_batches: int = 0,
     migrate: Migrate | None = None,
 ) -> BatchFeed:
     """A callback for Spark's ``foreachBatch`` that runs each micro-batch through an engine.
@@ -334,6 +372,9 @@ def foreach_batch(
         checkpoint: a directory of this query's own, beside Spark's ``checkpointLocation`` and
             never inside it: a path, or a URI that ``pyarrow.fs.FileSystem.from_uri`` reaches. It is
             made if it is not there. What it holds comes before the state that the engine has.
+        keep_batches: with ``checkpoint``: so many batches, the latest ones, can be replayed by
+            ``specstream replay``: their rows are kept as well, and the images that lead to them.
+            Whatever it is, the rows of a batch that fails are kept until it has been applied.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
 
     Returns:
@@ -345,5 +386,11 @@ def foreach_batch(
             in it is whole.
     """
     return BatchFeed(
-        engine, order_by=order_by, source=source, to=to, checkpoint=checkpoint, migrate=migrate
+        engine,
+        order_by=order_by,
+        source=source,
+        to=to,
+        checkpoint=checkpoint,
+        keep_batches=keep_batches,
+        migrate=migrate,
     )
