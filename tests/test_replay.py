@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -419,18 +419,27 @@ def test_the_command_with_an_operator_of_today(recorded: Path, failed: Path, mod
 
 
 def test_pdb_stops_at_the_event_and_where_the_operator_raises(failed: Path) -> None:
-    talk = "\n".join(
-        ["p int(event.price)", "n", "p at", "b 25", "c", "p int(state.seen)", "p limit", "clear 1",
-         "c", "p event.price", "up", "q"]
-    )  # fmt: skip
+    line = OPERATORS.splitlines().index("        state.seen += step") + 1
+    talk = [
+        "p 'price', int(event.price)", "n", "n", "p 'at', int(at)",
+        f"b {line}", "c", "p 'seen', int(state.seen)", "clear 1",
+        "c", "p 'value', int(value)", "up", "p 'seen', int(state.seen)", "c",
+    ]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "specstream.cli", "replay", failed, "--batch", "2", "--pdb",
          "--event", "12"],
-        input=talk, capture_output=True, text=True, check=False,
-        env={**os.environ, "COLUMNS": "200"},
+        input="\n".join(talk), capture_output=True, text=True, check=False,
     )  # fmt: skip
-    print(done.stdout, done.stderr)
-    assert "event 12, (timestamp, source, sequence) = " in done.stdout
+    assert done.returncode == 0, done.stderr
+    price = int(re.findall(r"event 12, .*: price=(\d+), ", done.stdout)[0])
+    said = re.findall(r"^\(Pdb\) \('(\w+)', (\d+)\)$", done.stdout, re.MULTILINE)
+    assert [(name, int(value)) for name, value in said] == [
+        ("price", price), ("at", price), ("seen", 93), ("value", 13), ("seen", 110),
+    ]  # fmt: skip
+    assert "(book " in done.stdout
+    assert '-> raise ValueError("no price is 13")' in done.stdout
+    assert "event 30, (timestamp, source, sequence) = " in done.stdout
+    assert "raises what the record says" in done.stdout
 
 
 def test_leaving_pdb_compares_nothing(recorded: Path) -> None:
