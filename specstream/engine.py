@@ -252,7 +252,7 @@ class Engine:
                 "state": ffi.cast("uint64_t *", self._words.ctypes.data),
                 "state_words": layout.words("state"),
                 "scratch_words": layout.words("scratch"),
-                "emit_words": 1 + len(operator.emits),
+                "emit_words": operator.emits.row_words,
                 "threads": threads,
                 "locks": locks,
                 "read_limit": limits.reads,
@@ -564,7 +564,7 @@ class Engine:
 
     def _rows(self, outcome: Any) -> npt.NDArray[np.int64]:
         """A job's emitted rows; valid until the next job."""
-        width = 1 + len(self.operator.emits)
+        width = self.operator.emits.row_words
         buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
         return np.frombuffer(buffer, np.int64).reshape(-1, width)
 
@@ -579,7 +579,7 @@ class Engine:
         """The batch's output, of one chunk for each stretch."""
         if not parts:
             return self._table(
-                np.empty((0, 1 + len(self.operator.emits)), np.int64), events, 0, first
+                np.empty((0, self.operator.emits.row_words), np.int64), events, 0, first
             )
         return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
@@ -911,7 +911,7 @@ class Engine:
 
     def _collect(self, timeout: float) -> tuple[npt.NDArray[np.int64], Any]:
         """Emitted rows since the last call, and the C side's outcome."""
-        width = 1 + len(self.operator.emits)
+        width = self.operator.emits.row_words
         if not self._is_open:
             return np.empty((0, width), np.int64), None
         until = time.monotonic() + timeout
@@ -1005,13 +1005,17 @@ class Engine:
 
     def _tuples(self, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
         """Emitted rows as plain Python values."""
+        emits = self.operator.emits
         columns = [
             [
                 self._value(of, word)
                 for word in (rows[:, at].view(np.float64) if of.kind == "float" else rows[:, at])
             ]
-            for at, of in enumerate(self.operator.emits.columns, start=1)
+            for at, of in enumerate(emits.columns, start=1)
         ]
+        for number, (word, bit) in emits.null_bits.items():
+            for row in np.flatnonzero(rows[:, word] >> bit & 1):
+                columns[number][row] = None
         return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
 
     # ---- state ----

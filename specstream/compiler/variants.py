@@ -63,6 +63,13 @@ class _OneTypePerName(AnalysisPass):
 
     @staticmethod
     def compare(target: types.Type, source: types.Type, statement: Any, loc: Any) -> None:
+        stored = getattr(getattr(statement, "target", None), "name", "")
+        if isinstance(target, types.Optional) and stored.startswith("$"):
+            # An emitted `x if known else None`, the only place where a value may be none.
+            if source == types.none:
+                return
+            target = target.type
+            source = source.type if isinstance(source, types.Optional) else source
         target, source = types.unliteral(target), types.unliteral(source)
         if target == source:
             return
