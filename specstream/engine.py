@@ -1120,7 +1120,8 @@ class Engine:
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
 
         Of events out of order it holds those that are not committed, the sources and their
-        frontiers, and the output that was not polled.
+        frontiers, and the output that was not polled; and it holds the bad rows that nobody has
+        fetched.
 
         While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
         twice the state's size, the bytes that it returns included.
@@ -1156,13 +1157,15 @@ class Engine:
                 self._next_sequence + done,
                 self._strings.to_arrow(),
                 self._arrivals.to_bytes(),
+                self._bad_rows.to_bytes(),
             )
         return content.to_bytes(self.operator.layout)
 
     def restore(self, image: bytes, *, migrate: Migrate | None = None, _new: bool = False) -> None:
-        """Goes on from a snapshot: state, strings, sequence numbers, submitted events.
+        """Goes on from a snapshot: state, strings, sequence numbers, submitted events, bad rows.
 
-        Events that were submitted to this engine and are not committed are forgotten.
+        Events that were submitted to this engine and are not committed are forgotten, and so are
+        its bad rows.
 
         Fields are matched by name. One that the snapshot has not gets its fill; one that the
         operator has not, or that has another shape or type there, is an error, unless ``migrate``
@@ -1211,6 +1214,7 @@ class Engine:
             arrivals = self._new_arrivals(strings)
             arrivals.from_bytes(content.arrivals)
             self._end_open_job()
+            self._bad_rows.from_bytes(content.bad_rows)
             self._arrivals = arrivals
             self._frontier = arrivals.sources.frontier()
             self._words[:] = content.words

@@ -269,6 +269,10 @@ def typed(state, event, emit):
     )
 
 
+def emit_day(emit, n, at):
+    emit("rare" if at else None, None, n % 1000 + (2**31 if n % 50 == 49 else 0), None, n)
+
+
 @ss.operator(
     state=Kept,
     event={"key": int, "maybe": ss.nullable(float), "note": ss.nullable(str)},
@@ -301,10 +305,6 @@ def nulls(state, event, emit):
         known=at == 3 if at > 1 else None,
     )
     emit_day(emit, state.n, at)
-
-
-def emit_day(emit, n, at):
-    emit("rare" if at else None, None, n % 1000 + (2**31 if n % 50 == 49 else 0), None, n)
 
 
 FAMILY = [

@@ -8,7 +8,7 @@ Spark and the checkpoint have on disk afterwards tells what a kill has cut short
 from __future__ import annotations
 
 import argparse
-import os
+import contextlib
 import random
 import signal
 import subprocess
@@ -25,6 +25,8 @@ FILES, ROWS = 120, 400
 EARLY = 0.15  # of the kills
 EARLY_SECONDS = 8.0
 BATCH_SECONDS = 2.5
+# Long, because a busy machine is no finding.
+STUCK_SECONDS = 900
 
 
 def wait_for_a_batch(process: subprocess.Popen[bytes], directory: Path) -> None:
@@ -39,8 +41,8 @@ def wait_for_a_batch(process: subprocess.Popen[bytes], directory: Path) -> None:
 
     before, since = progress(), time.monotonic()
     while process.poll() is None and progress() == before:
-        if time.monotonic() - since > crash_driver.LIFE_SECONDS:
-            raise TimeoutError(f"no batch in {crash_driver.LIFE_SECONDS} s: {directory}/errors")
+        if time.monotonic() - since > STUCK_SECONDS:
+            raise TimeoutError(f"no batch in {STUCK_SECONDS} s: {directory}/errors")
         time.sleep(0.002)
 
 
@@ -60,17 +62,20 @@ def cut_short(directory: Path) -> str:
 def one_life(directory: Path, kill: bool, chance: random.Random) -> str:
     """Starts the query; "killed", or "end" if it came to its end."""
     process = begin(directory)
-    if kill:
-        if chance.random() < EARLY:
-            delay = chance.uniform(0, EARLY_SECONDS)
-        else:
-            wait_for_a_batch(process, directory)
-            delay = chance.uniform(0, BATCH_SECONDS)
-        try:
-            process.wait(delay)
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-    status = end(process)
+    try:
+        if kill:
+            if chance.random() < EARLY:
+                delay = chance.uniform(0, EARLY_SECONDS)
+            else:
+                wait_for_a_batch(process, directory)
+                delay = chance.uniform(0, BATCH_SECONDS)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(delay)
+            process.kill()  # nothing, where it has ended
+        process.wait(STUCK_SECONDS)
+    finally:
+        process.kill()
+        status = end(process)
     if status == 0:
         return "end"
     if status != -signal.SIGKILL:

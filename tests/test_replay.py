@@ -32,7 +32,7 @@ import specstream as ss
 class Book(ss.State):
     seen = ss.scalar(int)
     last = ss.array(float, 4)
-    counts = ss.array(int, (2, 600))
+    counts = ss.array(int, (2, 6000))
 
 
 def fold(value, limit):

@@ -46,7 +46,7 @@ from specstream.spark.images import (
     copy_blocks,
     increment,
     pack,
-    stream,
+    packed_rows,
 )
 from specstream.spark.places import Place, place_of
 from specstream.spark.steps import reached
@@ -72,6 +72,7 @@ class _Recorded:
     batch_id: int
     query: str | None
     output: pa.Table
+    bad_rows: pa.Table | None
     checksum: int
 
 
@@ -233,10 +234,16 @@ class Checkpoint:
 
     def _note_mark(self) -> None:
         engine = self._engine
-        self._mark = Mark(self._before, engine._next_sequence, len(engine._strings))
+        self._mark = Mark(
+            self._before, engine._next_sequence, len(engine._strings), engine._bad_rows.count
+        )
 
-    def record(self, query: str | None, batch_id: int, output: pa.Table) -> None:
+    def record(
+        self, query: str | None, batch_id: int, output: pa.Table, bad_rows: pa.Table | None = None
+    ) -> None:
         """Writes the image of a batch that the engine has run.
+
+        ``bad_rows`` are those that a sink gets; those that the engine keeps are recorded as well.
 
         When it raises, :meth:`mark` is the state before the batch if it is not recorded, and that
         after it if it is.
@@ -246,7 +253,8 @@ class Checkpoint:
         with engine._open():
             words = engine._words
             changed = changed_blocks(words, self._before)
-            full, sections = self._sections(changed, output)
+            rows = packed_rows(output, bad_rows, engine._bad_rows.to_bytes())
+            full, sections = self._sections(changed, rows)
             last = self.recorded
             about = About(
                 batch_id,
@@ -263,7 +271,7 @@ class Checkpoint:
             length = self._place.write(str(name), parts, batch_id)
             copy_blocks(words, self._before, changed)
             self._note_mark()
-            self.recorded = _Recorded(batch_id, query, output, checksum)
+            self.recorded = _Recorded(batch_id, query, output, bad_rows, checksum)
         self._count(full, length)
         self._good.add(name)
         reached("before-delete", batch_id)
@@ -278,17 +286,17 @@ class Checkpoint:
             )
 
     def _sections(
-        self, changed: Words, output: pa.Table
+        self, changed: Words, rows: list[bytes | memoryview]
     ) -> tuple[bool, list[list[bytes | memoryview]]]:
         """Whether the next image is a full one, and its sections."""
         engine = self._engine
         if not self._must_be_full and self._increments < INCREMENTS:
             strings = engine._strings.to_arrow().slice(self._mark.strings).to_pylist()
-            sections = increment(engine._words, changed, strings, output)
+            sections = increment(engine._words, changed, strings, rows)
             length = sum(len(part) for section in sections for part in section)
             if self._increments_length + length < self._full_length:
                 return False, sections
-        return True, [[engine.snapshot()], [stream(output)]]
+        return True, [[engine.snapshot()], rows]
 
     def _count(self, full: bool, length: int) -> None:
         if full:
@@ -393,12 +401,16 @@ class Checkpoint:
             self._count(False, image.length)
         about = image.about
         known = pa.chunked_array([pa.array(strings, pa.large_string())])
-        built = Snapshot(words, about.next_sequence, known, content.arrivals).to_bytes(layout)
+        bad_rows, kept = image.bad_rows
+        arrivals = content.arrivals
+        built = Snapshot(words, about.next_sequence, known, arrivals, kept).to_bytes(layout)
         try:
             self._engine.restore(built, migrate=migrate)
         except SnapshotError as error:
             raise SnapshotError(f"{self._what}, batch {about.batch_id}: {error}") from None
-        self.recorded = _Recorded(about.batch_id, about.query, image.output, image.checksum)
+        self.recorded = _Recorded(
+            about.batch_id, about.query, image.output, bad_rows, image.checksum
+        )
         # Blocks of one layout mean nothing in another.
         same = about.fields == self._engine.operator.layout.describe()
         self._must_be_full = migrate is not None or not same

@@ -79,6 +79,7 @@ class _Tenancy:
         self.session: SparkSession | None = None
         self.batch_id: int | None = None
         self.output: pa.Table | None = None
+        self.bad_rows: pa.Table | None = None
 
     def in_use(self) -> bool:
         """Whether a batch is under way, or the query may send one."""
@@ -121,6 +122,7 @@ class BatchFeed:
         to: Sink,
         checkpoint: str | os.PathLike[str] | None = None,
         keep_batches: int = 0,
+        bad_rows_to: Sink | None = None,
         migrate: Migrate | None = None,
     ) -> None:
         if not isinstance(engine, Engine):
@@ -143,10 +145,12 @@ class BatchFeed:
                 "migrate= converts the fields of a checkpoint: give checkpoint= as well"
             )
         _check_keep(keep_batches, checkpoint)
+        _check_bad_rows(engine, bad_rows_to)
         self.engine = engine
         self.order_by = order_by
         self.source = source
         self.to = to
+        self.bad_rows_to = bad_rows_to
         self.error: Exception | None = None
         self.stats = FeedStats()
         self._tenancy = _tenancy(engine)
@@ -209,22 +213,32 @@ class BatchFeed:
             if recorded is not None:
                 # Applied already; Spark was stopped before it could note that. Applying it
                 # once more would count its events twice.
-                self.to(recorded, batch_id)
+                self._deliver(recorded[0], recorded[1], batch_id)
                 self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
                 return
             self._apply(query, frame, batch_id)
         finally:
             tenancy.turn.release()
 
-    def _recorded(self, query: str | None, batch_id: int) -> pa.Table | None:
-        """The rows of a batch that was applied; None if it was not."""
+    def _recorded(
+        self, query: str | None, batch_id: int
+    ) -> tuple[pa.Table, pa.Table | None] | None:
+        """The rows and the bad rows of a batch that was applied; None if it was not."""
         if self.checkpoint is not None:
             answer = self.checkpoint.answer(query, batch_id)
             # An empty one may have been given to an engine that has worked for the query before.
             if self.checkpoint.recorded is not None:
-                return answer
+                bad_rows = self.checkpoint.recorded.bad_rows
+                return None if answer is None else (answer, bad_rows)
         tenancy = self._tenancy
-        return tenancy.output if query is not None and batch_id == tenancy.batch_id else None
+        if query is None or batch_id != tenancy.batch_id or tenancy.output is None:
+            return None
+        return tenancy.output, tenancy.bad_rows
+
+    def _deliver(self, output: pa.Table, bad_rows: pa.Table | None, batch_id: int) -> None:
+        self.to(output, batch_id)
+        if self.bad_rows_to is not None and bad_rows is not None:
+            self.bad_rows_to(bad_rows, batch_id)
 
     def _move_in(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
         """Ties the engine to a query, unless a query that still runs has it."""
@@ -237,7 +251,8 @@ class BatchFeed:
                 f"{tenancy.query}, which is still running; use one engine per query, because the "
                 "batches of two queries have no order between them"
             )
-        tenancy.query, tenancy.batch_id, tenancy.output = query, None, None
+        tenancy.query, tenancy.batch_id = query, None
+        tenancy.output = tenancy.bad_rows = None
         tenancy.session = frame.sparkSession
 
     def _apply(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
@@ -251,11 +266,12 @@ class BatchFeed:
             inputs.begin(batch_id, query, table, checkpoint.image)
         try:
             output = self._process(table)
+            bad_rows = None if self.bad_rows_to is None else self.engine.bad_rows()
             emitted = recorded = time.perf_counter()
             if checkpoint is None:
-                self.to(output, batch_id)
+                self._deliver(output, bad_rows, batch_id)
             else:
-                checkpoint.record(query, batch_id, output)
+                checkpoint.record(query, batch_id, output, bad_rows)
                 recorded = time.perf_counter()
         except BaseException:
             if checkpoint is not None:
@@ -264,11 +280,11 @@ class BatchFeed:
             with contextlib.suppress(EngineClosedError):
                 self.engine.rewind(mark)
             raise
-        tenancy.batch_id, tenancy.output = batch_id, output
+        tenancy.batch_id, tenancy.output, tenancy.bad_rows = batch_id, output, bad_rows
         if inputs is not None:
             inputs.applied(batch_id)
             reached("before-sink", batch_id)
-            self.to(output, batch_id)
+            self._deliver(output, bad_rows, batch_id)
             reached("after-sink", batch_id)
         stats = self.stats
         self.stats = FeedStats(
@@ -319,6 +335,21 @@ def _check_keep(keep_batches: int, checkpoint: object) -> None:
         )
 
 
+def _check_bad_rows(engine: Engine, sink: object) -> None:
+    if sink is None:
+        return
+    if not callable(sink):
+        raise ConfigurationError(
+            f"bad_rows_to={sink!r}: expected a sink such as ss.spark.parquet_sink(path), or any "
+            "function (pyarrow.Table, batch_id)"
+        )
+    if engine._bad_rows.policy != "side":
+        raise ConfigurationError(
+            f"bad_rows_to= gets the rows that the engine of {engine.name!r} leaves out, and it "
+            'leaves out none: make it with bad_rows="side"'
+        )
+
+
 def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
@@ -349,6 +380,7 @@ def foreach_batch(
     to: Sink,
     checkpoint: str | os.PathLike[str] | None = None,
     keep_batches: int = 0,
+    bad_rows_to: Sink | None = None,
     migrate: Migrate | None = None,
 ) -> BatchFeed:
     """A callback for Spark's ``foreachBatch`` that runs each micro-batch through an engine.
@@ -375,6 +407,10 @@ def foreach_batch(
         keep_batches: with ``checkpoint``: so many batches, the latest ones, can be replayed by
             ``specstream replay``: their rows are kept as well, and the images that lead to them.
             Whatever it is, the rows of a batch that fails are kept until it has been applied.
+        bad_rows_to: a second sink, for the rows that an engine made with ``bad_rows="side"`` leaves
+            out: as they came, with a last column ``reason``. It is called after ``to``, for the
+            batches that have such rows, and what is said of ``to`` holds for it as well. Without
+            it they are in ``engine.bad_rows()``.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
 
     Returns:
@@ -392,5 +428,6 @@ def foreach_batch(
         to=to,
         checkpoint=checkpoint,
         keep_batches=keep_batches,
+        bad_rows_to=bad_rows_to,
         migrate=migrate,
     )

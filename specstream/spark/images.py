@@ -2,7 +2,7 @@
 
 A *full* image holds an engine's snapshot. An *increment* holds what has changed since the image
 before it: blocks of the state, and strings that are new. Both hold the rows that their batch has
-emitted. A large state of which a batch touches little costs little to keep.
+emitted, and its bad rows. A large state of which a batch touches little costs little to keep.
 
 The format is a magic word, a CRC-32 of all that follows, the version, the length of a JSON header,
 the header, and sections whose lengths the header gives. An increment names the image that it builds
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from specstream.bad_rows import as_stream
 from specstream.errors import SnapshotError, SpecstreamError
 
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
     "copy_blocks",
     "increment",
     "pack",
-    "stream",
+    "packed_rows",
 ]
 
 MAGIC = b"SPECCKPT"
@@ -133,6 +134,17 @@ class Image:
         # A copy, or the rows would keep the whole image in memory.
         return pa.ipc.open_stream(pa.py_buffer(bytes(self.sections[-1]))).read_all()
 
+    @property
+    def bad_rows(self) -> tuple[pa.Table | None, bytes]:
+        """The batch's bad rows that go to a sink, and those that the engine keeps, packed."""
+        content = bytes(self.sections[-1])
+        reader = pa.BufferReader(content)
+        pa.ipc.open_stream(reader).read_all()
+        if reader.tell() == len(content):
+            return None, b""  # of an earlier version
+        delivered = pa.ipc.open_stream(reader).read_all()
+        return delivered if delivered.num_columns else None, content[reader.tell() :]
+
     def apply(self, words: Words, strings: list[str]) -> None:
         """Brings state and strings of the image before to those of this increment."""
         new, numbers, blocks, _ = self.sections
@@ -168,24 +180,27 @@ def pack(about: About, sections: Sequence[Sequence[Buffer]]) -> tuple[list[Buffe
 
 
 def increment(
-    words: Words, changed: Words, strings: list[str], output: pa.Table
+    words: Words, changed: Words, strings: list[str], rows: list[Buffer]
 ) -> list[list[Buffer]]:
-    """The sections of an increment: views of the state, no copy."""
+    """The sections of an increment: views of the state, no copy.
+
+    ``rows`` is the last one, as :func:`packed_rows` makes it.
+    """
     blocks: list[Buffer] = [
         _bytes_of(words[number * BLOCK_WORDS : (number + 1) * BLOCK_WORDS])
         for number in changed.tolist()
     ]
     new = json.dumps(strings).encode()
-    return [[new], [_bytes_of(changed)], blocks, [stream(output)]]
+    return [[new], [_bytes_of(changed)], blocks, rows]
 
 
-def stream(output: pa.Table) -> bytes:
-    """A table as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, output.schema) as writer:
-        writer.write_table(output)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+def packed_rows(output: pa.Table, bad_rows: pa.Table | None, kept: bytes) -> list[Buffer]:
+    """What a batch has emitted, its bad rows for a sink, and those that the engine keeps.
+
+    All are Arrow streams, one behind the other.
+    """
+    delivered = pa.table({}) if bad_rows is None else bad_rows
+    return [as_stream(output), as_stream(delivered), kept]
 
 
 def _bytes_of(words: Words) -> memoryview:
