@@ -394,13 +394,16 @@ class Checkpoint:
         layout = Layout.described(about.state, about.fields)
         what = f"{self._what}, image {full}"
         content = Snapshot.from_bytes(image.sections[0], layout, what)  # type: ignore[arg-type]
-        words, strings = content.words.copy(), content.strings.to_pylist()
+        # As Arrow has them: ten million strings as Python objects would take a gigabyte.
+        words, strings = content.words.copy(), content.strings.chunks
         while (following := self._following(image)) is not None:
-            following.apply(words, strings)
+            new: list[str] = []
+            following.apply(words, new)
+            strings.append(pa.array(new, pa.large_string()))
             image = following
             self._count(False, image.length)
         about = image.about
-        known = pa.chunked_array([pa.array(strings, pa.large_string())])
+        known = pa.chunked_array(strings, pa.large_string())
         bad_rows, kept = image.bad_rows
         arrivals = content.arrivals
         built = Snapshot(words, about.next_sequence, known, arrivals, kept).to_bytes(layout)
