@@ -374,6 +374,17 @@ def test_damage_and_another_history_are_named(recorded: Path, module: Any, tmp_p
         ss.spark.replay(tmp_path / "new", 6)
 
 
+def test_a_batch_beside_waiting_events_is_refused(module: Any, tmp_path: Path) -> None:
+    life = Life(module.book, tmp_path, keep=1)
+    life.engine.submit(rows_of(1), order_by="time", source="other")
+    life.engine.advance("other", None)
+    life.engine.poll(timeout=5)
+    life.run(0, rows_of(0))
+    life.end()
+    with pytest.raises(ss.SnapshotError, match="events wait in its engine"):
+        ss.spark.replay(tmp_path, 0)
+
+
 def test_rows_that_cannot_be_kept_do_not_fail_the_batch(module: Any, tmp_path: Path) -> None:
     life = Life(module.book, tmp_path, keep=1)
     (tmp_path / ".0000000000.input.writing").mkdir()

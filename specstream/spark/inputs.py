@@ -75,6 +75,7 @@ class Origin:
         source: column of the source, or None.
         next_sequence: of the engine, before the batch.
         builds_on: batch id and checksum of the image before; None: there was none.
+        waits: whether events wait in the engine for the frontier of their source.
         raised: what the batch raised; None: nothing, or the process ended meanwhile.
     """
 
@@ -88,6 +89,7 @@ class Origin:
     source: str | None
     next_sequence: int
     builds_on: tuple[int, int] | None
+    waits: bool = False
     raised: Raised | None = None
 
 
@@ -220,6 +222,7 @@ class Inputs:
             self._source,
             engine._next_sequence,
             image,
+            len(engine._arrivals.sources) > 0,
         )
         before = b"" if image is not None or _is_new(engine) else engine.snapshot()
         self._current = Input(origin, rows, self._pickled, before)
@@ -234,7 +237,8 @@ class Inputs:
         partial = getattr(error, "specstream_partial", None)
         event = None if partial is None else partial.consumed
         raised = Raised(event, type(error).__name__, str(error))
-        self._write(replace(current, origin=replace(current.origin, raised=raised)))
+        waits = len(self._engine._arrivals.sources) > 0  # the first batch has brought them
+        self._write(replace(current, origin=replace(current.origin, waits=waits, raised=raised)))
 
     def applied(self, batch_id: int) -> None:
         """The batch is recorded: inputs that are not to be kept any longer are deleted."""

@@ -118,8 +118,13 @@ def replay(
     place = place_of(checkpoint)
     given, before, after = _read(place, batch)
     origin = given.origin
-    the_operator = given.operator() if operator is None else operator
     what = f"batch {batch} of {place!r}"
+    if origin.waits or (after is not None and after.arrivals):
+        raise SnapshotError(
+            f"{what} cannot be replayed: events wait in its engine for the frontier of their "
+            "source, and which of them a batch commits is not a matter of its rows alone"
+        )
+    the_operator = given.operator() if operator is None else operator
     start = before.restored(the_operator.layout, what)
     strings = StringTable(the_operator.program.strings)
     for texts in start.strings.chunks:
