@@ -301,6 +301,16 @@ def test_a_table_that_is_refused_is_refused_again(module: Any, tmp_path: Path) -
     assert (found.done, found.output.num_rows) == (0, 0)
 
 
+def test_bad_rows_are_left_out_again(module: Any, tmp_path: Path) -> None:
+    life = Life(module.book, tmp_path, keep=1, bad_rows="side")
+    prices = pa.array([None, *range(14, 53)], pa.int64())
+    life.run(0, rows_of(0).set_column(2, "price", prices))
+    life.end()
+    found = ss.spark.replay(tmp_path, 0)
+    assert found.difference is None
+    assert (found.is_recorded, found.events) == (True, 39)
+
+
 def test_a_killed_batch_has_nothing_to_compare_with(recorded: Path, tmp_path: Path) -> None:
     for each in recorded.iterdir():
         if each.name[:10] != "0000000006" or each.suffix == ".input":

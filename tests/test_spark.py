@@ -381,6 +381,7 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
 
     def letters(table: pa.Table, batch_id: int) -> None:
         assert table["reason"].to_pylist() == ["column 'x' is null"] * table.num_rows
+        assert set(table["origin"].to_pylist()) <= {"EWR", "JFK"}  # a column that nobody reads
         dead.append((batch_id, table["weight"].to_pylist()))
         if dead[-1][0] == 1 and len(dead) == 2:
             raise OSError("no room for letters")
@@ -396,6 +397,11 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
         with pytest.raises(StreamingQueryException):
             start(feed, change=spoilt).awaitTermination()
         assert str(feed.error) == "no room for letters"
+    with ss.Engine(chain, horizon=0) as engine:
+        feed = kept_feed(engine, lambda table, batch_id: None, tmp_path)
+        with pytest.raises(StreamingQueryException):
+            start(feed, change=spoilt).awaitTermination()
+        assert "give bad_rows_to= as before" in str(feed.error)
     with ss.Engine(chain, horizon=0, bad_rows="side") as engine:
         feed = feed_of(engine)
         start(feed, change=spoilt).awaitTermination()

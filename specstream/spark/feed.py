@@ -237,8 +237,14 @@ class BatchFeed:
 
     def _deliver(self, output: pa.Table, bad_rows: pa.Table | None, batch_id: int) -> None:
         self.to(output, batch_id)
-        if self.bad_rows_to is not None and bad_rows is not None:
-            self.bad_rows_to(bad_rows, batch_id)
+        if bad_rows is None:
+            return
+        if self.bad_rows_to is None:
+            raise ConfigurationError(
+                f"{self._what(batch_id)}: {bad_rows.num_rows} bad row(s) were recorded for a sink: "
+                "give bad_rows_to= as before"
+            )
+        self.bad_rows_to(bad_rows, batch_id)
 
     def _move_in(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
         """Ties the engine to a query, unless a query that still runs has it."""
@@ -319,6 +325,8 @@ class BatchFeed:
                     f"{self._what(batch_id)}: {why} column {column!r}, which the stream has not "
                     f"(columns: {', '.join(frame.columns)}): select or rename it before writeStream"
                 )
+        if self.bad_rows_to is not None:
+            return frame  # bad rows go on as they came
         # Backticks, or Spark would take a dot in a name for the field of a struct.
         return frame.select(*("`" + column.replace("`", "``") + "`" for column in needed))
 
