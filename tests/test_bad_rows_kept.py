@@ -14,6 +14,7 @@ from specstream.spark.checkpoint import Checkpoint
 
 class Seen(ss.State):
     n = ss.scalar(int)
+    others = ss.array(int, 20_000)  # so that an increment is smaller than a full image
 
 
 @ss.operator(state=Seen, event={"x": int}, emits={"n": int})

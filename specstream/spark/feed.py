@@ -181,7 +181,7 @@ class BatchFeed:
             # fresh one, which fails the batch.
             self.error = RuntimeError(
                 f"{self._what(batch_id)}: Spark failed or was stopped while its rows were read or "
-                f"written ({_first_line(error)}); the batch is not acknowledged, and comes again "
+                f"written ({_reason(error)}); the batch is not acknowledged, and comes again "
                 "when the query is started again"
             )
             raise self.error from None
@@ -358,8 +358,12 @@ def _check_bad_rows(engine: Engine, sink: object) -> None:
         )
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
+def _reason(error: BaseException) -> str:
+    """The first line of what Java said; py4j's own text only names the call."""
+    text = str(error)
+    with contextlib.suppress(Exception):  # the JVM may have ended
+        text = error.java_exception.toString()  # type: ignore[attr-defined]
+    return text.strip().partition("\n")[0]
 
 
 def _query_id(frame: DataFrame) -> str | None:
