@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from specstream.errors import ConfigurationError, InputError
 
-__all__ = ["BadRows", "Policy", "RowError", "checked_policy"]
+__all__ = ["BadRows", "Policy", "RowError", "as_stream", "checked_policy"]
 
 Policy = Literal["error", "side"]
 _POLICIES = ("error", "side")
@@ -45,6 +45,15 @@ class RowError(InputError):
         self.reason = reason
 
 
+def as_stream(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
 class BadRows:
     """The bad rows of an engine that nobody has fetched."""
 
@@ -58,6 +67,17 @@ class BadRows:
         if rows is not None:
             self.count += rows.num_rows
             self._kept.append(rows)
+
+    def to_bytes(self) -> bytes:
+        """The rows that nobody has fetched: Arrow streams, one behind the other."""
+        return b"".join(map(as_stream, self._kept))
+
+    def from_bytes(self, image: bytes) -> None:
+        """Takes over what :meth:`to_bytes` gave, in place of what is here; it is not counted."""
+        reader = pa.BufferReader(image)
+        self._kept = []
+        while reader.tell() < len(image):
+            self._kept.append(pa.ipc.open_stream(reader).read_all())
 
     def rewind(self, count: int) -> None:
         """Forgets the last rows, so that there were ``count`` in all."""

@@ -1,4 +1,4 @@
-"""The command line: ``specstream run``, ``demo``, ``tune`` and ``bench``.
+"""The command line: ``specstream run``, ``replay``, ``demo``, ``tune`` and ``bench``.
 
 Progress and messages go to stderr, results to stdout. Exit status: 0, 1 for what went wrong while
 running, 2 for a command that cannot be understood, 130 for Ctrl-C.
@@ -441,6 +441,73 @@ def run(
         ):
             table.add_row(name, value)
         Console().print(table)
+
+
+@main.command()
+@click.argument("checkpoint")
+@click.argument("target", metavar="[MODULE:OPERATOR]", required=False)
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Argument of a function that makes the operator; repeatable.",
+)
+@click.option("--batch", type=int, required=True, metavar="N", help="Id of the micro-batch.")
+@click.option("--pdb", is_flag=True, help="Stop in pdb at --event, and where the operator raises.")
+@click.option(
+    "--event",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="K",
+    help="Where --pdb stops: place in the order of the batch's events.",
+)
+@click.option(
+    "--rows", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object.")
+def replay(
+    checkpoint: str,
+    target: str | None,
+    arguments: tuple[str, ...],
+    batch: int,
+    pdb: bool,
+    event: int,
+    rows: int,
+    as_json: bool,
+) -> None:
+    """Run one recorded micro-batch again, alone, under plain Python.
+
+    CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI. It is only read, and
+    Spark is not needed. Without MODULE:OPERATOR the operator is run as it was when the batch ran.
+    Rows and state are compared with the record; the exit status is 1 where they differ.
+    """
+    with reported_errors():
+        if pdb and as_json:
+            raise click.UsageError("--pdb talks on stdout, where --json has its object: give one")
+        arguments_given = parse_arguments(arguments)
+        if target is None and arguments_given:
+            raise click.UsageError("--arg belongs to MODULE:OPERATOR: name it as well")
+        operator = None if target is None else load_operator(target, arguments_given)
+        from specstream.spark import replay_text
+        from specstream.spark.replay import replay as replayed
+
+        with progress_bar(Console(stderr=True)) if not pdb else nullcontext() as progress:
+
+            def show(done: int, count: int) -> None:
+                if progress is not None:
+                    progress.update(task, completed=done, total=count)
+
+            if progress is not None:
+                task = progress.add_task(f"batch {batch}", total=None, detail="under the oracle")
+            found = replayed(checkpoint, batch, operator, pdb=pdb, event=event, progress=show)
+        if as_json:
+            click.echo(json.dumps(replay_text.to_dict(found, rows), default=str))
+        else:
+            replay_text.show(found, rows)
+    if found.difference is not None:
+        sys.exit(1)
 
 
 @main.command()

@@ -427,12 +427,13 @@ def rows_to_table(
     """Emitted rows as an Arrow table, which shares no memory with them.
 
     Args:
-        rows: shape (n, 1 + number of columns), int64 words: the event's row, then the values.
+        rows: shape (n, ``schema.row_words``), int64 words: the event's row, the values, the nulls.
         schema: the emit schema.
         strings: table for columns of kind str; a code that is in no table comes out as null.
         keys: the order-key columns of the rows, to be added.
     """
     arrays = []
+    null_bits = schema.null_bits
     for number, column in enumerate(schema.columns):
         words = np.array(rows[:, 1 + number], order="C")
         if column.kind == "str":
@@ -441,6 +442,10 @@ def rows_to_table(
             arrays.append(texts.cast(pa.string()))
         else:
             arrays.append(to_arrow(words, column))
+        if number in null_bits:
+            word, bit = null_bits[number]
+            null = pa.array(rows[:, word] >> bit & 1 != 0)
+            arrays[-1] = pc.if_else(null, pa.scalar(None, arrays[-1].type), arrays[-1])
     table = pa.Table.from_arrays(arrays, schema=schema.arrow())
     for name, key in (keys or {}).items():
         table = table.append_column(name, key)

@@ -249,7 +249,7 @@ class Engine(OutOfOrder):
                 "state": ffi.cast("uint64_t *", self._words.ctypes.data),
                 "state_words": layout.words("state"),
                 "scratch_words": layout.words("scratch"),
-                "emit_words": 1 + len(operator.emits),
+                "emit_words": operator.emits.row_words,
                 "threads": threads,
                 "locks": layout.words("locks"),
                 "read_limit": limits.reads,
@@ -563,7 +563,7 @@ class Engine(OutOfOrder):
 
     def _rows(self, outcome: Any) -> npt.NDArray[np.int64]:
         """A job's emitted rows; valid until the next job."""
-        width = 1 + len(self.operator.emits)
+        width = self.operator.emits.row_words
         buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
         return np.frombuffer(buffer, np.int64).reshape(-1, width)
 
@@ -578,7 +578,7 @@ class Engine(OutOfOrder):
         """The batch's output, of one chunk for each stretch."""
         if not parts:
             return self._table(
-                np.empty((0, 1 + len(self.operator.emits)), np.int64), events, 0, first
+                np.empty((0, self.operator.emits.row_words), np.int64), events, 0, first
             )
         return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
@@ -683,13 +683,17 @@ class Engine(OutOfOrder):
 
     def _tuples(self, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
         """Emitted rows as plain Python values."""
+        emits = self.operator.emits
         columns = [
             [
                 self._value(of, word)
                 for word in (rows[:, at].view(np.float64) if of.kind == "float" else rows[:, at])
             ]
-            for at, of in enumerate(self.operator.emits.columns, start=1)
+            for at, of in enumerate(emits.columns, start=1)
         ]
+        for number, (word, bit) in emits.null_bits.items():
+            for row in np.flatnonzero(rows[:, word] >> bit & 1):
+                columns[number][row] = None
         return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
 
     # ---- state ----
@@ -794,7 +798,8 @@ class Engine(OutOfOrder):
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
 
         Of events out of order it holds those that are not committed, the sources and their
-        frontiers, and the output that was not polled.
+        frontiers, and the output that was not polled; and it holds the bad rows that nobody has
+        fetched.
 
         While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
         twice the state's size, the bytes that it returns included.
@@ -830,13 +835,15 @@ class Engine(OutOfOrder):
                 self._next_sequence + done,
                 self._strings.to_arrow(),
                 self._arrivals.to_bytes(),
+                self._bad_rows.to_bytes(),
             )
         return content.to_bytes(self.operator.layout)
 
     def restore(self, image: bytes, *, migrate: Migrate | None = None, _new: bool = False) -> None:
-        """Goes on from a snapshot: state, strings, sequence numbers, submitted events.
+        """Goes on from a snapshot: state, strings, sequence numbers, submitted events, bad rows.
 
-        Events that were submitted to this engine and are not committed are forgotten.
+        Events that were submitted to this engine and are not committed are forgotten, and so are
+        its bad rows.
 
         Fields are matched by name. One that the snapshot has not gets its fill; one that the
         operator has not, or that has another shape or type there, is an error, unless ``migrate``
@@ -884,6 +891,7 @@ class Engine(OutOfOrder):
                 strings.add_all(texts)
             arrivals = self._arrivals_of(strings, content.arrivals)
             self._end_open_job()
+            self._bad_rows.from_bytes(content.bad_rows)
             self._take_over(arrivals)
             self._words[:] = content.words
             self._next_sequence = content.next_sequence

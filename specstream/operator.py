@@ -190,11 +190,11 @@ class Operator:
 
 def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:
     """The oracle's rows as words, in the form that native code emits."""
-    packed = np.empty((len(rows), 1 + len(emits)), np.int64)
+    packed = np.empty((len(rows), emits.row_words), np.int64)
+    kinds = ("int", *emits.kinds)
     if rows:
         for number, values in enumerate(zip(*rows, strict=True)):
-            kind = "int" if number == 0 else emits.kinds[number - 1]
-            if kind == "float":
+            if kinds[number : number + 1] == ("float",):
                 packed[:, number] = np.array(values, np.float64).view(np.int64)
             else:
                 packed[:, number] = np.array(values, np.int64)
@@ -218,7 +218,7 @@ def operator(
         event: columns that the function reads: name to ``int``, ``float``, ``bool``, ``str``,
             ``datetime.datetime``, ``datetime.date``, ``ss.timestamp(...)``, ``ss.decimal(...)``, or
             ``ss.nullable(...)`` of one of these.
-        emits: columns of the rows it emits; not nullable.
+        emits: columns of the rows it emits, of the same types.
         name: used in messages; the function's name by default.
 
     Raises:

@@ -355,7 +355,7 @@ class OutOfOrder:
 
     def _collect(self, timeout: float | None) -> tuple[npt.NDArray[np.int64], Any]:
         """Emitted rows since the last call, and the C side's outcome."""
-        width = 1 + len(self.operator.emits)
+        width = self.operator.emits.row_words
         if not self._is_open:
             return np.empty((0, width), np.int64), None
         if timeout is None:

@@ -26,6 +26,8 @@ Kind = Literal["int", "float", "bool", "str"]
 
 # Digits of the decimals that come out: as many as the largest int64 has.
 DIGITS = 19
+# Of the 64 bits, so that a word is never negative.
+NULLS_PER_WORD = 63
 _UNITS = ("s", "ms", "us", "ns")
 _EVENT_ATTRIBUTES = ("timestamp", "source", "sequence", "random", "random_bits", "is_null")
 
@@ -37,7 +39,7 @@ class Column:
     Attributes:
         kind: what an operator sees.
         arrow: what comes out, and what is accepted as near as may be.
-        nullable: whether events may have nulls there.
+        nullable: whether there may be nulls.
     """
 
     kind: Kind
@@ -123,9 +125,11 @@ def decimal(scale: int) -> Column:
 
 
 def nullable(declared: Declared) -> Column:
-    """A column of an event that may have nulls; ``event.is_null("x")`` tells where.
+    """A column that may have nulls.
 
-    A null is read as 0, 0.0, False, or the code 0, which no string has.
+    Of an event: ``event.is_null("x")`` tells where; a null is read as 0, 0.0, False, or the code 0,
+    which no string has. Of an emitted row: ``emit(x=None)``, ``emit(x=value if known else None)``,
+    and one that ``emit`` is not given is null.
 
     Raises:
         DeclarationError: ``declared`` is no type of a column.
@@ -181,13 +185,7 @@ class Schema:
                     f"event= has a column {name!r}, which every event has already "
                     f"({', '.join(_EVENT_ATTRIBUTES)}): rename the column"
                 )
-            column = _column(of, f"{what} column {name!r}")
-            if what == "emits" and column.nullable:
-                raise DeclarationError(
-                    f"emits column {name!r} is nullable, which only a column of an event can be: "
-                    "emit a bool beside it"
-                )
-            columns.append(column)
+            columns.append(_column(of, f"{what} column {name!r}"))
         return cls(tuple(declared), tuple(columns))
 
     def __iter__(self) -> Iterator[tuple[str, Column]]:
@@ -208,6 +206,23 @@ class Schema:
         Behind its other arrays, a batch has one of bytes for each of them: 1 where it is null.
         """
         return tuple(name for name, column in self if column.nullable)
+
+    @property
+    def row_words(self) -> int:
+        """Words of an emitted row: the event's row, the values, and a bit for each nullable column.
+
+        The bits, 1 where it is null, are those of as many words as they need, from the lowest on.
+        """
+        return 1 + len(self) + -(-len(self.nullable) // NULLS_PER_WORD)
+
+    @property
+    def null_bits(self) -> dict[int, tuple[int, int]]:
+        """Of each nullable column, by its number: which word of a row, and which bit of that."""
+        numbers = [number for number, column in enumerate(self.columns) if column.nullable]
+        return {
+            number: (1 + len(self) + at // NULLS_PER_WORD, at % NULLS_PER_WORD)
+            for at, number in enumerate(numbers)
+        }
 
     @property
     def dtypes(self) -> list[type[Any]]:

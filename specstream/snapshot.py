@@ -3,7 +3,8 @@
 The format is a magic word, a CRC-32 of all that follows, the length of a JSON header, the header
 (layout, sequence number, strings), the state's words in little-endian order, the strings as an
 Arrow stream where they are too many for the header, and what was submitted out of order and is not
-committed (see :meth:`specstream.arrivals.Arrivals.to_bytes`), if anything.
+committed (see :meth:`specstream.arrivals.Arrivals.to_bytes`), and bad rows that nobody has fetched
+(see :meth:`specstream.bad_rows.BadRows.to_bytes`), if anything.
 
 A snapshot of another layout is brought into the operator's: field by field, by name, or by the
 user's own function. A state may be large, so nothing here copies its words without need.
@@ -44,6 +45,7 @@ class Snapshot:
     next_sequence: int
     strings: pa.ChunkedArray  # of large_string
     arrivals: bytes = b""
+    bad_rows: bytes = b""
 
     def to_bytes(self, layout: Layout) -> bytes:
         """Packs it."""
@@ -55,10 +57,12 @@ class Snapshot:
                 "next_sequence": self.next_sequence,
                 "strings": self.strings.to_pylist() if strings is None else strings.size,
                 **({"arrivals": len(self.arrivals)} if self.arrivals else {}),
+                **({"bad_rows": len(self.bad_rows)} if self.bad_rows else {}),
             }
         ).encode()
         words = self.words.astype("<i8", copy=False).data.cast("B")
-        parts = [header, words, *([] if strings is None else [strings]), self.arrivals]
+        texts = [] if strings is None else [strings]
+        parts = [header, words, *texts, self.arrivals, self.bad_rows]
         checksum = 0
         for part in parts:
             checksum = zlib.crc32(part, checksum)
@@ -91,8 +95,10 @@ class Snapshot:
             )
         length = _PREFIX.unpack_from(image)[2]
         header = json.loads(bytes(body[:length]))
-        end = len(body) - header.get("arrivals", 0)
-        strings, arrivals = header["strings"], bytes(body[end:])
+        end = len(body) - header.get("bad_rows", 0)
+        bad_rows = bytes(body[end:])
+        start = end - header.get("arrivals", 0)
+        strings, arrivals, end = header["strings"], bytes(body[start:end]), start
         if isinstance(strings, int):
             end -= strings
             strings = _unpacked(body[end : end + strings])
@@ -105,7 +111,7 @@ class Snapshot:
                 words = _match(saved, words, layout, what)
             else:
                 words = _migrate(saved, words, layout, what, migrate)
-        return cls(words, header["next_sequence"], strings, arrivals)
+        return cls(words, header["next_sequence"], strings, arrivals, bad_rows)
 
 
 def _packed(strings: pa.ChunkedArray) -> pa.Buffer:

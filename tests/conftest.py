@@ -102,7 +102,8 @@ def assert_identical(found: Result, expected: Result) -> None:
 def bits(column: pa.ChunkedArray) -> Any:
     """A column as something that compares bit for bit."""
     if pa.types.is_floating(column.type):
-        return column.to_numpy().view(np.int64)
+        words = column.fill_null(0.0).to_numpy().view(np.int64)
+        return words if not column.null_count else np.where(column.is_null(), None, words)
     return np.array(column.to_pylist(), dtype=object)
 
 

@@ -269,8 +269,47 @@ def typed(state, event, emit):
     )
 
 
+def emit_day(emit, n, at):
+    emit("rare" if at else None, None, n % 1000 + (2**31 if n % 50 == 49 else 0), None, n)
+
+
+@ss.operator(
+    state=Kept,
+    event={"key": int, "maybe": ss.nullable(float), "note": ss.nullable(str)},
+    emits={
+        "note": ss.nullable(str),
+        "when": ss.nullable(ss.timestamp("us", "UTC")),
+        "day": ss.nullable(datetime.date),
+        "price": ss.nullable(ss.decimal(3)),
+        "n": int,
+        "x": ss.nullable(float),
+        "known": ss.nullable(bool),
+        "first": ss.nullable(int),
+    },
+)
+def nulls(state, event, emit):
+    """Rows with nulls of every type: written out, chosen by a condition, left out."""
+    at = mix(event.key) % 8
+    state.n += 1
+    if state.first[at] == 0:
+        emit(n=state.n)
+        state.first[at] = state.n
+    last = event.key if at > 2 else 7
+    emit(
+        None if event.is_null("note") else event.note,
+        state.n if at % 2 else None,
+        n=last,
+        x=event.maybe if not event.is_null("maybe") else None if at < 4 else 1.0 / (at - 3),
+        price=None,
+        first=state.first[at + 1] if at < 7 else None,
+        known=at == 3 if at > 1 else None,
+    )
+    emit_day(emit, state.n, at)
+
+
 FAMILY = [
     typed,
+    nulls,
     *(one_word, scattered, chase, raises_often, views, names, silent, recent),
     *(narrow_integers, narrow_others, out_of_range),
 ]

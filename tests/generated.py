@@ -224,6 +224,15 @@ class Writer:
         for _ in range(size):
             self.statement(indent, nesting)
 
+    def maybe(self) -> str:
+        """A float that may be null."""
+        return self.pick(
+            "None",
+            self.float_(1),
+            f"{self.float_(1)} if {self.bool_(1)} else None",
+            f"None if {self.bool_(0)} else {self.float_(0)} if {self.bool_(1)} else None",
+        )
+
     def put(self, indent: int, text: str) -> None:
         self.lines.append("    " * indent + text)
 
@@ -265,7 +274,8 @@ class Writer:
             ),
             lambda: f"state.m[{self.at(3, 0)}] = {self.pick('state.a[3:8]', self.int_(0))}",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)})",
-            lambda: f"emit(z={self.bool_(0)}, y={self.float_(1)}, x={self.int_(1)})",
+            lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)}, {self.maybe()})",
+            lambda: f"emit(u={self.maybe()}, z={self.bool_(0)}, y={self.float_(1)}, x=event.key)",
         ]
         kind = self.rng.random()
         if kind < 0.72 or nesting == 0:
@@ -312,7 +322,9 @@ class Writer:
             '@ss.operator(state=State, event={"key": int, "value": ss.nullable(float), "on": bool, '
             '"code": ss.nullable(str), "when": ss.timestamp("ms"), "price": ss.decimal(3)},',
         )
-        self.put(0, '             emits={"x": int, "y": float, "z": bool})')
+        self.put(
+            0, '             emits={"x": int, "y": float, "z": bool, "u": ss.nullable(float)})'
+        )
         self.put(0, "def generated(state, event, emit):")
         self.put(1, "i0 = event.key")
         self.put(1, "i1 = 1")

@@ -221,7 +221,6 @@ def test_a_date_out_of_range_raises_at_its_event(path: Path) -> None:
         (lambda: ss.decimal(19), "scale 19; expected an integer from 0 to 18"),
         (lambda: ss.nullable(list), "type list; expected one of int"),
         (lambda: operator_of({"x": Decimal}), r"column 'x' has type Decimal.*write ss\.decimal"),
-        (lambda: operator_of({"x": int}, {"x": ss.nullable(int)}), "'x' is nullable"),
     ],
 )
 def test_a_declaration_that_cannot_be_is_refused(declare: Callable[[], Any], message: str) -> None:

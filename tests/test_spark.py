@@ -346,6 +346,74 @@ def test_an_operator_that_raises_leaves_the_checkpoint_before_the_batch(
             assert isinstance(feed.error, ZeroDivisionError)
             assert engine.state.seen == 2 * ROWS
             assert feed.checkpoint.recorded.batch_id == 0
+            found = ss.spark.replay(feed.checkpoint.place.key, 1)  # beside the live engine
+            assert isinstance(found.error, ZeroDivisionError)
+            assert found.difference is None
+            assert (found.events, found.state.seen) == (2 * ROWS, 2 * ROWS + found.done)
+
+
+def test_a_batch_that_spark_sent_can_be_replayed(
+    engine: ss.Engine, start: Any, tmp_path: Path
+) -> None:
+    images = tmp_path / "images"
+    feed = ss.spark.foreach_batch(
+        engine, order_by="time", source="origin", to=lambda table, batch_id: None,
+        checkpoint=images, keep_batches=2,
+    )  # fmt: skip
+    start(feed).awaitTermination()
+    assert sorted(path.name for path in images.glob("*.input")) == [
+        "0000000001.input", "0000000002.input",
+    ]  # fmt: skip
+    for batch_id in (1, 2):
+        found = ss.spark.replay(images, batch_id)
+        assert found.is_recorded
+        assert found.difference is None
+        assert found.events == 2 * ROWS
+
+
+def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Path) -> None:
+    from pyspark.sql import functions as F
+
+    def spoilt(stream: Any) -> Any:
+        return stream.withColumn("x", F.when(F.col("x") % 40 != 0, F.col("x")))
+
+    dead: list[tuple[int, list[Any]]] = []
+
+    def letters(table: pa.Table, batch_id: int) -> None:
+        assert table["reason"].to_pylist() == ["column 'x' is null"] * table.num_rows
+        assert set(table["origin"].to_pylist()) <= {"EWR", "JFK"}  # a column that nobody reads
+        dead.append((batch_id, table["weight"].to_pylist()))
+        if dead[-1][0] == 1 and len(dead) == 2:
+            raise OSError("no room for letters")
+
+    def feed_of(engine: ss.Engine) -> Any:
+        return ss.spark.foreach_batch(
+            engine, order_by="time", to=lambda table, batch_id: None, bad_rows_to=letters,
+            checkpoint=tmp_path / "images",
+        )  # fmt: skip
+
+    with ss.Engine(chain, horizon=0, bad_rows="side") as engine:
+        feed = feed_of(engine)
+        with pytest.raises(StreamingQueryException):
+            start(feed, change=spoilt).awaitTermination()
+        assert str(feed.error) == "no room for letters"
+    with ss.Engine(chain, horizon=0) as engine:
+        feed = kept_feed(engine, lambda table, batch_id: None, tmp_path)
+        with pytest.raises(StreamingQueryException):
+            start(feed, change=spoilt).awaitTermination()
+        assert "give bad_rows_to= as before" in str(feed.error)
+    with ss.Engine(chain, horizon=0, bad_rows="side") as engine:
+        feed = feed_of(engine)
+        start(feed, change=spoilt).awaitTermination()
+        assert feed.stats.repeated == 1
+        assert engine.bad_rows() is None
+        assert engine.state.seen == FILES * ROWS - 8
+    assert [batch_id for batch_id, _ in dead] == [0, 1, 1, 2]
+    assert dead[1] == dead[2]
+    weights = events()["weight"].to_pylist()
+    unique = dict(dead)
+    found = sorted(weight for given in unique.values() for weight in given)
+    assert found == sorted(weights[x] for x in range(0, FILES * ROWS, 40))
 
 
 def test_a_checkpoint_serves_one_running_query(
@@ -524,6 +592,16 @@ def test_bad_options_are_named(engine: ss.Engine) -> None:
     with pytest.raises(ss.ConfigurationError, match="engine='somewhere'"):
         ss.spark.foreach_batch(bad, to=print)
     number: Any = 3
+    with pytest.raises(ss.ConfigurationError, match=r"keep_batches=-1.*0 keeps those of a batch"):
+        ss.spark.foreach_batch(engine, to=print, keep_batches=-1)
+    with pytest.raises(ss.ConfigurationError, match="keep_batches=3 keeps rows beside a check"):
+        ss.spark.foreach_batch(engine, to=print, keep_batches=3)
+    with pytest.raises(ss.ConfigurationError, match="bad_rows_to='somewhere'"):
+        ss.spark.foreach_batch(engine, to=print, bad_rows_to=bad)
+    with pytest.raises(
+        ss.ConfigurationError, match='leaves out none: make it with bad_rows="side"'
+    ):
+        ss.spark.foreach_batch(engine, to=print, bad_rows_to=print)
     with pytest.raises(ss.ConfigurationError, match="order_by=3"):
         ss.spark.foreach_batch(engine, order_by=number, to=print)
     with pytest.raises(ss.ConfigurationError, match="cores=0"):
@@ -590,6 +668,6 @@ def test_java_is_found_and_a_wrong_one_is_explained(tmp_path: Path) -> None:
 def test_specstream_alone_imports_no_pyspark() -> None:
     code = "import sys, specstream; sys.exit('pyspark' in sys.modules or 'pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    code = "import sys; sys.modules['pyspark'] = None; import specstream.spark"
+    code = "import sys; sys.modules['pyspark'] = None; import specstream as s; s.spark.apply"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert 'pip install "specstream[spark]"' in done.stderr

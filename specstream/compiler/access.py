@@ -705,16 +705,21 @@ def event_random(typing_context: Any, event: Any, draw: Any) -> Any:
 
 @intrinsic
 def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
-    """Appends one row: the event's row number, then one word per column."""
+    """Appends one row: the event's row number, one word per column, and the nulls.
+
+    A value that may be null is of one of Numba's types for that: none, or optional.
+    """
     given = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
     if not isinstance(emit, EmitType):
         raise refuse(f"{emit} is called like emit, but is not")
     for (name, column), value in zip(emit.schema, given, strict=True):
-        check_kind(value, column.kind, f"emitted column {name!r}", str(column))
+        if value != types.none:
+            given_as = value.type if isinstance(value, types.Optional) else value
+            check_kind(given_as, column.kind, f"emitted column {name!r}", str(column))
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         run = Run(context, builder, args[0])
-        words = 1 + len(emit.schema)
+        words = emit.schema.row_words
         top = run.load_member("emit_top", POINTER)
         following = builder.gep(top, [I64(8 * words)], inbounds=True)
         end = run.load_member("emit_end", POINTER)
@@ -726,9 +731,16 @@ def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
         builder.store(run.load_member("event"), row)
         row_types = list(sig.args[1])
         row_values = cgutils.unpack_tuple(builder, args[1], len(row_types))
+        null_bits = emit.schema.null_bits
+        nulls = dict.fromkeys((word for word, _ in null_bits.values()), I64(0))
         for number, (column, of, value) in enumerate(
             zip(emit.schema.columns, row_types, row_values, strict=True)
         ):
+            value, of, is_null = _unwrapped(context, builder, value, of, NUMBA_KINDS[column.kind])
+            if number in null_bits:
+                word, bit = null_bits[number]
+                mark = builder.shl(builder.zext(is_null, I64), I64(bit))
+                nulls[word] = builder.or_(nulls[word], mark)
             element = convert(context, builder, value, of, column.kind)
             if column.bounds is not None:
                 low, high = map(I64, column.bounds)
@@ -736,9 +748,28 @@ def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
                 run.fault_if(builder.icmp_signed(">", element, high))
             bits = run.to_bits(column.kind, element)
             builder.store(bits, builder.gep(row, [I64(1 + number)], inbounds=True))
+        for word, marks in nulls.items():
+            builder.store(marks, builder.gep(row, [I64(word)], inbounds=True))
         run.store_member("emit_top", builder.gep(top, [I64(8 * words)], inbounds=True))
         return context.get_dummy_value()
 
     return types.void(
         emit, types.BaseTuple.from_types([types.unliteral(value) for value in given])
     ), code
+
+
+def _unwrapped(
+    context: Any, builder: Any, value: Value, of: types.Type, kind: types.Type
+) -> tuple[Value, types.Type, Value]:
+    """A value that may be null as one that is not, its type, and whether it was null.
+
+    A null becomes a zero at once: what an empty optional holds is undefined.
+    """
+    if of == types.none:
+        return context.get_constant_null(kind), kind, ir.IntType(1)(1)
+    if not isinstance(of, types.Optional):
+        return value, of, ir.IntType(1)(0)
+    optional = context.make_helper(builder, of, value=value)
+    valid = cgutils.as_bool_bit(builder, optional.valid)
+    zero = context.get_constant_null(of.type)
+    return builder.select(valid, optional.data, zero), of.type, builder.not_(valid)

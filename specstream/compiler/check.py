@@ -24,8 +24,10 @@ __all__ = [
     "Analysis",
     "Check",
     "FunctionSource",
+    "branches",
     "builtin_name",
     "is_constant",
+    "is_none",
     "math_name",
     "numpy_name",
 ]
@@ -161,6 +163,7 @@ class Check:
         self.resolved: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
         self.raising: set[ast.AST] = set()
+        self.nulls: set[ast.AST] = set()  # places where None may stand
 
     def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
         self.analysis.refuse(self.source, node, problem, way_out)
@@ -217,6 +220,7 @@ class Check:
         # An operator of a comparison has no line of its own; it is met as part of the comparison.
         if refused is not None and not isinstance(node, ast.cmpop):
             self.refuse(node, f"{refused[0]} cannot be compiled", refused[1])
+        self.allow_none(node)
         if isinstance(node, ast.Constant):
             self.constant(node)
         elif isinstance(node, ast.With):
@@ -237,8 +241,26 @@ class Check:
                     "other resources",
                 )
 
+    def allow_none(self, node: ast.AST) -> None:
+        """Notes where None may stand below a node: what emit is given, and what has no value."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in self.source.parameters:
+                for value in (*node.args, *(keyword.value for keyword in node.keywords)):
+                    self.nulls.update(branches(value))
+        elif isinstance(node, ast.Return | ast.Slice):
+            self.nulls.update(ast.iter_child_nodes(node))
+        elif isinstance(node, ast.AnnAssign):
+            self.nulls.update(ast.walk(node.annotation))
+
     def constant(self, node: ast.Constant) -> None:
         value = node.value
+        if value is None and node not in self.nulls:
+            self.refuse(
+                node,
+                "None is no value of an operator",
+                "emit it where it stands, emit(None) or emit(x if known else None), into a column "
+                'that is declared ss.nullable(...); event.is_null("x") tells of a null',
+            )
         if value is None or isinstance(value, bool | float | str):
             return
         if not isinstance(value, int):
@@ -373,6 +395,17 @@ class Check:
                     f"math.{node.attr} is not supported",
                     f"supported are: {', '.join(sorted(arithmetic.MATH))}",
                 )
+
+
+def branches(value: ast.expr) -> list[ast.expr]:
+    """What an expression may be: itself, or what its conditions choose from."""
+    if isinstance(value, ast.IfExp):
+        return branches(value.body) + branches(value.orelse)
+    return [value]
+
+
+def is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def is_constant(value: Any) -> bool:

@@ -118,7 +118,8 @@ def _store_of(storage: Storage) -> Callable[[Any, str], Any]:
     return _STORE.get(storage.name) or functools.partial(_store_narrow, storage)
 
 
-def _emitted(value: Any, column: Column, what: str) -> Any:
+def _emitted(value: Any, column: Column, name: str) -> Any:
+    what = f"emitted column {name!r}"
     stored = _STORE[column.kind](value, what)
     if column.bounds is not None and not column.bounds[0] <= stored <= column.bounds[1]:
         raise OverflowError(
@@ -402,27 +403,38 @@ class OracleEvent:
 
 
 class OracleEmit:
-    """Collects rows: the event's row number, then the values."""
+    """Collects rows: the event's row number, the values, and the words of the nulls."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
+        self._null_bits = schema.null_bits
+        self._null_words = schema.row_words - 1 - len(schema)
         self.rows: list[tuple[Any, ...]] = []
         self.row = 0
 
     def __call__(self, *values: Any, **named: Any) -> None:
         schema = self._schema
-        if named:
-            given = dict(zip(schema.names, values, strict=False)) | named
-            if len(given) != len(values) + len(named) or set(given) != set(schema.names):
-                raise TypeError(f"expected emit({', '.join(schema.names)})")
-            values = tuple(given[name] for name in schema.names)
-        elif len(values) != len(schema):
-            raise TypeError(f"expected emit({', '.join(schema.names)}), got {len(values)} values")
+        if named or len(values) != len(schema):
+            values = self._completed(values, named)
+        nulls = [0] * self._null_words
+        if self._null_words:
+            for number, (word, bit) in self._null_bits.items():
+                if values[number] is None:
+                    nulls[word - 1 - len(schema)] |= 1 << bit
         converted = [
-            _emitted(value, column, f"emitted column {name!r}")
+            0 if value is None and column.nullable else _emitted(value, column, name)
             for (name, column), value in zip(schema, values, strict=True)
         ]
-        self.rows.append((self.row, *converted))
+        self.rows.append((self.row, *converted, *nulls))
+
+    def _completed(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The values in the order of the columns; a nullable one that is not given is null."""
+        schema = self._schema
+        given = dict(zip(schema.names, values, strict=False)) | named
+        missing = set(schema.names) - set(schema.nullable) - set(given)
+        if len(given) != len(values) + len(named) or set(given) - set(schema.names) or missing:
+            raise TypeError(f"expected emit({', '.join(schema.names)})")
+        return tuple(given.get(name) for name in schema.names)
 
 
 class Oracle:

@@ -17,7 +17,9 @@ from specstream.compiler.check import (
     Analysis,
     Check,
     FunctionSource,
+    branches,
     builtin_name,
+    is_none,
     math_name,
     numpy_name,
 )
@@ -501,10 +503,19 @@ class NativeRewriter(Rewriter):
             if keyword.arg in given:
                 self.check.refuse(node, f"emit gets column {keyword.arg!r} twice", expected)
             given[keyword.arg] = keyword.value
-        missing = [name for name in names if name not in given]
+        columns = dict(self.analysis.emits)
+        missing = [name for name in names if name not in given and not columns[name].nullable]
         if missing:
             self.check.refuse(node, f"emit lacks {', '.join(map(repr, missing))}", expected)
-        values = [self.visit(given[name]) for name in names]
+        for name, value in given.items():
+            if not columns[name].nullable and any(map(is_none, branches(value))):
+                self.check.refuse(
+                    value,
+                    f"emitted column {name!r} is declared {columns[name]} and may get None",
+                    f"declare it as emits={{{name!r}: ss.nullable(...)}}",
+                )
+        null = ast.copy_location(ast.Constant(None), node)
+        values = [self.visit(given.get(name, null)) for name in names]
         return self.core(access.emit_row, callee, *values, at=node)
 
     def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:

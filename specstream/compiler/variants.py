@@ -63,6 +63,12 @@ class _OneTypePerName(AnalysisPass):
 
     @staticmethod
     def compare(target: types.Type, source: types.Type, statement: Any, loc: Any) -> None:
+        if isinstance(target, types.Optional) and _is_chosen(statement):
+            # An emitted `x if known else None`, the only place where a value may be none.
+            if source == types.none:
+                return
+            target = target.type
+            source = source.type if isinstance(source, types.Optional) else source
         target, source = types.unliteral(target), types.unliteral(source)
         if target == source:
             return
@@ -76,6 +82,13 @@ class _OneTypePerName(AnalysisPass):
             f"specstream: {what} is {found}: make it one type on every path, with int(x) or "
             f"float(x)\n at {loc.filename} ({loc.line})"
         )
+
+
+def _is_chosen(statement: Any) -> bool:
+    """Whether a value goes into a condition's, which no name of the user's stands for."""
+    is_assigned = isinstance(statement, numba_ir.Assign) and statement.target.name.startswith("$")
+    cast = isinstance(getattr(statement, "value", None), numba_ir.Expr)
+    return is_assigned and not (cast and statement.value.op == "cast")
 
 
 def _sources(value: Any) -> list[Any]:

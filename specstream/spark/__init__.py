@@ -9,31 +9,36 @@
              .start())
 """
 
-try:
-    import pyspark  # noqa: F401
-except ImportError as error:
-    raise ImportError(
-        'specstream.spark needs PySpark 4.3: pip install "specstream[spark]"'
-    ) from error
+import importlib.util
+from typing import Any
 
-from specstream.spark.apply import Applied, apply
-from specstream.spark.directory import stream_directory
-from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
-from specstream.spark.java import Java, find_java
-from specstream.spark.kafka import from_kafka
-from specstream.spark.session import local_session
-from specstream.spark.sharded import sharded
-from specstream.spark.sinks import (
-    DeltaSink,
-    ForeachSink,
-    MemorySink,
-    ParquetSink,
-    delta_sink,
-    foreach_sink,
-    memory_sink,
-    parquet_sink,
-)
-from specstream.spark.stopping import StopOnSignal, shielded_session, stop_on_signal
+from specstream.spark.replay import Replay, replay
+
+# A replay reads images, and needs no Spark; everything else here does.
+if importlib.util.find_spec("pyspark") is not None:
+    from specstream.spark.apply import Applied, apply
+    from specstream.spark.directory import stream_directory
+    from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
+    from specstream.spark.java import Java, find_java
+    from specstream.spark.kafka import from_kafka
+    from specstream.spark.session import local_session
+    from specstream.spark.sharded import sharded
+    from specstream.spark.sinks import (
+        DeltaSink,
+        ForeachSink,
+        MemorySink,
+        ParquetSink,
+        delta_sink,
+        foreach_sink,
+        memory_sink,
+        parquet_sink,
+    )
+    from specstream.spark.stopping import StopOnSignal, shielded_session, stop_on_signal
+else:
+
+    def __getattr__(name: str) -> Any:
+        raise ImportError('specstream.spark needs PySpark 4.3: pip install "specstream[spark]"')
+
 
 __all__ = [
     "Applied",
@@ -44,6 +49,7 @@ __all__ = [
     "Java",
     "MemorySink",
     "ParquetSink",
+    "Replay",
     "StopOnSignal",
     "apply",
     "delta_sink",
@@ -54,6 +60,7 @@ __all__ = [
     "local_session",
     "memory_sink",
     "parquet_sink",
+    "replay",
     "sharded",
     "shielded_session",
     "stop_on_signal",

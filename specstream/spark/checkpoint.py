@@ -31,7 +31,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +57,7 @@ from specstream.state import Layout
 if TYPE_CHECKING:
     from specstream.spark.images import Words
 
-__all__ = ["Checkpoint", "Recorded"]
+__all__ = ["Answer", "Checkpoint", "Recorded"]
 
 # So many increments at most follow a full image: a restart reads them all.
 INCREMENTS = 100
@@ -65,6 +65,20 @@ INCREMENTS = 100
 KEPT = 2
 
 _NAME = re.compile(r"(\d{10})\.(full|increment)")
+
+
+class Answer(NamedTuple):
+    """What a batch has for the sinks.
+
+    Attributes:
+        output: what it has emitted.
+        late: late rows for a sink; None: there are none, or no sink.
+        bad_rows: likewise.
+    """
+
+    output: pa.Table
+    late: pa.Table | None = None
+    bad_rows: pa.Table | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +90,13 @@ class Recorded:
     output: pa.Table
     checksum: int
     late: pa.Table | None = None
+    bad_rows: pa.Table | None = None
     finished: bool = False
+
+    @property
+    def answer(self) -> Answer:
+        """What the sinks are to have."""
+        return Answer(self.output, self.late, self.bad_rows)
 
 
 @dataclass(frozen=True, order=True)
@@ -106,6 +126,7 @@ class Checkpoint:
         migrate: as of :meth:`specstream.Engine.restore`.
         in_use: whether a query works with this checkpoint now; while it does, nobody else in the
             process can have the directory.
+        keep_batches: images reach back at least so many batches, where so many were written.
 
     Raises:
         ConfigurationError: the directory cannot be had, or somebody else uses it.
@@ -122,9 +143,11 @@ class Checkpoint:
         *,
         migrate: Migrate | None = None,
         in_use: Callable[[], bool] = lambda: True,
+        keep_batches: int = 0,
     ) -> None:
         self._engine = engine
         self._in_use = in_use
+        self._keep_batches = keep_batches
         self._closed = False
         self.recorded: Recorded | None = None
         self._place = place_of(directory)
@@ -229,6 +252,12 @@ class Checkpoint:
             )
         return None
 
+    @property
+    def image(self) -> tuple[int, int] | None:
+        """Batch id and checksum of the last image; None if there is none."""
+        recorded = self.recorded
+        return None if recorded is None else (recorded.batch_id, recorded.checksum)
+
     def mark(self) -> Mark:
         """The engine as the last image has it."""
         return self._mark
@@ -246,7 +275,11 @@ class Checkpoint:
     def _note_mark(self, arrivals: bytes) -> None:
         engine = self._engine
         self._mark = Mark(
-            self._before, engine._next_sequence, len(engine._strings), arrivals=arrivals
+            self._before,
+            engine._next_sequence,
+            len(engine._strings),
+            engine._bad_rows.count,
+            arrivals,
         )
 
     def record(
@@ -255,6 +288,7 @@ class Checkpoint:
         batch_id: int,
         output: pa.Table,
         late: pa.Table | None = None,
+        bad_rows: pa.Table | None = None,
         *,
         finished: bool = False,
     ) -> None:
@@ -265,6 +299,7 @@ class Checkpoint:
             batch_id: the batch.
             output: what it has emitted.
             late: its late rows that go to a sink.
+            bad_rows: its bad rows that do; those that the engine keeps are recorded as well.
             finished: no other batch comes.
 
         When it raises, :meth:`mark` is the state before the batch if it is not recorded, and that
@@ -279,9 +314,15 @@ class Checkpoint:
             # Nothing commits: what is pending waits for a frontier that only batches move.
             arrivals = engine._arrivals.to_bytes()
             # Where there never was a source, the images before have nothing of it either.
-            named = {"arrivals": arrivals} if arrivals and not full else {}
-            if late is not None:
-                named["late"] = stream(late)
+            named: dict[str, bytes | memoryview] = {}
+            if arrivals and not full:
+                named["arrivals"] = arrivals
+            kept = engine._bad_rows.to_bytes()
+            if kept and not full:
+                named["kept"] = kept
+            for key, rows in (("late", late), ("bad_rows", bad_rows)):
+                if rows is not None:
+                    named[key] = stream(rows)
             last = self.recorded
             about = About(
                 batch_id,
@@ -300,7 +341,7 @@ class Checkpoint:
             length = self._place.write(str(name), parts, batch_id)
             copy_blocks(words, self._before, changed)
             self._note_mark(arrivals)
-            self.recorded = Recorded(batch_id, query, output, checksum, late, finished)
+            self.recorded = Recorded(batch_id, query, output, checksum, late, bad_rows, finished)
         self._count(full, length)
         self._good.add(name)
         reached("before-delete", batch_id)
@@ -354,8 +395,11 @@ class Checkpoint:
         names = self._names()
         kept = newest.batch_id
         found = 0
+        reach = newest.batch_id - self._keep_batches
         for name in reversed(names):
-            if found < KEPT and name <= newest and name.kind == "full" and self._is_good(name):
+            if found >= KEPT and kept <= reach:
+                break
+            if name <= newest and name.kind == "full" and self._is_good(name):
                 found, kept = found + 1, name.batch_id
         if found < KEPT:
             kept = 0
@@ -421,28 +465,36 @@ class Checkpoint:
         layout = Layout.described(about.state, about.fields)
         what = f"{self._what}, image {full}"
         content = Snapshot.from_bytes(image.sections[0], layout, what)  # type: ignore[arg-type]
-        words, strings = content.words.copy(), content.strings.to_pylist()
-        arrivals = content.arrivals
+        # As Arrow has them: ten million strings as Python objects would take a gigabyte.
+        words, strings = content.words.copy(), content.strings.chunks
+        arrivals, kept = content.arrivals, content.bad_rows
         while (following := self._following(image)) is not None:
-            following.apply(words, strings)
+            new: list[str] = []
+            following.apply(words, new)
+            strings.append(pa.array(new, pa.large_string()))
             pending = following.named("arrivals")
             arrivals = arrivals if pending is None else bytes(pending)
+            kept = bytes(following.named("kept") or b"")
             image = following
             self._count(False, image.length)
         about = image.about
-        known = pa.chunked_array([pa.array(strings, pa.large_string())])
-        built = Snapshot(words, about.next_sequence, known, arrivals).to_bytes(layout)
+        known = pa.chunked_array(strings, pa.large_string())
+        built = Snapshot(words, about.next_sequence, known, arrivals, kept).to_bytes(layout)
         try:
             self._engine.restore(built, migrate=migrate)
         except SnapshotError as error:
             raise SnapshotError(f"{self._what}, batch {about.batch_id}: {error}") from None
-        late = image.named("late")
+        late, bad_rows = (
+            None if found is None else table_of(found)
+            for found in (image.named("late"), image.named("bad_rows"))
+        )
         self.recorded = Recorded(
             about.batch_id,
             about.query,
             image.output,
             image.checksum,
-            None if late is None else table_of(late),
+            late,
+            bad_rows,
             about.finished,
         )
         # Blocks of one layout mean nothing in another.

@@ -37,8 +37,9 @@ from specstream.engine import Engine
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
 from specstream.spark.ahead import Ahead, catch_up
-from specstream.spark.checkpoint import Checkpoint, Recorded
+from specstream.spark.checkpoint import Answer, Checkpoint, Recorded
 from specstream.spark.event_time import Amount, EventTime, check_late
+from specstream.spark.inputs import Inputs
 from specstream.spark.steps import reached
 
 if TYPE_CHECKING:
@@ -86,8 +87,7 @@ class _Tenancy:
         self.query: str | None = None
         self.session: SparkSession | None = None
         self.batch_id: int | None = None
-        self.output: pa.Table | None = None
-        self.late: pa.Table | None = None
+        self.answer: Answer | None = None
         self.finished = False
 
     def in_use(self) -> bool:
@@ -130,6 +130,8 @@ class BatchFeed:
         source: str | None = None,
         to: Sink,
         checkpoint: str | os.PathLike[str] | None = None,
+        keep_batches: int = 0,
+        bad_rows_to: Sink | None = None,
         migrate: Migrate | None = None,
         ahead: bool = False,
         watermark: Amount | None = None,
@@ -157,6 +159,8 @@ class BatchFeed:
             raise ConfigurationError(
                 "migrate= converts the fields of a checkpoint: give checkpoint= as well"
             )
+        _check_keep(keep_batches, checkpoint)
+        _check_bad_rows(engine, bad_rows_to)
         if ahead and checkpoint is None:
             raise ConfigurationError(
                 "ahead=True lets Spark go on before a batch has run, and keeps its rows beside the "
@@ -167,6 +171,7 @@ class BatchFeed:
         self.source = source
         self.to = to
         self.late_to = late_to
+        self.bad_rows_to = bad_rows_to
         self.error: Exception | None = None
         self.stats = FeedStats()
         self._tenancy = _tenancy(engine)
@@ -197,9 +202,17 @@ class BatchFeed:
         self.checkpoint = (
             None
             if checkpoint is None
-            else Checkpoint(engine, checkpoint, migrate=migrate, in_use=self._in_use)
+            else Checkpoint(
+                engine,
+                checkpoint,
+                migrate=migrate,
+                in_use=self._in_use,
+                keep_batches=keep_batches,
+            )
         )
+        self._inputs: Inputs | None = None
         if self.checkpoint is not None:
+            self._inputs = Inputs(self.checkpoint.place, engine, keep_batches, order_by, source)
             # Also without ahead=: the program may have had it before.
             catch_up(self.checkpoint, self._apply, self._deliver_recorded)
             if ahead:
@@ -230,7 +243,7 @@ class BatchFeed:
             # fresh one, which fails the batch.
             self.error = RuntimeError(
                 f"{self._what(batch_id)}: Spark failed or was stopped while its rows were read or "
-                f"written ({_first_line(error)}); the batch is not acknowledged, and comes again "
+                f"written ({_reason(error)}); the batch is not acknowledged, and comes again "
                 "when the query is started again"
             )
             raise self.error from None
@@ -266,7 +279,7 @@ class BatchFeed:
                 if recorded is not None:
                     # Applied already; Spark was stopped before it could note that. Applying it
                     # once more would count its events twice.
-                    self._deliver(*recorded, batch_id)
+                    self._deliver(recorded, batch_id)
                     self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
                     return
             if ahead is not None:
@@ -278,19 +291,15 @@ class BatchFeed:
         finally:
             tenancy.turn.release()
 
-    def _recorded(
-        self, query: str | None, batch_id: int
-    ) -> tuple[pa.Table, pa.Table | None] | None:
-        """The rows of a batch that was applied, and its late ones; None if it was not."""
+    def _recorded(self, query: str | None, batch_id: int) -> Answer | None:
+        """What a batch that was applied has for the sinks; None if it was not."""
         if self.checkpoint is not None:
-            answer = self.checkpoint.answer(query, batch_id)
+            output = self.checkpoint.answer(query, batch_id)
             # An empty one may have been given to an engine that has worked for the query before.
             if self.checkpoint.recorded is not None:
-                return None if answer is None else (answer, self.checkpoint.recorded.late)
+                return None if output is None else self.checkpoint.recorded.answer
         tenancy = self._tenancy
-        if query is None or batch_id != tenancy.batch_id or tenancy.output is None:
-            return None
-        return tenancy.output, tenancy.late
+        return tenancy.answer if query is not None and batch_id == tenancy.batch_id else None
 
     def _is_over(self, query: str | None, batch_id: int) -> bool:
         """Whether finish() came after this batch, which Spark has not acknowledged.
@@ -312,20 +321,25 @@ class BatchFeed:
             "can come"
         )
 
-    def _deliver(self, output: pa.Table, late: pa.Table | None, batch_id: int) -> None:
+    def _deliver(self, answer: Answer, batch_id: int) -> None:
         """Gives the sinks what a batch has for them."""
-        self.to(output, batch_id)
-        if late is not None:
-            if self.late_to is None:
+        self.to(answer.output, batch_id)
+        for rows, kind, sink, option in (
+            (answer.late, "late", self.late_to, "late_to"),
+            (answer.bad_rows, "bad", self.bad_rows_to, "bad_rows_to"),
+        ):
+            if rows is None:
+                continue
+            if sink is None:
                 raise ConfigurationError(
-                    f"{self._what(batch_id)}: {late.num_rows} late row(s) were recorded for a "
-                    "sink: give late_to= as before"
+                    f"{self._what(batch_id)}: {rows.num_rows} {kind} row(s) were recorded for a "
+                    f"sink: give {option}= as before"
                 )
-            self.late_to(late, batch_id)
+            sink(rows, batch_id)
         self._delivered = batch_id
 
     def _deliver_recorded(self, recorded: Recorded) -> None:
-        self._deliver(recorded.output, recorded.late, recorded.batch_id)
+        self._deliver(recorded.answer, recorded.batch_id)
 
     def _move_in(self, query: str | None, frame: DataFrame, batch_id: int) -> None:
         """Ties the engine to a query, unless a query that still runs has it."""
@@ -338,17 +352,24 @@ class BatchFeed:
                 f"{tenancy.query}, which is still running; use one engine per query, because the "
                 "batches of two queries have no order between them"
             )
-        tenancy.query, tenancy.batch_id, tenancy.output, tenancy.late = query, None, None, None
+        tenancy.query, tenancy.batch_id, tenancy.answer = query, None, None
         tenancy.session = frame.sparkSession
 
     def _apply(self, query: str | None, table: pa.Table, batch_id: int, reading: float) -> None:
         """Runs a batch whose rows took so many seconds to fetch: events, image, sinks."""
+        if self.checkpoint is not None and self._inputs is not None:
+            self._inputs.begin(batch_id, query, table, self.checkpoint.image)
         self._run_whole(query, batch_id, lambda: self._events(table), table.num_rows, reading)
 
     def _events(self, table: pa.Table) -> pa.Table:
-        if self._event_time is not None:
-            return self._event_time.run(table)
-        return self.engine.process(table, order_by=self.order_by, source=self.source)
+        try:
+            if self._event_time is not None:
+                return self._event_time.run(table)
+            return self.engine.process(table, order_by=self.order_by, source=self.source)
+        except BaseException as error:
+            if self._inputs is not None:
+                self._inputs.failed(error)
+            raise
 
     def _run_whole(
         self,
@@ -366,13 +387,16 @@ class BatchFeed:
         late_before = self.engine._arrivals.late
         mark = self.engine.mark() if checkpoint is None else checkpoint.mark()
         try:
-            output = run()
-            late = None if self._event_time is None else self.engine.late()
+            answer = Answer(
+                run(),
+                None if self._event_time is None else self.engine.late(),
+                None if self.bad_rows_to is None else self.engine.bad_rows(),
+            )
             emitted = recorded = time.perf_counter()
             if checkpoint is None:
-                self._deliver(output, late, batch_id)
+                self._deliver(answer, batch_id)
             else:
-                checkpoint.record(query, batch_id, output, late, finished=finished)
+                checkpoint.record(query, batch_id, *answer, finished=finished)
                 recorded = time.perf_counter()
         except BaseException:
             if checkpoint is not None:
@@ -381,11 +405,13 @@ class BatchFeed:
             with contextlib.suppress(EngineClosedError):
                 self.engine.rewind(mark)
             raise
-        tenancy.batch_id, tenancy.output, tenancy.late = batch_id, output, late
+        tenancy.batch_id, tenancy.answer = batch_id, answer
         tenancy.finished = finished
         if checkpoint is not None:
+            if self._inputs is not None:
+                self._inputs.applied(batch_id)
             reached("before-sink", batch_id)
-            self._deliver(output, late, batch_id)
+            self._deliver(answer, batch_id)
             reached("after-sink", batch_id)
         stats = self.stats
         self.stats = FeedStats(
@@ -393,7 +419,7 @@ class BatchFeed:
             repeated=stats.repeated,
             events=stats.events + events,
             late=stats.late + self.engine._arrivals.late - late_before,
-            rows=stats.rows + output.num_rows,
+            rows=stats.rows + answer.output.num_rows,
             reading=stats.reading + reading,
             running=stats.running + emitted - started,
             recording=stats.recording + recorded - emitted,
@@ -426,15 +452,15 @@ class BatchFeed:
         self.wait()
         with tenancy.turn:
             query, last, finished = tenancy.query, tenancy.batch_id, tenancy.finished
-            answer = None if tenancy.output is None else (tenancy.output, tenancy.late)
+            answer = tenancy.answer
             if self.checkpoint is not None and self.checkpoint.recorded is not None:
                 recorded = self.checkpoint.recorded
                 query, last, finished = recorded.query, recorded.batch_id, recorded.finished
-                answer = recorded.output, recorded.late
+                answer = recorded.answer
             if last is None or answer is None:
                 return  # no batch has come
             if self._delivered != last:
-                self._deliver(*answer, last)
+                self._deliver(answer, last)
             if not finished:
                 self._run_whole(query, last + 1, self._event_time.finish, finished=True)
 
@@ -451,16 +477,48 @@ class BatchFeed:
                     f"{self._what(batch_id)}: {why} column {column!r}, which the stream has not "
                     f"(columns: {', '.join(frame.columns)}): select or rename it before writeStream"
                 )
-        # Late rows go on as they came. And where all columns are read, another plan for the same rows
-        # would have to be analysed first.
-        if self.late_to is not None or sorted(frame.columns) == sorted(needed):
+        # Late and bad rows go on as they came. And where all columns are read, another plan for the
+        # same rows would have to be analysed first.
+        whole = self.late_to is not None or self.bad_rows_to is not None
+        if whole or sorted(frame.columns) == sorted(needed):
             return frame
         # Backticks, or Spark would take a dot in a name for the field of a struct.
         return frame.select(*("`" + column.replace("`", "``") + "`" for column in needed))
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
+def _check_keep(keep_batches: int, checkpoint: object) -> None:
+    if isinstance(keep_batches, bool) or not isinstance(keep_batches, int) or keep_batches < 0:
+        raise ConfigurationError(
+            f"keep_batches={keep_batches!r}: expected the number of batches whose rows are kept "
+            "for replay; 0 keeps those of a batch that fails"
+        )
+    if keep_batches and checkpoint is None:
+        raise ConfigurationError(
+            f"keep_batches={keep_batches} keeps rows beside a checkpoint: give checkpoint= as well"
+        )
+
+
+def _check_bad_rows(engine: Engine, sink: object) -> None:
+    if sink is None:
+        return
+    if not callable(sink):
+        raise ConfigurationError(
+            f"bad_rows_to={sink!r}: expected a sink such as ss.spark.parquet_sink(path), or any "
+            "function (pyarrow.Table, batch_id)"
+        )
+    if engine._bad_rows.policy != "side":
+        raise ConfigurationError(
+            f"bad_rows_to= gets the rows that the engine of {engine.name!r} leaves out, and it "
+            'leaves out none: make it with bad_rows="side"'
+        )
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of what Java said; py4j's own text only names the call."""
+    text = str(error)
+    with contextlib.suppress(Exception):  # the JVM may have ended
+        text = error.java_exception.toString()  # type: ignore[attr-defined]
+    return text.strip().partition("\n")[0]
 
 
 def _query_id(frame: DataFrame) -> str | None:
@@ -488,6 +546,8 @@ def foreach_batch(
     source: str | None = None,
     to: Sink,
     checkpoint: str | os.PathLike[str] | None = None,
+    keep_batches: int = 0,
+    bad_rows_to: Sink | None = None,
     migrate: Migrate | None = None,
     ahead: bool = False,
     watermark: Amount | None = None,
@@ -521,6 +581,13 @@ def foreach_batch(
         checkpoint: a directory of this query's own, beside Spark's ``checkpointLocation`` and
             never inside it: a path, or a URI that ``pyarrow.fs.FileSystem.from_uri`` reaches. It is
             made if it is not there. What it holds comes before the state that the engine has.
+        keep_batches: with ``checkpoint``: so many batches, the latest ones, can be replayed by
+            ``specstream replay``: their rows are kept as well, and the images that lead to them.
+            Whatever it is, the rows of a batch that fails are kept until it has been applied.
+        bad_rows_to: a second sink, for the rows that an engine made with ``bad_rows="side"`` leaves
+            out: as they came, with a last column ``reason``. It is called after ``to``, for the
+            batches that have such rows, and what is said of ``to`` holds for it as well. Without
+            it they are in ``engine.bad_rows()``.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
         ahead: with ``checkpoint``: Spark goes on to the next batch when the rows of this one are on
             disk, and it runs meanwhile. Call :meth:`BatchFeed.wait` after the query has ended: the
@@ -554,6 +621,8 @@ def foreach_batch(
         source=source,
         to=to,
         checkpoint=checkpoint,
+        keep_batches=keep_batches,
+        bad_rows_to=bad_rows_to,
         migrate=migrate,
         ahead=ahead,
         watermark=watermark,

@@ -3,7 +3,7 @@
 A *full* image holds an engine's snapshot. An *increment* holds what has changed since the image
 before it: blocks of the state, and strings that are new; and all events that wait for the
 watermark, with the sources' frontiers. Both hold the rows that their batch has emitted, and those
-that were late. A large state of which a batch touches little costs little to keep.
+that were late or bad. A large state of which a batch touches little costs little to keep.
 
 The format is a magic word, a CRC-32 of all that follows, the version, the length of a JSON header,
 the header, and sections whose lengths the header gives. An increment names the image that it builds

@@ -55,6 +55,9 @@ class Place(Protocol):
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         """Makes or replaces a file, durably; returns its length in bytes."""
 
+    def note(self, name: str, parts: Sequence[Buffer]) -> None:
+        """Makes or replaces a file that nothing depends on: not synced."""
+
     def delete(self, name: str) -> None:
         """Removes a file, if it is there."""
 
@@ -152,6 +155,17 @@ class LocalPlace:
         _sync(self.path)
         return length
 
+    def note(self, name: str, parts: Sequence[Buffer]) -> None:
+        hidden = self.path / f".{name}{_SUFFIX}"
+        try:
+            with hidden.open("wb") as file:
+                file.writelines(parts)
+            os.replace(hidden, self.path / name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                hidden.unlink(missing_ok=True)
+            raise
+
     def delete(self, name: str) -> None:
         (self.path / name).unlink(missing_ok=True)
 
@@ -190,6 +204,18 @@ class RemotePlace:
         return content
 
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
+        hidden, length = self._hidden(name, parts)
+        reached("before-rename", batch_id)
+        self._filesystem.move(hidden, f"{self._path}/{name}")
+        reached("after-rename", batch_id)
+        return length
+
+    def note(self, name: str, parts: Sequence[Buffer]) -> None:
+        hidden, _ = self._hidden(name, parts)
+        self._filesystem.move(hidden, f"{self._path}/{name}")
+
+    def _hidden(self, name: str, parts: Sequence[Buffer]) -> tuple[str, int]:
+        """A file under a hidden name, and its length."""
         hidden = f"{self._path}/.{name}{_SUFFIX}"
         # A stream that is left by an exception is closed as well, and some filesystems make a file
         # of what it has got by then: hence the other name.
@@ -197,10 +223,7 @@ class RemotePlace:
             for part in parts:
                 file.write(part)
             length: int = file.tell()
-        reached("before-rename", batch_id)
-        self._filesystem.move(hidden, f"{self._path}/{name}")
-        reached("after-rename", batch_id)
-        return length
+        return hidden, length
 
     def delete(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
