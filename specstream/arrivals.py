@@ -21,6 +21,7 @@ import pyarrow as pa
 from specstream._native import ffi
 from specstream.bad_rows import BadRows, RowError
 from specstream.columns import Events, order_key, read_events, read_value
+from specstream.conversion import order_distance
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.schema import Schema
 from specstream.strings import StringTable
@@ -69,7 +70,8 @@ class Sources:
         self._highest: tuple[int, int] | None = None  # (timestamp, rank) of all events
 
     def __iter__(self) -> Iterator[Source]:
-        return iter(self._known.values())
+        # A copy, because others may look while a new source comes.
+        return iter(list(self._known.values()))
 
     def __len__(self) -> int:
         return len(self._known)
@@ -159,7 +161,7 @@ class Sources:
     def frontier(self) -> tuple[int, int] | None:
         """The last (timestamp, rank) whose events may commit; None: none yet."""
         reached = []
-        for source in self._known.values():
+        for source in self:
             if source.frontier is None:
                 return None
             reached.append((source.frontier, END if source.frontier == END else source.rank))
@@ -301,12 +303,19 @@ class Arrivals:
     @property
     def pending(self) -> int:
         """Events submitted and not applied."""
-        return sum(segment.left for segment in self._segments)
+        return sum(segment.left for segment in list(self._segments))
 
     @property
     def late(self) -> int:
         """Events that came below their source's frontier."""
         return sum(source.late for source in self.sources)
+
+    def lag(self) -> float | None:
+        """Order time from the frontier to the last event; None: there is not one and the other."""
+        highest, reached, of = self.sources.highest, self.sources.frontier(), self._type
+        if highest is None or reached is None or of is None:
+            return None
+        return order_distance(of, highest[0], min(highest[0], reached[0]))
 
     # ---- in ----
 

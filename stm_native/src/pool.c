@@ -40,12 +40,7 @@ static void *worker_main(void *argument)
 
         pthread_mutex_lock(&engine->pool_mutex);
         if (--engine->active == 0) {
-            /* An open job may be idle most of the time. */
-            engine->statistics.nanoseconds +=
-                ss_is_open(engine) ? (uint64_t)atomic_load_explicit(&engine->queue.nanoseconds,
-                                                                    memory_order_relaxed)
-                                   : (uint64_t)(ss_now() - engine->started_at);
-            engine->statistics.events += (uint64_t)engine->consumed;
+            ss_clock_out(engine);
             pthread_cond_broadcast(&engine->pool_done);
         }
     }
