@@ -386,6 +386,11 @@ class Engine:
         finally:
             self._lock.release()
 
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` has ended it, or is about to."""
+        return self._closed or self._closing
+
     @contextlib.contextmanager
     def _open(self) -> Iterator[None]:
         """One caller at a time, on an engine that is not closed."""

@@ -20,6 +20,7 @@ from specstream.spark.apply import Applied, apply
 from specstream.spark.directory import stream_directory
 from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
 from specstream.spark.java import Java, find_java
+from specstream.spark.listener import ProgressListener, watch
 from specstream.spark.session import local_session
 from specstream.spark.sharded import sharded
 from specstream.spark.sink import ParquetSink, parquet_sink
@@ -30,6 +31,7 @@ __all__ = [
     "FeedStats",
     "Java",
     "ParquetSink",
+    "ProgressListener",
     "apply",
     "find_java",
     "foreach_batch",
@@ -37,4 +39,5 @@ __all__ = [
     "parquet_sink",
     "sharded",
     "stream_directory",
+    "watch",
 ]

@@ -33,6 +33,7 @@ from specstream.engine import Engine
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
 from specstream.spark.checkpoint import Checkpoint
+from specstream.spark.listener import BatchFigures, BatchLog
 from specstream.spark.steps import reached
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class BatchFeed:
         self.error: Exception | None = None
         self.stats = FeedStats()
         self._tenancy = _tenancy(engine)
+        self._log = BatchLog(self)
         self.checkpoint = (
             None
             if checkpoint is None
@@ -189,7 +191,8 @@ class BatchFeed:
                 "one engine per query"
             )
         try:
-            query = _query_id(frame)
+            query, run = _query_id(frame), _run_id(frame)
+            before = self.stats, self.engine.stats
             self._move_in(query, frame, batch_id)
             recorded = self._recorded(query, batch_id)
             if recorded is not None:
@@ -197,8 +200,10 @@ class BatchFeed:
                 # once more would count its events twice.
                 self.to(recorded, batch_id)
                 self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
-                return
-            self._apply(query, frame, batch_id)
+            else:
+                self._apply(query, frame, batch_id)
+            after = self.stats, self.engine.stats
+            self._log.note(BatchFigures(query, run, batch_id, before, after))
         finally:
             tenancy.turn.release()
 
@@ -292,6 +297,12 @@ def _query_id(frame: DataFrame) -> str | None:
     The id stays the same when a query is started again from its checkpoint.
     """
     found: str | None = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    return found
+
+
+def _run_id(frame: DataFrame) -> str | None:
+    """The id of the query's present run: another one whenever it is started."""
+    found: str | None = frame.sparkSession.sparkContext.getLocalProperty("spark.jobGroup.id")
     return found
 
 
