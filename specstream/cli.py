@@ -21,7 +21,6 @@ from typing import Any
 
 try:
     import click
-    import rich.progress
     from rich.console import Console
     from rich.table import Table
 except ImportError as missing:
@@ -34,6 +33,7 @@ import pyarrow.dataset
 
 import specstream as ss
 from specstream.engine import Amount
+from specstream.live import JsonLines, LiveTable, PlainLines, Watch, newest_time, reasons_of
 
 __all__ = ["main"]
 
@@ -183,8 +183,10 @@ def parse_arguments(given: tuple[str, ...]) -> dict[str, object]:
 
 def check_input(
     directory: Path, operator: ss.Operator, order_by: str | None, source: str | None
-) -> int:
-    """How many rows the Parquet files of a directory have, once it is clear that they will do.
+) -> tuple[int, Any]:
+    """Rows and last order time of the Parquet files of a directory that will do.
+
+    The time is None where the files do not tell.
 
     Raises:
         click.ClickException: there is no Parquet file, or a column is missing.
@@ -209,7 +211,7 @@ def check_input(
                 f"{why} column {column!r}, which --input {directory} has not (columns: "
                 f"{', '.join(names)})"
             )
-    return rows
+    return rows, None if order_by is None else newest_time(dataset, order_by)
 
 
 def check_fresh(output: Path, checkpoint: Path | None) -> None:
@@ -233,22 +235,14 @@ def check_fresh(output: Path, checkpoint: Path | None) -> None:
         )
 
 
-def aborts_text(stats: ss.Statistics) -> str:
-    """Aborts in all and by reason, the reasons that occurred."""
-    reasons = ", ".join(f"{count:,} {name}" for name, count in stats.aborts.items() if count)
-    return f"{sum(stats.aborts.values()):,}" + (f" ({reasons})" if reasons else "")
-
-
-def progress_bar(console: Console) -> rich.progress.Progress:
-    """The progress line of a stream."""
-    return rich.progress.Progress(
-        rich.progress.TextColumn("{task.description}"),
-        rich.progress.BarColumn(bar_width=24),
-        rich.progress.MofNCompleteColumn(),
-        rich.progress.TextColumn("events  {task.fields[detail]}"),
-        rich.progress.TimeElapsedColumn(),
-        console=console,
-    )
+def shown_by(operator: str, as_json: bool) -> tuple[JsonLines | LiveTable | PlainLines, float]:
+    """Who shows a run's figures, and every how many seconds by default."""
+    console = Console(stderr=True)
+    if as_json:
+        return JsonLines(click.echo), 1.0
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveTable(console, operator), 1.0
+    return PlainLines(lambda line: click.echo(line, err=True), operator), 10.0
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -341,7 +335,18 @@ DIRECTORY = click.Path(file_okay=False, path_type=Path)
     type=click.IntRange(min=1),
     help="Files in one micro-batch; all by default.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.05),
+    metavar="SECONDS",
+    help="From look to look at the figures; by default 1, and 10 where stderr is no terminal.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print figures as lines of JSON instead of a live table; the last line is the summary.",
+)
 def run(
     target: str,
     arguments: tuple[str, ...],
@@ -355,6 +360,7 @@ def run(
     protocol: str,
     checkpoint: Path | None,
     max_files_per_trigger: int | None,
+    every: float | None,
     as_json: bool,
 ) -> None:
     """Run an operator over a directory of Parquet files, through Spark.
@@ -365,49 +371,40 @@ def run(
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
-        rows = check_input(input_, operator, order_by, source)
+        rows, newest = check_input(input_, operator, order_by, source)
         check_fresh(output, checkpoint)
         needs("spark", "pyspark", "pandas")
-        console = Console(stderr=True)
+        show, default = shown_by(operator.name, as_json)
         with (
             ss.Engine(
                 operator, threads=threads, horizon=horizon, chunk=chunk, protocol=protocol
             ) as engine,
-            progress_bar(console) as progress,
             nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
         ):
-            task = progress.add_task(f"{operator.name}", total=rows, detail="starting Spark")
             feed = ss.spark.foreach_batch(
                 engine, order_by=order_by, source=source, to=ss.spark.parquet_sink(output)
             )
-            session = ss.spark.local_session(
-                f"specstream run {target}", settings={"spark.log.level": "OFF"}
-            )
-            started = time.perf_counter()
-
-            def show(batch_id: int) -> None:
-                rate = feed.stats.events / (time.perf_counter() - started)
-                progress.update(
-                    task,
-                    completed=feed.stats.events,
-                    detail=f"batch {batch_id}, {rate:,.0f}/s, {engine.stats.commits:,} commits, "
-                    f"{aborts_text(engine.stats)} aborts",
+            watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
+            with watch:
+                session = ss.spark.local_session(
+                    f"specstream run {target}", settings={"spark.log.level": "OFF"}
                 )
-
-            try:
-                ss.spark.stream_directory(
-                    session,
-                    input_,
-                    feed,
-                    checkpoint=place,
-                    files_per_trigger=max_files_per_trigger,
-                    on_batch=show,
-                )
-                seconds = time.perf_counter() - started
-            finally:
-                session.stop()
+                try:
+                    watch.begin()
+                    started = time.perf_counter()
+                    ss.spark.stream_directory(
+                        session,
+                        input_,
+                        feed,
+                        checkpoint=place,
+                        files_per_trigger=max_files_per_trigger,
+                    )
+                    seconds = time.perf_counter() - started
+                finally:
+                    session.stop()
             stats = engine.stats
         summary = {
+            "event": "summary",
             "operator": operator.name,
             "rows_in": feed.stats.events,
             "rows_out": feed.stats.rows,
@@ -436,7 +433,7 @@ def run(
             ("seconds", f"{seconds:.1f}, of which {feed.stats.running:.2f} in the engine"),
             ("events/s", f"{summary['events_per_second']:,.0f}"),
             ("commits", f"{stats.commits:,}"),
-            ("aborts", aborts_text(stats)),
+            ("aborts", reasons_of(dict(stats.aborts))),
         ):
             table.add_row(name, value)
         Console().print(table)
