@@ -84,6 +84,7 @@ class Mark:
     next_sequence: int
     strings: int
     bad_rows: int = 0
+    reached: Any = None
 
 
 class Engine:
@@ -1277,7 +1278,11 @@ class Engine:
             self._check_nothing_pending(f"operator {self.name!r}")
             self._end_open_job()
             return Mark(
-                self._words.copy(), self._next_sequence, len(self._strings), self._bad_rows.count
+                self._words.copy(),
+                self._next_sequence,
+                len(self._strings),
+                self._bad_rows.count,
+                self._reached,
             )
 
     def rewind(self, mark: Mark) -> None:
@@ -1289,6 +1294,7 @@ class Engine:
             self._next_sequence = mark.next_sequence
             self._strings.truncate(mark.strings)
             self._bad_rows.rewind(mark.bad_rows)
+            self._reached = mark.reached
 
 
 def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> Predictor:

@@ -41,8 +41,8 @@ def slow(state, event, emit):
     total = 0
     for i in range(event.x):
         total += (i * i) % 7
-    state.count += 1
-    emit(state.count + 0 * total)
+    state.count += total
+    emit(state.count)
 """
 
 FIGURES: dict[str, Any] = {

@@ -113,8 +113,8 @@ _logs_guard = threading.Lock()
 
 def _find(query: str, run: str, batch_id: int) -> list[Record]:
     with _logs_guard:
-        logs = sorted(_logs.get(query, ()), key=lambda log: log.operator)
-    found = [(log.operator, log.find(query, run, batch_id)) for log in logs]
+        mine = sorted(_logs.get(query, ()), key=lambda one: one.operator)
+    found = [(one.operator, one.find(query, run, batch_id)) for one in mine]
     return [figures.record(operator) for operator, figures in found if figures is not None]
 
 
@@ -132,12 +132,15 @@ class ProgressListener(StreamingQueryListener):
         self._session = session
         self._to = to
         self._file: TextIO | None = None
+        self._closed = False
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Nothing: Spark waits for it before a query starts."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """Joins Spark's progress with the figures of the same batch, and hands the record on."""
+        if self._closed:
+            return
         # Whatever is wrong in here must not reach Spark, and need not be said each time anew.
         try:
             record: Record = json.loads(event.progress.json)
@@ -154,6 +157,7 @@ class ProgressListener(StreamingQueryListener):
 
     def close(self) -> None:
         """Tells no more. Records of batches that are over may get lost."""
+        self._closed = True
         self._session.streams.removeListener(self)
         if self._file is not None:
             self._file.close()
