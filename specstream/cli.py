@@ -10,6 +10,7 @@ import ast
 import importlib
 import importlib.util
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -58,6 +59,22 @@ def reported_errors() -> Iterator[None]:
         # The user's own error: its traceback leads into the user's code.
         traceback.print_exc(file=sys.stderr)
         raise click.ClickException(f"{type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def ending_at_once(engine: ss.Engine) -> Iterator[None]:
+    """Ctrl-C ends the batch in flight at its next event; Spark itself waits for the batch."""
+
+    def end(number: int, frame: object) -> None:
+        engine.close()
+        raise KeyboardInterrupt
+
+    # Spark has set a handler of its own when its session was made.
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def needs(extra: str, *modules: str) -> None:
@@ -392,13 +409,14 @@ def run(
                 try:
                     watch.begin()
                     started = time.perf_counter()
-                    ss.spark.stream_directory(
-                        session,
-                        input_,
-                        feed,
-                        checkpoint=place,
-                        files_per_trigger=max_files_per_trigger,
-                    )
+                    with ending_at_once(engine):
+                        ss.spark.stream_directory(
+                            session,
+                            input_,
+                            feed,
+                            checkpoint=place,
+                            files_per_trigger=max_files_per_trigger,
+                        )
                     seconds = time.perf_counter() - started
                 finally:
                     session.stop()

@@ -154,6 +154,7 @@ def test_the_table_lives_in_a_terminal_and_ctrl_c_leaves_it_sane(
     assert not terminal.screen.cursor.hidden
     assert termios.tcgetattr(terminal.slave) == terminal.before
     assert "of 3,000 events" in terminal.text, "the last figures stay"
+    assert "3,000 of 3,000" not in terminal.text, "the batch in flight has not been waited for"
     assert terminal.text.rstrip().endswith("interrupted")
     assert "Traceback" not in terminal.text
 
