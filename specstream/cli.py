@@ -64,17 +64,28 @@ def reported_errors() -> Iterator[None]:
 @contextmanager
 def ending_at_once(engine: ss.Engine) -> Iterator[None]:
     """Ctrl-C ends the batch in flight at its next event; Spark itself waits for the batch."""
+    asked = False
 
     def end(number: int, frame: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        # Nothing is raised the first time: it would be out of a call into Spark, which logs that.
+        # A batch of a closed engine fails, and the query with it.
+        asked = True
         engine.close()
-        raise KeyboardInterrupt
 
     # Spark has set a handler of its own when its session was made.
     before = signal.signal(signal.SIGINT, end)
     try:
         yield
+    except Exception:
+        if not asked:
+            raise
     finally:
         signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def needs(extra: str, *modules: str) -> None:

@@ -26,7 +26,7 @@ pyte = pytest.importorskip("pyte")
 pytest.importorskip("pyspark")
 
 WAIT_SECONDS = 180
-LINES = 24
+LINES = 100  # so that nothing is out of sight
 
 OPERATOR = """
 import specstream as ss
