@@ -1115,11 +1115,13 @@ class Engine:
         if self._is_inherited():
             self._count_inherited()
             return self._stats
-        with self._figures:
-            if self._begun is not None and not self._closed:
-                lib.ss_engine_ask(self._native, ASK_NANOSECONDS)
-            self._count()
-            return self._stats
+        # Who closes the engine must not be kept waiting by looks that come one after the other.
+        if not self._closing:
+            with self._figures:
+                if self._begun is not None and not self._closed:
+                    lib.ss_engine_ask(self._native, ASK_NANOSECONDS)
+                self._count()
+        return self._stats
 
     def _count(self) -> None:
         if not self._closed:
