@@ -240,7 +240,7 @@ def watch(
     ...     ss.metrics.watch(engine, registry=registry)
     ...     _ = engine.process({"x": [1, 2, 3]})
     ...     registry.get_sample_value("specstream_events_total", labels)
-    3.0
+    3
     >>> registry.get_sample_value("specstream_events_total", labels) is None
     True
     """
