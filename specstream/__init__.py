@@ -71,6 +71,7 @@ __all__ = [
     "decimal",
     "heap",
     "locks",
+    "metrics",
     "nullable",
     "operator",
     "operators",
@@ -81,11 +82,11 @@ __all__ = [
     "timestamp",
 ]
 
-_LAZY = ("operators", "spark")
+_LAZY = ("metrics", "operators", "spark")
 
 
 def __getattr__(name: str) -> Any:
-    # `import specstream` does not import PySpark; `specstream.spark` does.
+    # `import specstream` does not import PySpark or prometheus_client; these modules do.
     if name in _LAZY:
         return importlib.import_module(f"specstream.{name}")
     raise AttributeError(f"module 'specstream' has no attribute {name!r}")

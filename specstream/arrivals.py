@@ -22,6 +22,7 @@ import pyarrow as pa
 from specstream._native import ffi
 from specstream.bad_rows import BadRows, RowError
 from specstream.columns import Events, order_key, read_events, read_value
+from specstream.conversion import order_distance
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.schema import Schema
 from specstream.strings import StringTable
@@ -83,7 +84,8 @@ class Sources:
         self.lowest: int | None = None  # timestamp of all events
 
     def __iter__(self) -> Iterator[Source]:
-        return iter(self._known.values())
+        # A copy, because others may look while a new source comes.
+        return iter(list(self._known.values()))
 
     def __len__(self) -> int:
         return len(self._known)
@@ -177,7 +179,7 @@ class Sources:
     def frontier(self) -> tuple[int, int] | None:
         """The last (timestamp, rank) whose events may commit; None: none yet."""
         reached = []
-        for source in self._known.values():
+        for source in self:
             if source.frontier is None:
                 return None
             reached.append((source.frontier, END if source.frontier == END else source.rank))
@@ -329,7 +331,7 @@ class Arrivals:
     @property
     def pending(self) -> int:
         """Events submitted and not applied."""
-        return sum(segment.left for _, segment in self._ending)
+        return sum(segment.left for _, segment in list(self._ending))
 
     @property
     def late(self) -> int:
@@ -340,6 +342,13 @@ class Arrivals:
         """Declares more sources, and sets the policy for late events."""
         self.sources.declare(sources)
         self._late = checked_late(late)
+
+    def lag(self) -> float | None:
+        """Order time from the frontier to the last event; None: there is not one and the other."""
+        highest, reached, of = self.sources.highest, self.sources.frontier(), self._type
+        if highest is None or reached is None or of is None:
+            return None
+        return order_distance(of, highest[0], min(highest[0], reached[0]))
 
     # ---- in ----
 

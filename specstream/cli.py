@@ -10,6 +10,7 @@ import ast
 import importlib
 import importlib.util
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -34,6 +35,7 @@ import pyarrow.dataset
 
 import specstream as ss
 from specstream.engine import Amount
+from specstream.live import JsonLines, LiveTable, PlainLines, Watch, newest_time, reasons_of
 from specstream.tuning.commands import bench, tune
 
 __all__ = ["main"]
@@ -59,6 +61,33 @@ def reported_errors() -> Iterator[None]:
         # The user's own error: its traceback leads into the user's code.
         traceback.print_exc(file=sys.stderr)
         raise click.ClickException(f"{type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def ending_at_once(engine: ss.Engine) -> Iterator[None]:
+    """Ctrl-C ends the batch in flight at its next event; Spark itself waits for the batch."""
+    asked = False
+
+    def end(number: int, frame: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        # Nothing is raised the first time: it would be out of a call into Spark, which logs that.
+        # A batch of a closed engine fails, and the query with it.
+        asked = True
+        engine.close()
+
+    # Spark has set a handler of its own when its session was made.
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    except Exception:
+        if not asked:
+            raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def needs(extra: str, *modules: str) -> None:
@@ -184,8 +213,10 @@ def parse_arguments(given: tuple[str, ...]) -> dict[str, object]:
 
 def check_input(
     directory: Path, operator: ss.Operator, order_by: str | None, source: str | None
-) -> int:
-    """How many rows the Parquet files of a directory have, once it is clear that they will do.
+) -> tuple[int, Any]:
+    """Rows and last order time of the Parquet files of a directory that will do.
+
+    The time is None where the files do not tell.
 
     Raises:
         click.ClickException: there is no Parquet file, or a column is missing.
@@ -210,7 +241,7 @@ def check_input(
                 f"{why} column {column!r}, which --input {directory} has not (columns: "
                 f"{', '.join(names)})"
             )
-    return rows
+    return rows, None if order_by is None else newest_time(dataset, order_by)
 
 
 def check_fresh(output: Path, checkpoint: Path | None) -> None:
@@ -234,22 +265,14 @@ def check_fresh(output: Path, checkpoint: Path | None) -> None:
         )
 
 
-def aborts_text(stats: ss.Statistics) -> str:
-    """Aborts in all and by reason, the reasons that occurred."""
-    reasons = ", ".join(f"{count:,} {name}" for name, count in stats.aborts.items() if count)
-    return f"{sum(stats.aborts.values()):,}" + (f" ({reasons})" if reasons else "")
-
-
-def progress_bar(console: Console) -> rich.progress.Progress:
-    """The progress line of a stream."""
-    return rich.progress.Progress(
-        rich.progress.TextColumn("{task.description}"),
-        rich.progress.BarColumn(bar_width=24),
-        rich.progress.MofNCompleteColumn(),
-        rich.progress.TextColumn("events  {task.fields[detail]}"),
-        rich.progress.TimeElapsedColumn(),
-        console=console,
-    )
+def shown_by(operator: str, as_json: bool) -> tuple[JsonLines | LiveTable | PlainLines, float]:
+    """Who shows a run's figures, and every how many seconds by default."""
+    console = Console(stderr=True)
+    if as_json:
+        return JsonLines(click.echo), 1.0
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveTable(console, operator), 1.0
+    return PlainLines(lambda line: click.echo(line, err=True), operator), 10.0
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -342,7 +365,18 @@ DIRECTORY = click.Path(file_okay=False, path_type=Path)
     type=click.IntRange(min=1),
     help="Files in one micro-batch; all by default.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.05),
+    metavar="SECONDS",
+    help="From look to look at the figures; by default 1, and 10 where stderr is no terminal.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print figures as lines of JSON instead of a live table; the last line is the summary.",
+)
 def run(
     target: str,
     arguments: tuple[str, ...],
@@ -356,6 +390,7 @@ def run(
     protocol: str,
     checkpoint: Path | None,
     max_files_per_trigger: int | None,
+    every: float | None,
     as_json: bool,
 ) -> None:
     """Run an operator over a directory of Parquet files, through Spark.
@@ -366,49 +401,41 @@ def run(
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
-        rows = check_input(input_, operator, order_by, source)
+        rows, newest = check_input(input_, operator, order_by, source)
         check_fresh(output, checkpoint)
         needs("spark", "pyspark", "pandas")
-        console = Console(stderr=True)
+        show, default = shown_by(operator.name, as_json)
         with (
             ss.Engine(
                 operator, threads=threads, horizon=horizon, chunk=chunk, protocol=protocol
             ) as engine,
-            progress_bar(console) as progress,
             nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
         ):
-            task = progress.add_task(f"{operator.name}", total=rows, detail="starting Spark")
             feed = ss.spark.foreach_batch(
                 engine, order_by=order_by, source=source, to=ss.spark.parquet_sink(output)
             )
-            session = ss.spark.local_session(
-                f"specstream run {target}", settings={"spark.log.level": "OFF"}
-            )
-            started = time.perf_counter()
-
-            def show(batch_id: int) -> None:
-                rate = feed.stats.events / (time.perf_counter() - started)
-                progress.update(
-                    task,
-                    completed=feed.stats.events,
-                    detail=f"batch {batch_id}, {rate:,.0f}/s, {engine.stats.commits:,} commits, "
-                    f"{aborts_text(engine.stats)} aborts",
+            watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
+            with watch:
+                session = ss.spark.local_session(
+                    f"specstream run {target}", settings={"spark.log.level": "OFF"}
                 )
-
-            try:
-                ss.spark.stream_directory(
-                    session,
-                    input_,
-                    feed,
-                    checkpoint=place,
-                    files_per_trigger=max_files_per_trigger,
-                    on_batch=show,
-                )
-                seconds = time.perf_counter() - started
-            finally:
-                session.stop()
+                try:
+                    watch.begin()
+                    started = time.perf_counter()
+                    with ending_at_once(engine):
+                        ss.spark.stream_directory(
+                            session,
+                            input_,
+                            feed,
+                            checkpoint=place,
+                            files_per_trigger=max_files_per_trigger,
+                        )
+                    seconds = time.perf_counter() - started
+                finally:
+                    session.stop()
             stats = engine.stats
         summary = {
+            "event": "summary",
             "operator": operator.name,
             "rows_in": feed.stats.events,
             "rows_out": feed.stats.rows,
@@ -437,10 +464,22 @@ def run(
             ("seconds", f"{seconds:.1f}, of which {feed.stats.running:.2f} in the engine"),
             ("events/s", f"{summary['events_per_second']:,.0f}"),
             ("commits", f"{stats.commits:,}"),
-            ("aborts", aborts_text(stats)),
+            ("aborts", reasons_of(dict(stats.aborts))),
         ):
             table.add_row(name, value)
         Console().print(table)
+
+
+def progress_bar(console: Console) -> rich.progress.Progress:
+    """The progress line of a replay."""
+    return rich.progress.Progress(
+        rich.progress.TextColumn("{task.description}"),
+        rich.progress.BarColumn(bar_width=24),
+        rich.progress.MofNCompleteColumn(),
+        rich.progress.TextColumn("events  {task.fields[detail]}"),
+        rich.progress.TimeElapsedColumn(),
+        console=console,
+    )
 
 
 @main.command()

@@ -16,7 +16,16 @@ import pyarrow.compute as pc
 
 from specstream.schema import Column
 
-__all__ = ["accepts", "from_arrow", "hint", "is_text", "of_order", "to_arrow"]
+__all__ = [
+    "accepts",
+    "from_arrow",
+    "hint",
+    "is_text",
+    "of_order",
+    "order_distance",
+    "time_at",
+    "to_arrow",
+]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -111,6 +120,35 @@ def of_order(array: pa.Array) -> tuple[npt.NDArray[np.int64], Mask] | None:
         plain = array.cast(pa.int32()) if of.bit_width == 32 else array
         return _numpy(plain.cast(pa.int64())), np.zeros(len(array), np.bool_)
     return None
+
+
+def order_distance(of: pa.DataType, later: int, earlier: int) -> float:
+    """Between numbers of :func:`of_order`: seconds where they are times, else the column's unit.
+
+    >>> order_distance(pa.timestamp("ms"), 2500, 1000), order_distance(pa.date32(), 2, 1)
+    (1.5, 86400.0)
+    >>> numbers, _ = of_order(pa.array([-0.5, 2.0]))
+    >>> order_distance(pa.float64(), int(numbers[1]), int(numbers[0]))
+    2.5
+    """
+    if pa.types.is_floating(of):
+        bits = np.array([later, earlier])
+        first, second = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits).view(np.float64)
+        return float(first - second)
+    between = float(later - earlier)
+    if pa.types.is_date32(of):
+        return between * 86400
+    if pa.types.is_temporal(of):
+        return between / _PER_SECOND["ms" if pa.types.is_date64(of) else of.unit]
+    return between
+
+
+def time_at(times: pa.Array, row: int) -> Any:
+    """An element of an order column as a plain Python value; its number if Python has none such."""
+    try:
+        return times[row].as_py()
+    except (OverflowError, ValueError):
+        return int(of_order(times[row : row + 1])[0][0])  # type: ignore[index]
 
 
 def _numpy(array: pa.Array) -> npt.NDArray[Any]:

@@ -31,6 +31,7 @@ from specstream.columns import (
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.types import VARIANTS, Variant
 from specstream.compiler.variants import Entry, compile_entry
+from specstream.conversion import order_distance, time_at
 from specstream.errors import (
     ConfigurationError,
     DeclarationError,
@@ -53,6 +54,8 @@ from specstream.strings import StringTable
 
 __all__ = ["Engine", "Mark"]
 
+# That a look at the figures waits at most for a plain run to count what it has done.
+ASK_NANOSECONDS = 1_000_000
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
 
@@ -81,6 +84,7 @@ class Mark:
     strings: int
     bad_rows: int = 0
     arrivals: bytes = b""
+    reached: Any = None
 
 
 class Engine(OutOfOrder):
@@ -239,6 +243,13 @@ class Engine(OutOfOrder):
         # With the count of the stretch in flight it says how far the state is: hence the lock.
         self._begun: int | None = None
         self._between = threading.Lock()
+        # Held by who looks at the figures, who needs the engine not to end meanwhile: nobody works
+        # while holding it.
+        self._figures = threading.RLock()
+        self._seconds = 0.0  # that a look has told of
+        # The batch in flight, if it has order times, and the events applied before it.
+        self._in_flight: tuple[Events, int] | None = None
+        self._reached: Any = None  # order time of the last event of the batches before
         program, layout = operator.program, operator.layout
         self._words = layout.allocate()
         regions = layout.regions(record_shift)
@@ -365,12 +376,18 @@ class Engine(OutOfOrder):
                 if self._is_open:
                     self._end_job()
                     self._is_open = False
-                self._count()
-                self._closed = True
-                lib.ss_engine_free(self._native)
-                self._native = ffi.NULL
+                with self._figures:
+                    self._count()
+                    self._closed = True
+                    lib.ss_engine_free(self._native)
+                    self._native = ffi.NULL
         finally:
             self._lock.release()
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` has ended it, or is about to."""
+        return self._closed or self._closing
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[None]:
@@ -455,11 +472,13 @@ class Engine(OutOfOrder):
                 self._strings.truncate(known)
                 raise
             self._bad_rows.keep(events.bad)
-            return self._run(events)
+            return self._run(events, ordered=order_by is not None)
 
-    def _run(self, events: Events) -> pa.Table:
+    def _run(self, events: Events, ordered: bool) -> pa.Table:
         """Runs a batch, stretch by stretch, each with the predictor's setting."""
         first = self._next_sequence
+        if ordered:
+            self._in_flight = events, int(lib.ss_engine_statistics(self._native).events)
         done = 0
         failed = False
         parts: list[pa.Table] = []
@@ -491,6 +510,9 @@ class Engine(OutOfOrder):
                 # The failing event keeps its own number.
                 self._next_sequence = first + done + (1 if failed else 0)
                 self._begun = None
+            if ordered and done:
+                self._reached = time_at(events.keys[0], done - 1)
+            self._in_flight = None
         output = self._joined(parts, events, first)
         if failed and outcome.fault.signal:
             row = done - outcome.consumed + outcome.fault.event
@@ -766,33 +788,68 @@ class Engine(OutOfOrder):
 
     @property
     def stats(self) -> Statistics:
-        """Figures since the engine was made; while a batch is in flight, those before it.
+        """Figures since the engine was made, as they are at this instant.
 
-        They can be read after ``close()``.
+        Any thread may ask for them at any time, also while a batch is in flight in another: events
+        go on meanwhile. They can be read after ``close()``; in a process forked from the engine's
+        they stand still.
         """
-        if self._lock.acquire(blocking=False):
-            try:
-                if self._is_open and not self._is_inherited():
-                    with self._native_turn():
-                        self._count()
-                else:
-                    self._count()
-            finally:
-                self._lock.release()
+        if self._is_inherited():
+            self._count_inherited()
+            return self._stats
+        # Who closes the engine must not be kept waiting by looks that come one after the other.
+        if not self._closing:
+            with self._figures:
+                if self._begun is not None and not self._closed:
+                    lib.ss_engine_ask(self._native, ASK_NANOSECONDS)
+                self._count()
         return self._stats
 
     def _count(self) -> None:
         if not self._closed:
-            self._stats = Statistics.of(
-                lib.ss_engine_statistics(self._native),
-                lib.ss_engine_memory(self._native),
-                self._words.nbytes,
-                self._strings.memory,
-                self.threads,
-                self._predictor,
-                self._arrivals,
-                self._bad_rows.count,
+            self._stats = self._statistics(
+                lib.ss_engine_memory(self._native), lib.ss_engine_waiting(self._native)
             )
+
+    def _count_inherited(self) -> None:
+        """In a forked process: no mutex may be asked for, and what was in flight has no end."""
+        if not self._closed and self._lock.acquire(blocking=False):
+            try:
+                self._stats = self._statistics(self._stats.memory, 0)
+            finally:
+                self._lock.release()
+
+    def _statistics(self, memory: int, waiting: int) -> Statistics:
+        counted = lib.ss_engine_statistics(self._native)
+        self._seconds = max(self._seconds, int(counted.nanoseconds) / 1e9)
+        reached, lag = self._progress(int(counted.events))
+        return Statistics.of(
+            counted,
+            self._seconds,
+            memory,
+            self._words.nbytes,
+            self._strings.memory,
+            self.threads,
+            self._predictor,
+            self._arrivals,
+            self._bad_rows.count,
+            self._begun is not None,
+            waiting,
+            reached,
+            lag,
+        )
+
+    def _progress(self, events: int) -> tuple[Any, float | None]:
+        """Order time of the last event applied, and how far it lies behind what has come."""
+        in_flight = self._in_flight
+        if in_flight is None or not in_flight[0].count:
+            lag = self._arrivals.lag()
+            return self._reached, 0.0 if lag is None and self._reached is not None else lag
+        batch, before = in_flight
+        times, numbers = batch.keys[0], batch.columns[0]
+        row = min(events - before, batch.count) - 1
+        reached = time_at(times, row) if row >= 0 else self._reached
+        return reached, order_distance(times.type, int(numbers[-1]), int(numbers[max(row, 0)]))
 
     def snapshot(self) -> bytes:
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
@@ -896,6 +953,7 @@ class Engine(OutOfOrder):
             self._words[:] = content.words
             self._next_sequence = content.next_sequence
             self._strings = strings
+            self._reached = None
 
     def mark(self) -> Mark:
         """The engine as it is now, kept in memory; :meth:`rewind` goes back to it.
@@ -911,6 +969,7 @@ class Engine(OutOfOrder):
                 len(self._strings),
                 self._bad_rows.count,
                 self._arrivals.to_bytes(),
+                self._reached,
             )
 
     def rewind(self, mark: Mark) -> None:
@@ -925,6 +984,7 @@ class Engine(OutOfOrder):
             self._strings.truncate(mark.strings)
             self._bad_rows.rewind(mark.bad_rows)
             self._take_over(self._arrivals_of(self._strings, mark.arrivals))
+            self._reached = mark.reached
 
 
 def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> Predictor:

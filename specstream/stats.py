@@ -1,4 +1,4 @@
-"""Figures of an engine. The C side does the counting."""
+"""Figures of an engine. The C side does the counting, and is asked without stopping it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ ABORT_REASONS = {
 
 @dataclass(frozen=True)
 class Statistics:
-    """What an engine has done since it was made.
+    """What an engine has done since it was made, and how it stands.
+
+    Of two looks, the later one sees no less of what only grows: events, commits, runs, aborts,
+    seconds. Figures of one look are not of one instant, as nobody stops for it: while a batch is in
+    flight they differ by what happens in a few microseconds.
 
     Attributes:
         events: events applied.
@@ -59,6 +63,14 @@ class Statistics:
         pending: submitted events that are not committed.
         late: submitted events that came below their source's frontier.
         bad_rows: rows that were left out because they cannot be events.
+        running: a batch is in flight.
+        waiting: length of the wait queue: transactions that have run ahead of their turn and are
+            not yet committed.
+        reached: order time of the last event applied by ``process``, as the table had it; None:
+            there is none, or no ``order_by``.
+        lag: how far what is applied lies behind what has come, in order time: seconds where the
+            order column holds times, else its own unit. Of submitted events: from the frontier to
+            the last event. None: nothing has an order time.
     """
 
     events: int
@@ -80,6 +92,10 @@ class Statistics:
     pending: int
     late: int
     bad_rows: int
+    running: bool
+    waiting: int
+    reached: Any
+    lag: float | None
 
     @property
     def time_per_event(self) -> float:
@@ -92,20 +108,31 @@ class Statistics:
         runs = self.speculative_runs
         return sum(self.aborts.values()) / runs if runs else 0.0
 
+    @property
+    def commit_rate(self) -> float:
+        """Committed transactions per run, speculative or not; 1.0 before the first."""
+        runs = self.commits + sum(self.aborts.values())
+        return self.commits / runs if runs else 1.0
+
     def to_dict(self) -> dict[str, Any]:
         """All figures as plain data, for JSON."""
-        plain = replace(self, aborts=dict(self.aborts))
+        reached = self.reached
+        if not isinstance(reached, int | float | None):
+            reached = str(reached)
+        plain = replace(self, aborts=dict(self.aborts), reached=reached)
         return {
             **asdict(plain),
             "decisions": [asdict(decision) for decision in self.decisions],
             "time_per_event": self.time_per_event,
             "abort_rate": self.abort_rate,
+            "commit_rate": self.commit_rate,
         }
 
     @classmethod
     def of(
         cls,
         counted: Any,
+        seconds: float,
         memory: int,
         state_bytes: int,
         string_bytes: int,
@@ -113,6 +140,10 @@ class Statistics:
         predictor: Predictor,
         arrivals: Arrivals,
         bad_rows: int,
+        running: bool,
+        waiting: int,
+        reached: Any,
+        lag: float | None,
     ) -> Statistics:
         """From the C runtime's ``struct ss_statistics``."""
         horizon, chunk = predictor.current()
@@ -126,15 +157,20 @@ class Statistics:
             reruns=int(counted.reruns),
             head_aborts=int(counted.head_aborts),
             parks=int(counted.parks),
-            seconds=int(counted.nanoseconds) / 1e9,
+            seconds=seconds,
             memory=memory,
             state_bytes=state_bytes,
             string_bytes=string_bytes,
             threads=threads,
             horizon=horizon,
             chunk=chunk,
-            decisions=tuple(predictor.decisions),
+            # A copy is made at one go; iterating would fail where one is added meanwhile.
+            decisions=tuple(predictor.decisions.copy()),
             pending=arrivals.pending,
             late=arrivals.late,
             bad_rows=bad_rows,
+            running=running,
+            waiting=waiting,
+            reached=reached,
+            lag=lag,
         )

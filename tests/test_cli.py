@@ -87,11 +87,20 @@ def test_run_gives_the_sequential_answer_and_a_summary(
     options: tuple[object, ...] = (
         "run", f"{operators}:scaled", "--arg", "factor=3", "--input", stream,
         "--order-by", "time", "--source", "gate", "--threads", 2, "--horizon", 4, "--chunk", 16,
-        "--max-files-per-trigger", 2, "--json",
+        "--max-files-per-trigger", 2, "--json", "--every", 0.1,
     )  # fmt: skip
     done = command(*options, "--output", output, "--checkpoint", checkpoint)
     assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout)
+    *looks, summary = (json.loads(line) for line in done.stdout.splitlines())
+    assert looks
+    assert {look["event"] for look in looks} == {"progress"}
+    counts = [look["rows_in"] for look in looks]
+    assert counts == sorted(counts)
+    assert all(look["rows_in"] + look["rows_pending"] == 400 for look in looks)
+    assert set(looks[0]) >= {"events_per_second", "commit_rate", "aborts", "horizon", "chunk",
+                             "wait_queue", "lag", "reached"}  # fmt: skip
+    assert all(look["lag"] == 399 - look["reached"] for look in looks if look["reached"])
+    assert summary["event"] == "summary"
     assert summary["rows_in"] == summary["rows_out"] == 400
     assert summary["batches"] == 2
     assert summary["commits"] >= 400 / 16
@@ -125,6 +134,8 @@ def test_run_shows_the_traceback_of_the_operators_own_error(
     assert "Error: ValueError: negative amount" in done.stderr
     assert 'raise ValueError("negative amount")' in done.stderr
     assert done.stdout == ""
+    assert "starting Spark" in done.stderr
+    assert "\x1b" not in done.stderr, "no terminal, no control characters"
 
 
 @pytest.mark.parametrize(

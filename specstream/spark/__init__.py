@@ -21,6 +21,7 @@ if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.feed import BatchFeed, FeedStats, foreach_batch
     from specstream.spark.java import Java, find_java
     from specstream.spark.kafka import from_kafka
+    from specstream.spark.listener import ProgressListener, watch
     from specstream.spark.session import local_session
     from specstream.spark.sharded import sharded
     from specstream.spark.sinks import (
@@ -49,6 +50,7 @@ __all__ = [
     "Java",
     "MemorySink",
     "ParquetSink",
+    "ProgressListener",
     "Replay",
     "StopOnSignal",
     "apply",
@@ -65,4 +67,5 @@ __all__ = [
     "shielded_session",
     "stop_on_signal",
     "stream_directory",
+    "watch",
 ]

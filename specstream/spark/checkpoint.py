@@ -280,6 +280,7 @@ class Checkpoint:
             len(engine._strings),
             engine._bad_rows.count,
             arrivals,
+            engine._reached,
         )
 
     def record(

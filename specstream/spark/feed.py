@@ -40,7 +40,9 @@ from specstream.spark.ahead import Ahead, catch_up
 from specstream.spark.checkpoint import Answer, Checkpoint, Recorded
 from specstream.spark.event_time import Amount, EventTime, check_late
 from specstream.spark.inputs import Inputs
+from specstream.spark.listener import BatchFigures, BatchLog
 from specstream.spark.steps import reached
+from specstream.stats import Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -175,6 +177,8 @@ class BatchFeed:
         self.error: Exception | None = None
         self.stats = FeedStats()
         self._tenancy = _tenancy(engine)
+        self._log = BatchLog(self)
+        self._query_run: str | None = None
         self._ahead: Ahead | None = None
         self._delivered: int | None = None  # batch that the sinks have had
         self._event_time = None
@@ -269,10 +273,13 @@ class BatchFeed:
                 "one engine per query"
             )
         try:
-            query = _query_id(frame)
+            query, run = _query_id(frame), _run_id(frame)
+            before = self.stats, self.engine.stats
             self._move_in(query, frame, batch_id)
             ahead = self._ahead
             if ahead is None or not ahead.follows(query, batch_id):
+                # Nothing is under way now: the run of the query may be another one.
+                self._query_run = run
                 if self._is_over(query, batch_id):
                     return
                 recorded = self._recorded(query, batch_id)
@@ -281,6 +288,7 @@ class BatchFeed:
                     # once more would count its events twice.
                     self._deliver(recorded, batch_id)
                     self.stats = replace(self.stats, repeated=self.stats.repeated + 1)
+                    self._note(query, batch_id, before)
                     return
             if ahead is not None:
                 ahead.take(query, lambda: self._needed(frame, batch_id).toArrow(), batch_id)
@@ -359,7 +367,14 @@ class BatchFeed:
         """Runs a batch whose rows took so many seconds to fetch: events, image, sinks."""
         if self.checkpoint is not None and self._inputs is not None:
             self._inputs.begin(batch_id, query, table, self.checkpoint.image)
+        before = self.stats, self.engine.stats
         self._run_whole(query, batch_id, lambda: self._events(table), table.num_rows, reading)
+        self._note(query, batch_id, before)
+
+    def _note(self, query: str | None, batch_id: int, before: tuple[FeedStats, Statistics]) -> None:
+        """Keeps the figures of a batch for who watches."""
+        after = self.stats, self.engine.stats
+        self._log.note(BatchFigures(query, self._query_run, batch_id, before, after))
 
     def _events(self, table: pa.Table) -> pa.Table:
         try:
@@ -527,6 +542,12 @@ def _query_id(frame: DataFrame) -> str | None:
     The id stays the same when a query is started again from its checkpoint.
     """
     found: str | None = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    return found
+
+
+def _run_id(frame: DataFrame) -> str | None:
+    """The id of the query's present run: another one whenever it is started."""
+    found: str | None = frame.sparkSession.sparkContext.getLocalProperty("spark.jobGroup.id")
     return found
 
 

@@ -311,7 +311,15 @@ void ss_engine_take_turn(struct ss_engine *engine);
 bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds);
 void ss_engine_release_turn(struct ss_engine *engine);
 
+/* Figures may be asked for at any time, by any thread, also while a job starts, runs and ends; nobody
+ * is stopped for it, and none of these is ever less than before, but for the nanoseconds at a job's end.
+ * A plain run counts its events when it comes back: see ss_engine_ask. */
 struct ss_statistics ss_engine_statistics(struct ss_engine *engine);
+/* Has a plain run count the events that it has done, and waits at most so long until it has. Returns
+ * at once where none is in flight. */
+void ss_engine_ask(struct ss_engine *engine, int64_t nanoseconds);
+/* Length of the wait queue: transactions that have run and are not committed. */
+uint64_t ss_engine_waiting(struct ss_engine *engine);
 /* Bytes of logs, buffers and indices that the engine holds, the state not counted. */
 uint64_t ss_engine_memory(struct ss_engine *engine);
 /* What it will hold with that horizon, before the undo logs and the output grow: they follow what
@@ -319,7 +327,7 @@ uint64_t ss_engine_memory(struct ss_engine *engine);
 struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizon,
                                   enum ss_mode mode);
 /* No worker is in a job. For a process forked from the engine's, where its threads and the owners of
- * its mutexes do not exist and nothing else may be asked but figures and the outcome. */
+ * its mutexes do not exist and nothing else may be asked but ss_engine_statistics and the outcome. */
 bool ss_engine_is_idle(struct ss_engine *engine);
 /* Transactions committed in the job so far; for progress displays. */
 int64_t ss_engine_progress(struct ss_engine *engine);

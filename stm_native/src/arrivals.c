@@ -230,7 +230,7 @@ static void dissolve(struct ss_engine *engine, uint64_t position, uint64_t statu
     struct ss_queue *queue = &engine->queue;
     struct ss_transaction *transaction = active_at(engine, position);
     engine->protocol->roll_back(engine, transaction);
-    queue->reordered += status != SS_WAITING;
+    ss_count(&queue->reordered, status != SS_WAITING);
     queue->claimed_spans -= transaction->span_count;
     give_back(queue, transaction, false);
     queue->claimed_spans += transaction->span_count;
@@ -659,7 +659,9 @@ void ss_run_open(struct ss_worker *worker)
             ss_await_work(worker, has_work, waits ? 1000000 : idle_nanoseconds);
             continue;
         }
-        atomic_fetch_add_explicit(&queue->nanoseconds, ss_now() - since, memory_order_relaxed);
+        int64_t taken = ss_now() - since;
+        atomic_fetch_add_explicit(&queue->nanoseconds, taken, memory_order_relaxed);
+        ss_count(&worker->statistics.nanoseconds, (uint64_t)taken);
     }
 }
 

@@ -28,7 +28,7 @@ void ss_run_log_free(struct ss_worker *worker)
         if (run->verdict != SS_COMPLETED)
             run->emit_top = run->emit_mark;
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
-        engine->consumed += next - from;
+        ss_apply(worker, next - from);
         if (run->verdict != SS_COMPLETED) {
             engine->failed = run->verdict != SS_KILLED;
             if (run->verdict == SS_FAULTED)
@@ -76,7 +76,7 @@ void ss_run_locked(struct ss_worker *worker)
             engine->failed = engine->failed || run->verdict != SS_KILLED;
             atomic_store_explicit(&engine->over, 1, memory_order_relaxed);
         }
-        engine->consumed += next - first;
+        ss_apply(worker, next - first);
         pthread_mutex_unlock(&engine->output);
         ss_count(&worker->statistics.commits, 1);
     }

@@ -19,7 +19,7 @@ bool ss_rows_reserve(struct ss_engine *engine, uint64_t words)
     if (grown == NULL)
         return false;
     engine->rows = grown;
-    engine->row_capacity = capacity;
+    ss_grow(&engine->row_capacity, capacity);
     return true;
 }
 

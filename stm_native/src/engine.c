@@ -211,11 +211,10 @@ void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_e
     engine->entries[variant] = entry;
 }
 
-bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
+/* The job's setting, and memory for it; false: out of memory. */
+static bool prepare(struct ss_engine *engine, const struct ss_job *job)
 {
     const struct ss_config *config = &engine->config;
-    /* Who came since the last job must not take an operator's fault for his own. */
-    ss_signals_take_front();
     engine->job = *job;
     if (engine->hooks.kinds != 0)
         engine->job.chunk = 1;
@@ -233,11 +232,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->transactions = job->mode == SS_MODE_OPEN
                                ? INT64_MAX
                                : (job->count + engine->job.chunk - 1) / engine->job.chunk;
-    /* Who waits for news of an open job may still look at the ring. */
-    pthread_mutex_lock(&engine->queue.mutex);
-    bool resized = ring_resize(engine, ring_slots(engine->job.horizon));
-    pthread_mutex_unlock(&engine->queue.mutex);
-    if (!resized)
+    if (!ring_resize(engine, ring_slots(engine->job.horizon)))
         return false;
     if (job->mode == SS_MODE_LOCKED)
         for (uint64_t i = 0; i < config->threads; i++) {
@@ -250,7 +245,18 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     for (uint64_t i = 0; i < engine->ring_size; i++)
         atomic_store_explicit(&engine->ring[i].status, ss_status_word(-1, SS_FREE),
                               memory_order_relaxed);
-    if (job->mode == SS_MODE_OPEN && !ss_queue_open(engine))
+    return job->mode != SS_MODE_OPEN || ss_queue_open(engine);
+}
+
+bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
+{
+    /* Who came since the last job must not take an operator's fault for his own. */
+    ss_signals_take_front();
+    /* Who waits for news of an open job, or looks at figures, may still look at all that follows. */
+    pthread_mutex_lock(&engine->queue.mutex);
+    bool prepared = prepare(engine, job);
+    pthread_mutex_unlock(&engine->queue.mutex);
+    if (!prepared)
         return false;
     engine->row_words = 0;
     engine->consumed = 0;
@@ -269,6 +275,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->runaway_nanoseconds, 0, memory_order_relaxed);
     engine->started_at = ss_now();
+    ss_clock_in(engine);
     ss_pool_call(engine);
     return true;
 }
@@ -284,30 +291,6 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
         .rows = engine->rows,
         .row_count = engine->row_words / engine->config.emit_words,
     };
-}
-
-struct ss_statistics ss_engine_statistics(struct ss_engine *engine)
-{
-    struct ss_statistics sum = engine->statistics;
-    for (uint64_t i = 0; i < engine->config.threads; i++) {
-        const struct ss_statistics *own = &engine->workers[i].statistics;
-        sum.commits += ss_counted(&own->commits);
-        sum.head_runs += ss_counted(&own->head_runs);
-        sum.reruns += ss_counted(&own->reruns);
-        sum.speculative_runs += ss_counted(&own->speculative_runs);
-        sum.head_aborts += ss_counted(&own->head_aborts);
-        sum.parks += ss_counted(&own->parks);
-        for (int reason = 0; reason < SS_ABORT_REASONS; reason++)
-            sum.aborts[reason] += ss_counted(&own->aborts[reason]);
-    }
-    if (ss_is_open(engine) && ss_pool_is_running(engine)) {
-        sum.events += (uint64_t)engine->consumed;
-        sum.nanoseconds +=
-            (uint64_t)atomic_load_explicit(&engine->queue.nanoseconds, memory_order_relaxed);
-    }
-    sum.aborts[SS_ABORT_REORDERED] += engine->queue.reordered;
-    sum.reruns += engine->queue.reordered;
-    return sum;
 }
 
 struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizon,
@@ -342,21 +325,24 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
 uint64_t ss_engine_memory(struct ss_engine *engine)
 {
     const struct ss_config *config = &engine->config;
+    struct ss_queue *queue = &engine->queue;
     struct ss_memory needed = ss_memory_needed(config, 0, SS_MODE_ORDERED);
+    /* The ring, its spans and the pending events only grow with the mutex. */
+    pthread_mutex_lock(&queue->mutex);
     uint64_t held = needed.fixed + config->threads * needed.thread +
                     engine->ring_size * needed.transaction;
     /* What has grown since, because the head and the output have no limit. */
-    held += (engine->row_capacity - first_output_words) * sizeof(uint64_t);
+    held += (ss_counted(&engine->row_capacity) - first_output_words) * sizeof(uint64_t);
     for (uint64_t i = 0; i < config->threads; i++) {
         const struct ss_worker *worker = &engine->workers[i];
-        held += (worker->undo_entries - first_undo_entries) * sizeof(struct ss_undo);
+        held += (ss_counted(&worker->undo_entries) - first_undo_entries) * sizeof(struct ss_undo);
         held += worker->rows != NULL ? emit_bytes(config) : 0;
     }
-    const struct ss_queue *queue = &engine->queue;
     held += queue->pending_capacity * sizeof(struct ss_span);
     held += queue->active != NULL ? 3 * queue->slots * sizeof(uint64_t) : 0;
     for (uint64_t i = 0; i < engine->ring_size; i++)
         held += engine->ring[i].span_capacity * sizeof(struct ss_span);
+    pthread_mutex_unlock(&queue->mutex);
     return held;
 }
 

@@ -159,7 +159,7 @@ struct ss_worker {
     _Atomic uint64_t wants; /* the lock that it waits for, plus 1; 0: none */
     struct ss_lock_fault lock_fault;
     uint64_t undo_entries; /* room in the undo log */
-    struct ss_statistics statistics; /* own figures; added up when nobody runs */
+    struct ss_statistics statistics; /* own figures; see figures.c */
 
     /* Faults; see fault.c. */
     volatile sig_atomic_t inside; /* 1: a fault now is the operator's */
@@ -175,6 +175,12 @@ struct ss_worker {
 static inline void ss_count(uint64_t *figure, uint64_t more)
 {
     __atomic_store_n(figure, *figure + more, __ATOMIC_RELAXED);
+}
+
+/* Adds to a figure that only ever has one writer at a time; others read it meanwhile. */
+static inline void ss_grow(uint64_t *figure, uint64_t to)
+{
+    __atomic_store_n(figure, to, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t ss_counted(const uint64_t *figure)
@@ -226,7 +232,7 @@ struct ss_queue {
     uint64_t unused_count;
     uint64_t slots;      /* how many there are */
     uint64_t dissolving; /* transactions that are dissolved as soon as their run is over */
-    uint64_t reordered;  /* runs dropped for that */
+    uint64_t reordered;  /* runs dropped for that; read without the mutex */
     int64_t claims;      /* transactions formed so far */
     struct ss_frontier frontier;
     bool has_frontier;
@@ -269,7 +275,7 @@ struct ss_engine {
     int64_t transactions; /* in this job */
     int64_t started_at;
     int64_t spin_nanoseconds;
-    struct ss_statistics statistics; /* of the jobs that ended */
+    _Atomic int64_t busy; /* time inside jobs with an end of their own; see figures.c */
 
     /* output of the job; written by whoever holds the turn */
     uint64_t *rows;
@@ -533,6 +539,17 @@ void ss_locks_give_back(struct ss_worker *worker);
 /* parking.c */
 void ss_wake(struct ss_engine *engine);
 void ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_t nanoseconds);
+
+/* figures.c */
+/* A job that ends by itself begins, or its last worker has left it. */
+void ss_clock_in(struct ss_engine *engine);
+void ss_clock_out(struct ss_engine *engine);
+/* With the turn, or where there are no turns: `events` more have been applied. */
+static inline void ss_apply(struct ss_worker *worker, int64_t events)
+{
+    worker->engine->consumed += events;
+    ss_count(&worker->statistics.events, (uint64_t)events);
+}
 
 /* pool.c */
 bool ss_pool_start(struct ss_engine *engine);

@@ -44,12 +44,7 @@ bool ss_pool_is_running(struct ss_engine *engine)
 static void end_job(struct ss_engine *engine)
 {
     engine->running = false;
-    /* An open job may be idle most of the time. */
-    engine->statistics.nanoseconds +=
-        ss_is_open(engine)
-            ? (uint64_t)atomic_load_explicit(&engine->queue.nanoseconds, memory_order_relaxed)
-            : (uint64_t)(ss_now() - engine->started_at);
-    engine->statistics.events += (uint64_t)engine->consumed;
+    ss_clock_out(engine);
     pthread_cond_broadcast(&engine->pool_done);
 }
 

@@ -190,7 +190,7 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
         if (engine->protocol->disturb != NULL && engine->job.horizon > 0)
             engine->protocol->disturb(worker, number, end);
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
-        engine->consumed += *first - from;
+        ss_apply(worker, *first - from);
         if (run->verdict == SS_COMPLETED)
             continue;
         if (run->verdict == SS_KILLED) {
@@ -280,7 +280,7 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
             assert(ss_is_open(engine) || transaction->first == engine->consumed); /* invariant 2 */
             protocol->publish(engine, transaction);
             engine->was_rerun = false;
-            engine->consumed += transaction->last - transaction->first;
+            ss_apply(worker, transaction->last - transaction->first);
             return SS_COMMITTED;
         }
     }

@@ -21,7 +21,7 @@ bool ss_undo_grow(struct ss_run *run)
     run->undo_base = grown;
     run->undo_top = grown + used;
     run->undo_end = grown + capacity;
-    run->worker->undo_entries = capacity;
+    ss_grow(&run->worker->undo_entries, capacity);
     return true;
 }
 

@@ -1,5 +1,6 @@
 #include "companions.h"
 
+#include <inttypes.h>
 #include <time.h>
 
 #include "watchdog.h"
@@ -29,6 +30,31 @@ static void *read_state(void *argument)
             companions->turns_taken++;
         }
         nap(spread(&dice, 3000000));
+    }
+    return NULL;
+}
+
+/* Figures are whole, and never less than before, whatever the engine does meanwhile. */
+static void *watch_figures(void *argument)
+{
+    struct companions *companions = argument;
+    struct dice dice = dice_for(companions->seed, 2);
+    struct ss_statistics before = {0};
+    while (!atomic_load_explicit(&companions->over, memory_order_relaxed)) {
+        if (chance(&dice, 4))
+            ss_engine_ask(companions->engine, (int64_t)spread(&dice, 200000));
+        struct ss_statistics now = ss_engine_statistics(companions->engine);
+        before.nanoseconds = 0; /* the one that may go back */
+        /* The struct is nothing but figures. */
+        const uint64_t *old = (const uint64_t *)&before, *new = (const uint64_t *)&now;
+        for (size_t i = 0; i < sizeof now / sizeof *new; i++)
+            if (new[i] < old[i])
+                fail("figure %zu went back from %" PRIu64 " to %" PRIu64, i, old[i], new[i]);
+        before = now;
+        if (ss_engine_waiting(companions->engine) > 1 << 20 ||
+            ss_engine_memory(companions->engine) == 0)
+            fail("a wait queue or memory of impossible length");
+        nap(spread(&dice, 1000000));
     }
     return NULL;
 }
@@ -66,7 +92,8 @@ void companions_start(struct companions *companions)
     pthread_mutex_init(&companions->mutex, NULL);
     pthread_cond_init(&companions->changed, NULL);
     if ((companions->reading &&
-         pthread_create(&companions->reader, NULL, read_state, companions) != 0) ||
+         (pthread_create(&companions->reader, NULL, read_state, companions) != 0 ||
+          pthread_create(&companions->watcher, NULL, watch_figures, companions) != 0)) ||
         pthread_create(&companions->stopper, NULL, stop_jobs, companions) != 0)
         fail("cannot start a thread");
 }
@@ -78,8 +105,10 @@ void companions_end(struct companions *companions)
     pthread_cond_broadcast(&companions->changed);
     pthread_mutex_unlock(&companions->mutex);
     pthread_join(companions->stopper, NULL);
-    if (companions->reading)
+    if (companions->reading) {
         pthread_join(companions->reader, NULL);
+        pthread_join(companions->watcher, NULL);
+    }
     pthread_cond_destroy(&companions->changed);
     pthread_mutex_destroy(&companions->mutex);
 }

@@ -1,5 +1,5 @@
-/* The two threads that live beside an engine in real use: one that reads the state while a job
- * runs, and one that wants the job to end. */
+/* The threads that live beside an engine in real use: one that reads the state while a job runs, one
+ * that watches the figures, and one that wants the job to end. */
 #ifndef SPECSTREAM_TESTS_COMPANIONS_H
 #define SPECSTREAM_TESTS_COMPANIONS_H
 
@@ -16,6 +16,7 @@ struct companions {
     uint64_t seed;
     bool reading; /* whether there is a reader at all: it slows the job down */
     pthread_t reader;
+    pthread_t watcher;
     pthread_t stopper;
     _Atomic bool over;
     uint64_t turns_taken; /* to be read after the end */

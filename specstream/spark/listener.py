@@ -1,0 +1,210 @@
+"""Spark's progress of a streaming query, with the figures of the engines that it feeds.
+
+Spark tells listeners of each micro-batch when it is over, on a thread of its own and perhaps long
+after: the next batch may be running by then. So a feed keeps the figures of its latest batches,
+each with query, run and batch id, and the listener puts them to the progress with the same three.
+
+Why it is done from outside: Spark's own ways to attach figures to its progress do not reach here.
+``DataFrame.observe`` aggregates columns of the stream's own plan, which ends where ``foreachBatch``
+begins (observing the callback's frame is allowed and comes to nothing: that frame is a query of its
+own), and metrics of sources and sinks are for connectors written against Spark's Java interfaces.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, TextIO
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from specstream.errors import ConfigurationError
+from specstream.stats import Statistics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import (
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+    )
+
+    from specstream.spark.feed import BatchFeed, FeedStats
+
+__all__ = ["ProgressListener", "watch"]
+
+Record = dict[str, Any]
+
+log = logging.getLogger("specstream.spark")
+
+# Batches that a feed remembers; a listener that lags farther behind finds nothing.
+REMEMBERED = 256
+# Figures of an engine that add up; those of one batch are told as well.
+ADDED_UP = ("events", "commits", "head_runs", "speculative_runs", "reruns", "late", "seconds")
+
+
+@dataclass(frozen=True)
+class BatchFigures:
+    """How a feed and its engine stood after a batch, and before it."""
+
+    query: str | None
+    run: str | None
+    batch_id: int
+    before: tuple[FeedStats, Statistics]
+    after: tuple[FeedStats, Statistics]
+
+    def record(self, operator: str) -> Record:
+        """As plain data: what the batch took, and the totals."""
+        (feed_before, before), (feed, stats) = self.before, self.after
+        took = {
+            field.name: getattr(feed, field.name) - getattr(feed_before, field.name)
+            for field in fields(feed)
+            if isinstance(getattr(feed, field.name), int | float)
+        }
+        engine: Record = {name: getattr(stats, name) - getattr(before, name) for name in ADDED_UP}
+        engine["aborts"] = {
+            reason: count - before.aborts[reason] for reason, count in stats.aborts.items()
+        }
+        return {
+            "operator": operator,
+            "batch": {**took, "engine": engine},
+            "feed": asdict(feed),
+            "engine": stats.to_dict(),
+        }
+
+
+class BatchLog:
+    """The latest batches of one feed, for listeners; they are on other threads."""
+
+    def __init__(self, feed: BatchFeed) -> None:
+        self.operator = feed.engine.name
+        self._figures: deque[BatchFigures] = deque(maxlen=REMEMBERED)
+        self._queries: set[str] = set()
+
+    def note(self, figures: BatchFigures) -> None:
+        """A batch is over, and Spark has not told of it yet."""
+        query = figures.query
+        if query is None:
+            return  # the callback was called by hand
+        self._figures.append(figures)
+        if query not in self._queries:
+            self._queries.add(query)
+            with _logs_guard:
+                _logs.setdefault(query, weakref.WeakSet()).add(self)
+
+    def find(self, query: str, run: str, batch_id: int) -> BatchFigures | None:
+        """The figures of a batch; None: this feed had no part in it."""
+        for figures in reversed(self._figures.copy()):
+            if (figures.query, figures.run, figures.batch_id) == (query, run, batch_id):
+                return figures
+        return None
+
+
+# By query id; one query may feed several engines, one after the other in its callback.
+_logs: dict[str, weakref.WeakSet[BatchLog]] = {}
+_logs_guard = threading.Lock()
+
+
+def _find(query: str, run: str, batch_id: int) -> list[Record]:
+    with _logs_guard:
+        mine = sorted(_logs.get(query, ()), key=lambda one: one.operator)
+    found = [(one.operator, one.find(query, run, batch_id)) for one in mine]
+    return [figures.record(operator) for operator, figures in found if figures is not None]
+
+
+class ProgressListener(StreamingQueryListener):
+    """Tells of each micro-batch; made by :func:`watch`.
+
+    Attributes:
+        records: records told so far.
+        error: what ``to`` raised the last time that it did, or None.
+    """
+
+    def __init__(self, session: SparkSession, to: Callable[[Record], object]) -> None:
+        self.records = 0
+        self.error: BaseException | None = None
+        self._session = session
+        self._to = to
+        self._file: TextIO | None = None
+        self._closed = False
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing: Spark waits for it before a query starts."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Joins Spark's progress with the figures of the same batch, and hands the record on."""
+        if self._closed:
+            return
+        # Whatever is wrong in here must not reach Spark, and need not be said each time anew.
+        try:
+            record: Record = json.loads(event.progress.json)
+            record["specstream"] = _find(record["id"], record["runId"], record["batchId"])
+            self._to(record)
+            self.records += 1
+        except BaseException as error:
+            if type(error) is not type(self.error):
+                log.exception("a record of Spark's progress could not be told; the query goes on")
+            self.error = error
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Nothing: what ended the query is told by the query."""
+
+    def close(self) -> None:
+        """Tells no more. Records of batches that are over may get lost."""
+        self._closed = True
+        self._session.streams.removeListener(self)
+        if self._file is not None:
+            self._file.close()
+
+
+def watch(
+    session: SparkSession, to: Callable[[Record], object] | str | os.PathLike[str] | logging.Logger
+) -> ProgressListener:
+    """Tells of each micro-batch of a session's queries, with the figures of the engines.
+
+    A record is Spark's progress as it is (``id``, ``runId``, ``name``, ``batchId``,
+    ``numInputRows``, ``durationMs``, ``observedMetrics`` ...) and, under ``specstream``, a list
+    with one entry for each engine that took part in the batch: ``operator``; ``batch``, the
+    figures of this batch alone; ``feed`` (:class:`FeedStats`) and ``engine``
+    (:class:`specstream.Statistics`), the totals after it. The list is empty for a query without an
+    engine, and where a trigger had no rows.
+
+    Args:
+        session: the Spark session.
+        to: a function of the record, called on a thread of Spark's; or a file, to which records
+            are appended, one line of JSON each; or a logger, which gets them likewise, at INFO.
+            What it raises is logged, once for each type of error, and never reaches the query.
+
+    Returns:
+        The listener; ``close()`` ends it.
+
+    Raises:
+        ConfigurationError: ``to`` is nothing of that kind.
+        OSError: the file cannot be opened.
+    """
+    if isinstance(to, logging.Logger):
+        logger = to
+        listener = ProgressListener(session, lambda record: logger.info(json.dumps(record)))
+    elif isinstance(to, str | os.PathLike):
+        file = open(to, "a", encoding="utf-8")  # noqa: SIM115
+
+        def write(record: Record) -> None:
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+
+        listener = ProgressListener(session, write)
+        listener._file = file
+    elif callable(to):
+        listener = ProgressListener(session, to)
+    else:
+        raise ConfigurationError(
+            f"to={to!r}: expected a function of one record, the path of a file, or a logger"
+        )
+    session.streams.addListener(listener)
+    return listener
