@@ -13,6 +13,7 @@ DEMO_ARGS ?=
 BENCH_ARGS ?=
 BENCH_SPARK_ARGS ?= --plot
 SPEED_ARGS ?= --plot
+FIGURES_ARGS ?=
 COUNT ?= 100
 
 .PHONY: help demo test lint stress stress-spark mutants model bench bench-spark speed clean
@@ -29,6 +30,7 @@ help:
 	@echo "make bench   speculation against plain, locks and pure Python"
 	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
+	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make clean   remove the environment and everything built"
 
 $(BIN)/python:
@@ -96,6 +98,10 @@ bench-spark: $(VENV)/installed-test
 speed: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.speed $(SPEED_ARGS)
+
+figures: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.chapter4 $(FIGURES_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \

@@ -65,7 +65,7 @@ def test_an_image_holds_those_for_the_sink_and_those_that_the_engine_keeps(
         engine.process({"x": [None], "of": ["for the sink"]})
         letters = engine.bad_rows()
         output = engine.process({"x": [3, None], "of": ["", "kept"]})
-        checkpoint.record("q", 1, output, letters)
+        checkpoint.record("q", 1, output, bad_rows=letters)
         checkpoint.close()
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, tmp_path)
