@@ -16,7 +16,7 @@ SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
 COUNT ?= 100
 
-.PHONY: help demo test lint stress stress-spark mutants model bench bench-spark speed clean
+.PHONY: help demo test lint stress stress-spark mutants model bench bench-spark speed figures clean
 .DELETE_ON_ERROR:
 
 help:
