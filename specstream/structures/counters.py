@@ -40,8 +40,9 @@ def unique_id(event, index):  # type: ignore[no-untyped-def]
         index: which of its identifiers, 0 to 4095.
 
     Raises:
-        ValueError: the index is outside of its range, the source is beyond 4095, or the sequence
-            number is beyond 2**39 - 1.
+        ValueError: the index is outside of its range; the source is not one of the numbers 0 to
+            4095, as those that have names are not (emit ``event.source`` and ``event.sequence``
+            then: together they are unique); or the sequence number is beyond 2**39 - 1.
 
     >>> import specstream as ss
     >>> from specstream.structures import unique_id
@@ -57,7 +58,7 @@ def unique_id(event, index):  # type: ignore[no-untyped-def]
     if index < 0 or index >= 4096:
         raise ValueError("the index of an identifier is 0 to 4095")
     if event.source < 0 or event.source >= 4096 or event.sequence >= 549755813888:
-        raise ValueError("identifiers are for 4096 sources and 2**39 events of each")
+        raise ValueError("identifiers are for sources 0 to 4095, and 2**39 events of each")
     return (event.sequence * 4096 + event.source) * 4096 + index
 
 

@@ -415,6 +415,11 @@ enum { SS_PREDICTION = 0x100 };
 /* An increment by a speculative run. `read_as`: how its protocol logs the prediction; `read`: how it
  * reads a word that cannot be predicted. */
 uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint32_t read_as, ss_reader read);
+/* Whether there is a counter. Relaxed: who sees it late predicts worse. */
+static inline bool ss_predicts(const struct ss_engine *engine)
+{
+    return atomic_load_explicit(&engine->counters[0].name, memory_order_relaxed) != 0;
+}
 void ss_prediction_begin(struct ss_transaction *transaction);
 /* With the turn: transaction `number` is the head. */
 void ss_prediction_fold(struct ss_engine *engine, int64_t number);

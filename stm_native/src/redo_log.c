@@ -39,7 +39,8 @@ void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
     run->redo = transaction->redo;
     run->redo_count = 0;
     run->delta_count = 0;
-    ss_prediction_begin(transaction);
+    if (SS_UNLIKELY(ss_predicts(worker->engine)))
+        ss_prediction_begin(transaction);
 }
 
 /* The slot that holds `word`, pending or not, or the empty one where it belongs. The table has four times as many

@@ -391,7 +391,8 @@ static void advance(struct ss_worker *worker)
         }
         ss_count(&worker->statistics.commits, 1);
         atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
-        ss_prediction_fold(engine, head + 1);
+        if (SS_UNLIKELY(ss_predicts(engine)))
+            ss_prediction_fold(engine, head + 1);
         /* Release: who sees the new head sees the state it starts from, and the slot FREE. */
         atomic_store_explicit(&engine->next_commit, head + 1, memory_order_release);
         if (((head + 1) & 63) == 0) {

@@ -204,6 +204,13 @@ static void updates_that_are_read(enum ss_protocol_kind protocol)
     CHECK(commits(1) && !commits(2));
     close_scenario();
 
+    open_scenario("a later run has read what an earlier one updates and reads", protocol, 10);
+    CHECK(load(2) == 10);
+    update(1, BYTE, 8, ADD_INT, 1);
+    CHECK(load(1) == 11 && commits(1) && state[WORD] == 11);
+    CHECK(!commits(2));
+    close_scenario();
+
     open_scenario("a later run reads after the commit", protocol, 10);
     update(1, BYTE, 8, ADD_INT, 1);
     CHECK(commits(1) && load(2) == 11);
