@@ -1,7 +1,7 @@
 """Events that run ahead of their turn, as many at a time as a horizon holds, on one state.
 
-How many runs overlap in an ordinary batch is the machine's affair. Here events are submitted and have
-all run before the first may commit: so what conflicts does, and what does not never does.
+How many runs overlap in an ordinary batch is the machine's affair. Here events are submitted, and
+have all run before the first may commit: so what conflicts does, and what does not never does.
 """
 
 from __future__ import annotations
