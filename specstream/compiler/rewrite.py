@@ -99,10 +99,12 @@ class Rewriter(ast.NodeTransformer):
     def updated_scalar(self, node: ast.Call) -> ast.Constant | None:
         """The name of the scalar field that an update is about: the name itself, not the code of a
         string."""
+        if not isinstance(node.func, ast.Name) or not self.is_update(node.func):
+            return None
         name = node.args[1] if len(node.args) > 1 else None
-        is_update = isinstance(node.func, ast.Name) and self.is_update(node.func)
-        is_text = isinstance(name, ast.Constant) and isinstance(name.value, str)
-        return name if is_update and is_text else None
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            return name
+        return None
 
     def is_update(self, callee: ast.Name) -> bool:
         value = None if callee.id in self.check.locals else self.check.resolved.get(callee.id)

@@ -28,7 +28,7 @@ from specstream.structures.commutative import add
 __all__ = ["approximate_count", "approximate_counter", "increment", "unique_id"]
 
 
-def unique_id(event, index):  # type: ignore[no-untyped-def]
+def unique_id(event: Any, index: Any) -> Any:
     """Inside an operator: an identifier that no other event gets, nor another index of this one.
 
     It is a function of the event's source and sequence number, so a retry, a replay and the
@@ -118,7 +118,7 @@ def approximate_counter() -> Any:
     return array(int, 2)
 
 
-def approximate_count(counter, event, within):  # type: ignore[no-untyped-def]
+def approximate_count(counter: Any, event: Any, within: Any) -> Any:
     """Inside an operator: counts the event, and gives about how many were counted.
 
     What it gives is the count at the last event whose sequence number is a multiple of ``within``:

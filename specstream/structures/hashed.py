@@ -92,18 +92,18 @@ def _table(what: str, capacity: int, words: int) -> Any:
     return array(int, (1 + slots, 2 + words))
 
 
-def _home(table, key):  # type: ignore[no-untyped-def]
+def _home(table: Any, key: Any) -> Any:
     """The slot that the hash of a key names."""
     mixed = key * -7046029254386353131
     return 1 + ((mixed ^ (mixed >> 32)) & (len(table) - 2))
 
 
-def _after(table, slot):  # type: ignore[no-untyped-def]
+def _after(table: Any, slot: Any) -> Any:
     """The next slot; after the last one the first."""
     return 1 + (slot & (len(table) - 2))
 
 
-def _probe(table, key):  # type: ignore[no-untyped-def]
+def _probe(table: Any, key: Any) -> Any:
     """The slot that holds a key, or the free one where it belongs; 0: neither."""
     slot = _home(table, key)
     for _ in range(len(table) - 1):
@@ -113,7 +113,7 @@ def _probe(table, key):  # type: ignore[no-untyped-def]
     return 0
 
 
-def _place(table, key):  # type: ignore[no-untyped-def]
+def _place(table: Any, key: Any) -> Any:
     """The slot of a key, which may be new; negative where it is."""
     slot = _probe(table, key)
     if slot == 0:
@@ -126,7 +126,7 @@ def _place(table, key):  # type: ignore[no-untyped-def]
     return -slot
 
 
-def find(table, key):  # type: ignore[no-untyped-def]
+def find(table: Any, key: Any) -> Any:
     """Inside an operator: the row of a key, 0 where it is not there.
 
     What a map of several words keeps with a key is in columns 2 and on of that row. A row may be
@@ -138,18 +138,18 @@ def find(table, key):  # type: ignore[no-untyped-def]
     return slot
 
 
-def contains(table, key):  # type: ignore[no-untyped-def]
+def contains(table: Any, key: Any) -> Any:
     """Inside an operator: whether a map or set has a key."""
     return find(table, key) != 0
 
 
-def get(table, key, default):  # type: ignore[no-untyped-def]
+def get(table: Any, key: Any, default: Any) -> Any:
     """Inside an operator: the first word that a map keeps with a key; ``default`` without it."""
     slot = find(table, key)
     return default if slot == 0 else table[slot, 2]
 
 
-def put(table, key, value):  # type: ignore[no-untyped-def]
+def put(table: Any, key: Any, value: Any) -> Any:
     """Inside an operator: sets the first word that a map keeps with a key.
 
     The other words of a key that was not there are 0.
@@ -165,7 +165,7 @@ def put(table, key, value):  # type: ignore[no-untyped-def]
     return slot < 0
 
 
-def insert(table, key):  # type: ignore[no-untyped-def]
+def insert(table: Any, key: Any) -> Any:
     """Inside an operator: puts a key into a set; whether it was not there.
 
     Raises:
@@ -174,7 +174,7 @@ def insert(table, key):  # type: ignore[no-untyped-def]
     return _place(table, key) < 0
 
 
-def remove(table, key):  # type: ignore[no-untyped-def]
+def remove(table: Any, key: Any) -> Any:
     """Inside an operator: takes a key, and what is kept with it, out; whether it was there."""
     gap = find(table, key)
     if gap == 0:
@@ -196,7 +196,7 @@ def remove(table, key):  # type: ignore[no-untyped-def]
     return True
 
 
-def size(table):  # type: ignore[no-untyped-def]
+def size(table: Any) -> Any:
     """Inside an operator: how many keys there are. It depends on every event that adds or removes
     one, so it conflicts with all of them."""
     return table[0, 0]

@@ -8,6 +8,8 @@ two events conflict only where they change the same place.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from specstream.structures.counters import increment
@@ -15,7 +17,7 @@ from specstream.structures.counters import increment
 __all__ = ["offer"]
 
 
-def offer(sample, offered, event, draw, value):  # type: ignore[no-untyped-def]
+def offer(sample: Any, offered: Any, event: Any, draw: Any, value: Any) -> Any:
     """Inside an operator: offers a value to a sample.
 
     Args:

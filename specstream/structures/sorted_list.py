@@ -39,19 +39,19 @@ def sorted_list(capacity: int) -> Any:
     return heap(capacity, 3)
 
 
-def _next(keys, block):  # type: ignore[no-untyped-def]
+def _next(keys: Any, block: Any) -> Any:
     """The block behind another one, or the first one behind row 0; 0: there is none."""
     return keys[0, 3] if block == 0 else keys[block, 2]
 
 
-def _link(keys, block, following):  # type: ignore[no-untyped-def]
+def _link(keys: Any, block: Any, following: Any) -> Any:
     if block == 0:
         keys[0, 3] = following
     else:
         keys[block, 2] = following
 
 
-def _before(keys, key):  # type: ignore[no-untyped-def]
+def _before(keys: Any, key: Any) -> Any:
     """The last block with a smaller key, or row 0."""
     block = 0
     following = _next(keys, 0)
@@ -63,13 +63,13 @@ def _before(keys, key):  # type: ignore[no-untyped-def]
     return block
 
 
-def sorted_contains(keys, key):  # type: ignore[no-untyped-def]
+def sorted_contains(keys: Any, key: Any) -> Any:
     """Inside an operator: whether the set has a key."""
     block = _next(keys, _before(keys, key))
     return block != 0 and keys[block, 1] == key
 
 
-def sorted_insert(keys, key):  # type: ignore[no-untyped-def]
+def sorted_insert(keys: Any, key: Any) -> Any:
     """Inside an operator: puts a key into the set; whether it was not there.
 
     Raises:
@@ -86,7 +86,7 @@ def sorted_insert(keys, key):  # type: ignore[no-untyped-def]
     return True
 
 
-def sorted_remove(keys, key):  # type: ignore[no-untyped-def]
+def sorted_remove(keys: Any, key: Any) -> Any:
     """Inside an operator: takes a key out of the set; whether it was there."""
     before = _before(keys, key)
     block = _next(keys, before)
