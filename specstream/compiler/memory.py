@@ -274,7 +274,8 @@ class Run:
         key = builder.load(slot)
         found = builder.icmp_unsigned("==", key, builder.or_(epoch, word))
         age = builder.lshr(builder.xor(key, epoch), I64(32))
-        return slot, found, builder.icmp_unsigned("!=", age, I64(0))
+        # An age of 1 is that of a word with deltas, neither found nor empty (SS_PENDING): C knows.
+        return slot, found, builder.icmp_unsigned(">", age, I64(1))
 
     def _redo_value(self, position: Value) -> Value:
         redo = self.load_member("redo", POINTER, invariant=True)

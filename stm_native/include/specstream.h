@@ -15,7 +15,7 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 4
+#define SS_ABI_VERSION 5
 
 /* How an entry ended. */
 enum ss_verdict {
@@ -60,9 +60,17 @@ struct ss_read {
 
 struct ss_write {
     uint32_t word;
-    uint32_t bytes;
-    uint64_t value;
+    uint32_t bytes : 8;
+    uint32_t delta : 4; /* enum ss_delta; 0: a store of `value`, which is all that compiled code writes */
+    uint32_t is_last : 1; /* of a chain: the entries of one word, some of them deltas; src/delta.c */
+    uint32_t next : 19;   /* its place in the log; of the last one: the first's */
+    uint64_t value;       /* of a delta: the operand */
 };
+
+/* What a delta does to an element: 1 + 3 * operation + number. */
+enum ss_operation { SS_ADD = 0, SS_MINIMUM = 1, SS_MAXIMUM = 2 };
+enum ss_number { SS_SIGNED = 0, SS_UNSIGNED = 1, SS_FLOAT = 2 };
+enum ss_delta { SS_NO_DELTA = 0, SS_FIRST_DELTA = 1, SS_LAST_DELTA = 9, SS_SETTLED = 10, SS_FORESEEN = 11 };
 
 struct ss_undo {
     uint64_t *address;
@@ -70,10 +78,11 @@ struct ss_undo {
 };
 
 /* One entry of the redo log's index. `key` is (epoch << 32 | word): an entry of an earlier epoch is
- * empty, so that beginning a transaction clears the index by one increment. */
+ * empty, so that beginning a transaction clears the index by one increment. Epochs are even; the bit
+ * that this leaves free says that deltas of the word are pending. */
 struct ss_slot {
     uint64_t key;
-    uint64_t position; /* of the word in the redo log */
+    uint64_t position; /* of the word in the redo log; pending: of the last entry of its chain */
 };
 
 /* What compiled code sees of a running transaction. One per worker, so that all of it stays in that
@@ -103,6 +112,7 @@ struct ss_run {
     struct ss_write *redo;
     uint64_t redo_count;
     uint64_t redo_limit;
+    uint64_t delta_count; /* entries that are or were deltas */
 
     uint32_t verdict;
     uint32_t kill;  /* atomic; polled in loops: leave the event at once */
@@ -375,6 +385,14 @@ uint64_t ss_eager_load(struct ss_run *run, uint64_t word);
 void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value);
 uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
 void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
+/* A commutative update of an element of `size` 1, 2, 4 or 8 bytes; see src/delta.c. `delta` is an enum
+ * ss_delta; the operand is an int64, a uint64 or the bits of a double, whatever the size. */
+void ss_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta, uint64_t operand);
+void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta,
+                    uint64_t operand);
+/* Adds one to a word and gives the sum, by a prediction of what it is; see src/prediction.c. */
+uint64_t ss_increment(struct ss_run *run, uint64_t word);
+uint64_t ss_eager_increment(struct ss_run *run, uint64_t word);
 /* Makes room in the undo log of an in-place run; false: out of memory. */
 bool ss_undo_grow(struct ss_run *run);
 /* Makes room for one emitted row; false: the run passed its limit. */

@@ -41,7 +41,10 @@
  * then the clock moves; a lock found there is stolen. Until then others may read the new values
  * under the old version. Such a read does no harm: it is in the read log with the old version, and
  * nothing commits before the record has the new one, because the turn is taken. The same holds for
- * an event that is undone: its words are back, but who has read them in between must fail. */
+ * an event that is undone: its words are back, but who has read them in between must fail.
+ *
+ * Deltas (delta.c) lock nothing before they are published, so that two transactions that only update
+ * a word never meet. Publication treats their words like those of an event that ran in place. */
 #include <stdlib.h>
 
 #include "internal.h"
@@ -218,6 +221,8 @@ static bool reads_hold(const struct ss_engine *engine, const struct ss_transacti
                        const struct ss_read *end)
 {
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
+        if (SS_UNLIKELY(read->bytes == SS_PREDICTION))
+            continue;
         uint64_t record = ss_record_of(engine, read->word);
         uint64_t content, version;
         do {
@@ -292,14 +297,30 @@ static uint64_t read_word(struct ss_run *run, uint64_t word)
     return value;
 }
 
+static bool lock_record(struct ss_run *run, uint64_t record);
+
+/* For deltas that are settled: their word is read, and from now on stored to. */
+static uint64_t read_and_lock(struct ss_run *run, struct ss_unit unit)
+{
+    uint64_t value = read_word(run, unit.word);
+    if (run->verdict == SS_COMPLETED)
+        lock_record(run, ss_record_of(run->worker->engine, unit.word));
+    return value;
+}
+
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
 {
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (leave_if_doomed(run))
         return 0;
-    const struct ss_slot *slot = ss_redo_find(run, word);
+    struct ss_slot *slot = ss_redo_find(run, word);
     if (slot->key == (run->epoch_key | word))
         return run->redo[slot->position].value;
+    if (slot->key == (run->epoch_key | SS_PENDING | word)) {
+        const struct ss_write *settled =
+            ss_delta_find(run, slot, ss_unit_at(8 * word, 8), read_and_lock);
+        return settled != NULL ? settled->value : 0;
+    }
     return read_word(run, word);
 }
 
@@ -310,7 +331,7 @@ uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
     assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
     if (leave_if_doomed(run))
         return 0;
-    const struct ss_write *own = ss_redo_find_unit(run, unit);
+    const struct ss_write *own = ss_redo_find_unit(run, unit, read_and_lock);
     return ss_extract(own != NULL ? own->value : read_word(run, unit.word), unit);
 }
 
@@ -369,16 +390,29 @@ static void write_word(struct ss_run *run, struct ss_slot *slot, struct ss_write
         ss_redo_append(run, slot, write);
 }
 
+/* A store to a word whose deltas are pending; true: it is done, or the run ends. */
+static bool store_beside_deltas(struct ss_run *run, struct ss_slot *slot, struct ss_unit unit,
+                                uint64_t value)
+{
+    if (slot->key != (run->epoch_key | SS_PENDING | unit.word))
+        return false;
+    return !lock_record(run, ss_record_of(run->worker->engine, unit.word)) ||
+           ss_delta_store(run, slot, unit, value, read_and_lock) || run->verdict != SS_COMPLETED;
+}
+
 void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
 {
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (leave_if_doomed(run))
         return;
+    struct ss_unit whole = ss_unit_at(8 * word, 8);
     struct ss_slot *slot = ss_redo_find(run, word);
+    if (store_beside_deltas(run, slot, whole, value))
+        return;
     if (slot->key == (run->epoch_key | word))
         run->redo[slot->position].value = value;
     else
-        write_word(run, slot, (struct ss_write){(uint32_t)word, 0, value});
+        write_word(run, slot, ss_store_entry(whole, value));
 }
 
 void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value)
@@ -388,11 +422,29 @@ void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint
     if (leave_if_doomed(run))
         return;
     struct ss_slot *slot = ss_redo_find(run, unit.word);
+    if (store_beside_deltas(run, slot, unit, value))
+        return;
     if (slot->key == (run->epoch_key | unit.word))
         ss_redo_merge(run, slot, unit, value);
     else
-        write_word(run, slot,
-                   (struct ss_write){(uint32_t)unit.word, unit.bytes, value << unit.shift});
+        write_word(run, slot, ss_store_entry(unit, value));
+}
+
+void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta,
+                    uint64_t operand)
+{
+    struct ss_unit unit = ss_unit_at(byte, size);
+    assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (!leave_if_doomed(run))
+        ss_delta_log(run, unit, (uint32_t)delta, operand);
+}
+
+uint64_t ss_eager_increment(struct ss_run *run, uint64_t word)
+{
+    assert(word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return 0;
+    return ss_predict_increment(run, word, SS_PREDICTION, read_and_lock);
 }
 
 /* ---- begin, end ---- */
@@ -405,7 +457,6 @@ static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
     ss_redo_begin(worker, transaction);
     run->read_top = transaction->reads;
     run->read_end = transaction->reads + engine->config.read_limit;
-    worker->transaction = transaction;
     /* Pairs with the fence in is_still: the records were given back before an entry is written anew,
      * also in the eyes of who still reads the old ones. */
     atomic_thread_fence(memory_order_release);
@@ -445,11 +496,23 @@ static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
         leave_if_doomed(run);
     transaction->read_count = (uint64_t)(run->read_top - transaction->reads);
     transaction->redo_count = run->redo_count;
+    transaction->delta_count = run->delta_count;
     if (run->verdict != SS_COMPLETED)
         roll_back(worker->engine, transaction);
 }
 
 /* ---- the head ---- */
+
+static bool predictions_hold(const struct ss_engine *engine,
+                             const struct ss_transaction *transaction)
+{
+    const struct ss_read *end = transaction->reads + transaction->read_count;
+    for (const struct ss_read *read = transaction->reads; read != end; read++)
+        if (read->bytes == SS_PREDICTION &&
+            ss_word_read(&engine->config.state[read->word]) != read->value)
+            return false;
+    return true;
+}
 
 static bool validate(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
@@ -458,22 +521,57 @@ static bool validate(const struct ss_engine *engine, struct ss_transaction *tran
     if (ss_eager_is_doomed(transaction, transaction->number, &thief))
         return false;
     transaction->reason = SS_ABORT_CONFLICT;
+    if (transaction->delta_count != 0 && !predictions_hold(engine, transaction))
+        return false;
     /* Relaxed: only holders of the turn move the clock. Nothing has committed since the end of the
      * interval: nothing can have changed. */
     return atomic_load_explicit(&engine->clock, memory_order_relaxed) == transaction->valid_to ||
            reads_hold(engine, transaction, transaction->reads + transaction->read_count);
 }
 
+/* Gives a record the version of a commit that is not over yet; who has locked it loses it. Before the
+ * clock moves to that version: see `extend`. */
+static void mark_record(struct ss_engine *engine, uint64_t record, uint64_t version, int64_t number)
+{
+    uint64_t content = read_record(engine, record);
+    /* Release: who sees the version sees the words. Acquire on failure: as in lock_record. */
+    while (!atomic_compare_exchange_weak_explicit(&engine->records[record], &content,
+                                                  unlocked(version), memory_order_acq_rel,
+                                                  memory_order_acquire))
+        continue;
+    if (is_locked(content))
+        doom(engine, content, number);
+}
+
+/* Those of the words that deltas have changed, but for the ones that the transaction holds itself. */
+static void mark_deltas(struct ss_engine *engine, const struct ss_transaction *transaction,
+                        uint64_t version)
+{
+    const struct ss_write *end = transaction->redo + transaction->redo_count;
+    for (const struct ss_write *write = transaction->redo; write != end; write++) {
+        uint64_t record = ss_record_of(engine, write->word);
+        uint64_t content = read_record(engine, record);
+        bool is_own = is_locked(content) && owner_of(engine, content) == transaction;
+        if (write->delta != SS_NO_DELTA && write->delta != SS_SETTLED && !is_own)
+            mark_record(engine, record, version, transaction->number);
+    }
+}
+
 static void publish(struct ss_engine *engine, struct ss_transaction *transaction)
 {
     assert(reads_hold(engine, transaction, transaction->reads + transaction->read_count));
-    if (transaction->owned_count == 0)
+    if (transaction->owned_count == 0 && transaction->delta_count == 0)
         return;
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
+    if (SS_UNLIKELY(transaction->delta_count != 0)) {
+        ss_redo_publish(engine, transaction);
+        mark_deltas(engine, transaction, now);
+    }
     /* Release, and before the records: who begins at this tick must see our locks, or it could read
      * an old word under its old version and find its interval up to date when it commits. */
     atomic_store_explicit(&engine->clock, now, memory_order_release);
-    ss_redo_publish(engine, transaction);
+    if (transaction->delta_count == 0)
+        ss_redo_publish(engine, transaction);
     for (uint64_t i = 0; i < transaction->owned_count; i++) {
         _Atomic uint64_t *record = &engine->records[transaction->owned[i].record];
         assert(atomic_load_explicit(record, memory_order_relaxed) ==
@@ -493,14 +591,7 @@ static void disturb(struct ss_worker *worker, int64_t number, const struct ss_un
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     for (const struct ss_undo *undo = worker->run.undo_base; undo != end; undo++) {
         uint64_t record = ss_record_of(engine, (uint64_t)(undo->address - engine->config.state));
-        uint64_t content = read_record(engine, record);
-        /* Release: who sees the version sees the words. Acquire on failure: as in lock_record. */
-        while (!atomic_compare_exchange_weak_explicit(&engine->records[record], &content,
-                                                      unlocked(now), memory_order_acq_rel,
-                                                      memory_order_acquire))
-            continue;
-        if (is_locked(content))
-            doom(engine, content, number);
+        mark_record(engine, record, now, number);
     }
     /* Release, and after the records: who sees the tick sees all of them marked. */
     atomic_store_explicit(&engine->clock, now, memory_order_release);

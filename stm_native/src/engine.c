@@ -216,6 +216,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     const struct ss_config *config = &engine->config;
     /* Who came since the last job must not take an operator's fault for his own. */
     ss_signals_take_front();
+    int64_t chunk_before = engine->job.chunk;
     engine->job = *job;
     if (engine->hooks.kinds != 0)
         engine->job.chunk = 1;
@@ -257,6 +258,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->failed = false;
     engine->fault = (struct ss_fault){0};
     engine->lock_fault = (struct ss_lock_fault){0};
+    ss_prediction_start(engine, chunk_before);
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->over, 0, memory_order_relaxed);

@@ -274,6 +274,9 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
         if (!protocol->validate(engine, transaction)) {
             reason = transaction->reason;
             in_place = !protocol->head_speculates;
+        } else if (!ss_delta_fits(engine, transaction)) {
+            transaction->verdict = SS_RAISED; /* which shows only now */
+            reason = SS_ABORT_RAISED;
         } else if ((answer = ss_ask_finished(engine, transaction)) != SS_PROCEED) {
             reason = SS_ABORT_HOOK;
         } else if (ss_rows_append(engine, transaction->rows, transaction->row_words)) {
@@ -393,6 +396,8 @@ static void advance(struct ss_worker *worker)
         }
         ss_count(&worker->statistics.commits, 1);
         atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
+        if (SS_UNLIKELY(ss_predicts(engine)))
+            ss_prediction_fold(engine, head + 1);
         /* Release: who sees the new head sees the state it starts from, and the slot FREE. */
         atomic_store_explicit(&engine->next_commit, head + 1, memory_order_release);
         if (((head + 1) & 63) == 0) {

@@ -24,6 +24,7 @@ static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
 {
     transaction->read_count = (uint64_t)(worker->run.read_top - transaction->reads);
     transaction->redo_count = worker->run.redo_count;
+    transaction->delta_count = worker->run.delta_count;
 }
 
 static bool unchanged(const struct ss_engine *engine, const struct ss_transaction *transaction)
