@@ -33,6 +33,7 @@ from specstream.hooks import Abort, Notification
 from specstream.limits import Limits
 from specstream.operator import Operator, SequentialRun, operator
 from specstream.predictor import AbortDriven, Fixed, ThroughputDriven
+from specstream.profile import Profile
 from specstream.schema import decimal, nullable, timestamp
 from specstream.state import State, array, scalar, scratch
 from specstream.stats import Statistics
@@ -56,6 +57,7 @@ __all__ = [
     "Operator",
     "OperatorCrashError",
     "Partial",
+    "Profile",
     "SequentialRun",
     "SnapshotError",
     "SpecstreamError",

@@ -37,6 +37,7 @@ from specstream.compiler.memory import F64, I64, POINTER, Run
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.types import (
     NUMBA_KINDS,
+    SPECULATIVE,
     EmitType,
     EventType,
     RunType,
@@ -153,12 +154,12 @@ def _poll(name: str, variants: tuple[str, ...], why: str) -> Any:
 
 poll_for = _poll(
     "poll_for",
-    ("transactional", "eager"),
+    SPECULATIVE,
     "In a bounded loop: on inconsistent data the bound may be anything.",
 )
 poll_while = _poll(
     "poll_while",
-    ("transactional", "eager", "plain"),
+    (*SPECULATIVE, "plain"),
     "In an unbounded loop: the user's own endless loop must not outlive Ctrl-C.",
 )
 

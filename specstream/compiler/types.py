@@ -16,6 +16,8 @@ from specstream.storage import Number, Storage
 
 __all__ = [
     "NUMBA_KINDS",
+    "PROFILED",
+    "SPECULATIVE",
     "VARIANTS",
     "EmitType",
     "EventType",
@@ -33,7 +35,13 @@ VARIANTS: dict[Variant, int] = {
     "log_free": lib.SS_LOG_FREE,
     "locked": lib.SS_LOCKED,
     "eager": lib.SS_EAGER,
+    "profiled": lib.SS_TRANSACTIONAL,
+    "profiled_eager": lib.SS_EAGER,
 }
+# What takes the place of a variant where an engine profiles: the same, and it logs the lines.
+PROFILED: dict[Variant, Variant] = {"transactional": "profiled", "eager": "profiled_eager"}
+# Access to the state goes through a protocol.
+SPECULATIVE = (*PROFILED, *PROFILED.values())
 
 NUMBA_KINDS: dict[str, types.Type] = {
     "int": types.int64,

@@ -15,7 +15,7 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 3
+#define SS_ABI_VERSION 4
 
 /* How an entry ended. */
 enum ss_verdict {
@@ -51,10 +51,12 @@ enum ss_protocol_kind {
 
 /* An entry of a log is about a word of the state, or about the bytes of it that hold narrow elements
  * (src/narrow.h): bit i of `bytes` stands for byte i of the little-endian word, and 0 for all of it.
- * Compiled code writes `word` as 64 bits, and so the 0 as well. */
+ * `site` says where in the operator the access stands, and is 0 but in a profiling variant. Compiled
+ * code writes `word` as 64 bits, and so the rest as well. */
 struct ss_read {
     uint32_t word; /* its index */
-    uint32_t bytes;
+    uint16_t bytes;
+    uint16_t site;
     uint64_t value; /* of the whole word; under `eager`: the version of its record */
 };
 
@@ -109,6 +111,7 @@ struct ss_run {
     uint32_t yield; /* atomic; polled between events of an in-place run: return to the runtime */
     uint32_t speculative;
     struct ss_worker *worker;
+    uint16_t site; /* kept by a profiling variant: where in the operator the run is */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and
@@ -241,6 +244,15 @@ struct ss_statistics {
     uint64_t nanoseconds; /* from the start of each job to its end, added up */
 };
 
+/* An element that speculative runs were dropped for, accessed at one site; see src/profile.c. */
+struct ss_hot_place {
+    uint32_t word;
+    uint16_t bytes; /* as in struct ss_read */
+    uint16_t site;
+    uint64_t aborts; /* at most */
+    uint64_t others; /* so many of which may belong to places that are forgotten */
+};
+
 /* Bytes of logs, buffers and indices. */
 struct ss_memory {
     uint64_t fixed;        /* of the engine itself */
@@ -292,6 +304,9 @@ bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds);
 void ss_engine_release_turn(struct ss_engine *engine);
 
 struct ss_statistics ss_engine_statistics(struct ss_engine *engine);
+/* The places that runs were dropped for, as far as they are remembered, in no order; one may be there
+ * once for each thread. Returns how many there are; writes no more than `room`. */
+uint64_t ss_engine_hot_places(struct ss_engine *engine, struct ss_hot_place *places, uint64_t room);
 /* Bytes of logs, buffers and indices that the engine holds, the state not counted. */
 uint64_t ss_engine_memory(struct ss_engine *engine);
 /* What it will hold with that horizon, before the undo logs and the output grow: they follow what

@@ -63,8 +63,16 @@ enum ss_status {
 
 /* A record that a transaction has locked, and the version that the record held before. */
 struct ss_owned {
-    uint64_t record;
+    uint32_t record;
+    uint16_t site; /* of the store that locked it */
     _Atomic uint64_t version;
+};
+
+/* Where in the state, and where in the operator; as in struct ss_read. */
+struct ss_place {
+    uint32_t word;
+    uint16_t bytes;
+    uint16_t site;
 };
 
 struct ss_key {
@@ -96,6 +104,7 @@ struct ss_transaction {
     uint64_t read_count;
     uint64_t redo_count;
     uint64_t row_words;
+    struct ss_place conflict; /* what it was dropped for, if it was for a word */
     /* Atomic, because a watcher may look at it while the slot already has its next tenant. */
     struct ss_worker *_Atomic owner;
     struct ss_read *reads;
@@ -128,6 +137,9 @@ static inline uint64_t ss_status_word(int64_t number, enum ss_status status)
 
 /* ---- a worker ---- */
 
+/* The size of the memory of what runs were dropped for; see profile.c. */
+enum { SS_HOT_GROUPS = 64, SS_HOT_ENTRIES = 8 };
+
 struct ss_stacks {
     char *mapping; /* all of it */
     size_t bytes;
@@ -148,6 +160,7 @@ struct ss_worker {
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     uint64_t undo_entries; /* room in the undo log */
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
+    struct ss_hot_place hot[SS_HOT_GROUPS * SS_HOT_ENTRIES];
 
     /* Faults; see fault.c. */
     volatile sig_atomic_t inside; /* 1: a fault now is the operator's */
@@ -184,7 +197,8 @@ struct ss_protocol {
     void (*store)(struct ss_run *run, uint64_t word, uint64_t value);
     /* The entry has returned; the verdict may still become SS_ABORTED. */
     void (*finish)(struct ss_worker *worker, struct ss_transaction *transaction);
-    /* With the turn, as the head. False: it read something else than the head would; sets reason. */
+    /* With the turn, as the head. False: it read something else than the head would; sets reason and
+     * conflict. */
     bool (*validate)(const struct ss_engine *engine, struct ss_transaction *transaction);
     void (*publish)(struct ss_engine *engine, struct ss_transaction *transaction);
     /* Takes back what others may see of a run that does not commit; idempotent. */
@@ -383,6 +397,15 @@ uint64_t ss_eager_owned_limit(const struct ss_config *config);
 uint64_t ss_eager_region_bytes(const struct ss_config *config);
 /* Whether an earlier transaction has taken a lock from this run, and which. */
 bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int64_t *thief);
+
+static inline struct ss_place ss_place_of(const struct ss_read *read)
+{
+    return (struct ss_place){read->word, read->bytes, read->site};
+}
+
+/* profile.c */
+/* Remembers that a run was dropped for a place. */
+void ss_hot_note(struct ss_worker *worker, struct ss_place place);
 
 /* undo_log.c */
 void ss_undo_roll_back(struct ss_run *run);

@@ -84,7 +84,7 @@ uint64_t ss_load(struct ss_run *run, uint64_t word)
         run->verdict = SS_LOG_FULL;
         return value;
     }
-    *run->read_top++ = (struct ss_read){(uint32_t)word, 0, value};
+    *run->read_top++ = (struct ss_read){(uint32_t)word, 0, run->site, value};
     return value;
 }
 
@@ -101,7 +101,8 @@ uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
     if (SS_UNLIKELY(run->read_top == run->read_end))
         run->verdict = SS_LOG_FULL;
     else
-        *run->read_top++ = (struct ss_read){(uint32_t)unit.word, unit.bytes, value};
+        *run->read_top++ =
+            (struct ss_read){(uint32_t)unit.word, (uint16_t)unit.bytes, run->site, value};
     return ss_extract(value, unit);
 }
 

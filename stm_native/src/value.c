@@ -26,15 +26,18 @@ static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
     transaction->redo_count = worker->run.redo_count;
 }
 
-static bool unchanged(const struct ss_engine *engine, const struct ss_transaction *transaction)
+/* False: not everything; the first that has changed is the conflict. */
+static bool unchanged(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
     const uint64_t *state = engine->config.state;
     const struct ss_read *end = transaction->reads + transaction->read_count;
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
         uint64_t changed = ss_word_read(&state[read->word]) ^ read->value;
         /* Only now the mask: a word that is the same costs what it did without masks. */
-        if (changed != 0 && (changed & ss_bits_of(read->bytes)) != 0)
+        if (changed != 0 && (changed & ss_bits_of(read->bytes)) != 0) {
+            transaction->conflict = ss_place_of(read);
             return false;
+        }
     }
     return true;
 }
