@@ -107,7 +107,7 @@ def heat(profile: Profile, field: str) -> npt.NDArray[np.float64]:
 
 def _height(drawn: npt.NDArray[np.float64]) -> float:
     """Inches that a strip takes."""
-    return min(0.6 + 0.08 * drawn.shape[0], 2.6)
+    return min(0.6 + 0.08 * len(drawn), 2.6)
 
 
 def _draw_strip(axes: Any, field: str, drawn: npt.NDArray[np.float64], elements: int) -> None:

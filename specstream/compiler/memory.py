@@ -11,6 +11,9 @@ This is where a variant differs from another, and the only place:
 - *plain*: a load is a load; a store first puts (address, old value) into the undo log.
 - *log_free* and *locked*: loads and stores.
 
+A row or slice that is read as a whole is logged as a whole (``ranges.c``): its elements are then
+taken from where C has put them, which is a space of its own, "range".
+
 A speculative load must be one load: an optimiser that read the word again after a bounds check
 could see another value. Hence ``load atomic monotonic``; it costs nothing. Stores of the plain
 variant are atomic for the speculators that read at the same moment.
@@ -131,6 +134,8 @@ class Run:
         return self.address(base, word, 8)
 
     def element_address(self, space: str, storage: Storage, at: Value) -> Value:
+        if space == "range":  # elements are counted from address 0
+            return self.builder.inttoptr(self.builder.mul(at, I64(8)), I64.as_pointer())
         base = self.load_member(space, POINTER, invariant=True)
         return self.address(base, at, storage.size, ir.IntType(8 * storage.size))
 
@@ -159,6 +164,13 @@ class Run:
             self._store_plain(storage, at, bits)
         else:
             self.builder.store(bits, self.element_address(space, storage, at))
+
+    def load_range(self, variant: Variant, at: Value, count: Value) -> Value:
+        """Neighbouring words of the state, as one entry of the log; their address."""
+        symbol = "ss_eager_load_range" if variant in _EAGER else "ss_load_range"
+        words = self.call(symbol, POINTER, self.pointer, at, count)
+        self.fault_if(cgutils.is_null(self.builder, words))
+        return words
 
     def _load_speculatively(self, variant: Variant, storage: Storage, at: Value) -> Value:
         if variant not in _EAGER and not storage.is_narrow:

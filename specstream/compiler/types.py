@@ -6,6 +6,8 @@ what code is generated for an access. A view adds where in the state it lies.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from numba.core import types
 from numba.extending import models, register_model
 
@@ -92,12 +94,20 @@ class EmitType(_Pointer):
 class ViewType(types.IterableType):
     """An array field, or a row or slice of one: a window of elements, no copy."""
 
-    def __init__(self, storage: Storage, ndim: int, space: Space, variant: Variant) -> None:
+    def __init__(
+        self, storage: Storage, ndim: int, space: Space | Literal["range"], variant: Variant
+    ) -> None:
         self.storage = storage
         self.ndim = ndim
         self.space = space
         self.variant = variant
         super().__init__(f"specstream.view({storage.name}, {ndim}, {space}, {variant})")
+
+    @property
+    def is_logged(self) -> bool:
+        """Reads of its elements go to a log, which can take neighbouring ones together."""
+        speculative = self.space == "state" and self.variant in SPECULATIVE
+        return speculative and not self.storage.is_narrow
 
     @property
     def kind(self) -> Number:

@@ -51,7 +51,8 @@ enum ss_protocol_kind {
 
 /* An entry of a log is about a word of the state, or about the bytes of it that hold narrow elements
  * (src/narrow.h): bit i of `bytes` stands for byte i of the little-endian word, and 0 for all of it.
- * `site` says where in the operator the access stands, and is 0 but in a profiling variant. Compiled
+ * Under protocol `value` SS_RANGE as `bytes` makes it the head of a range (src/ranges.c): so many words
+ * as `value` says, which follow, two in an entry. `site` says where in the operator the access stands, and is 0 but in a profiling variant. Compiled
  * code writes `word` as 64 bits, and so the rest as well. */
 struct ss_read {
     uint32_t word; /* its index */
@@ -329,13 +330,19 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value);
  * have one size. */
 uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
 void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
+/* Neighbouring words that are read together, as one entry of the read log; NULL: the run ends. What is
+ * returned holds until the next call, or that of ss_buffer. See src/ranges.c. */
+const uint64_t *ss_load_range(struct ss_run *run, uint64_t word, uint64_t count);
 /* All accesses of the eager variant; see src/eager.c. The verdict says whether the run may go on. */
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word);
 void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value);
 uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
 void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
+const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t count);
 /* Makes room in the undo log of an in-place run; false: out of memory. */
 bool ss_undo_grow(struct ss_run *run);
+/* Memory for so many words, until the run asks again; NULL: there is none, and the run ends. */
+uint64_t *ss_buffer(struct ss_run *run, uint64_t words);
 /* Makes room for one emitted row; false: the run passed its limit. */
 bool ss_emit_grow(struct ss_run *run);
 

@@ -270,14 +270,16 @@ static void extend(struct ss_run *run, uint64_t version)
 
 /* ---- load and store ---- */
 
-/* A word from the state, logged; the verdict says whether the run may go on. A record stands for
- * whole words, so neighbours in one conflict; which bytes were meant is for the profile. */
-static uint64_t read_word(struct ss_run *run, uint64_t word, uint32_t bytes)
+/* Words of one record, from the state, with one entry of the log; the verdict says whether the run may
+ * go on. A record stands for whole words, so neighbours in one conflict; which bytes were meant is for
+ * the profile. */
+static void read_words(struct ss_run *run, uint64_t word, uint32_t bytes, uint64_t count,
+                       uint64_t *values)
 {
     struct ss_engine *engine = run->worker->engine;
     struct ss_transaction *transaction = run->worker->transaction;
     uint64_t record = ss_record_of(engine, word);
-    uint64_t content, version, value;
+    uint64_t content, version;
     do {
         content = read_record(engine, record);
         version = content >> 1;
@@ -287,22 +289,54 @@ static uint64_t read_word(struct ss_run *run, uint64_t word, uint32_t bytes)
                     (struct ss_place){(uint32_t)word, (uint16_t)bytes, run->site};
                 abort_run(run, SS_ABORT_LOCKED,
                           number_of_owner(engine, transaction->number, content));
-                return 0;
+                return;
             }
             version = version_below(engine, content); /* case 4, or a neighbour of an own word */
         }
-        value = ss_word_read(&run->state[word]);
+        for (uint64_t i = 0; i < count; i++)
+            values[i] = ss_word_read(&run->state[word + i]);
         /* Each repetition is another one's progress. */
     } while (SS_UNLIKELY(!is_still(engine, record, content)));
 
     if (SS_UNLIKELY(run->read_top == run->read_end)) {
         run->verdict = SS_LOG_FULL;
-        return value;
+        return;
     }
     *run->read_top++ = (struct ss_read){(uint32_t)word, (uint16_t)bytes, run->site, version};
     if (version > transaction->valid_to)
         extend(run, version);
+}
+
+static inline uint64_t read_word(struct ss_run *run, uint64_t word, uint32_t bytes)
+{
+    uint64_t value = 0;
+    read_words(run, word, bytes, 1, &value);
     return value;
+}
+
+/* A range (ranges.c) is as many entries of the log as it has records. */
+const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    struct ss_engine *engine = run->worker->engine;
+    assert(word + count <= engine->config.state_words); /* invariant 5 */
+    uint64_t *values = ss_buffer(run, count);
+    if (values == NULL || leave_if_doomed(run))
+        return NULL;
+    for (uint64_t i = 0, next; i < count; i = next) {
+        uint64_t record = ss_record_of(engine, word + i);
+        next = i + 1;
+        while (next < count && ss_record_of(engine, word + next) == record)
+            next++;
+        read_words(run, word + i, 0, next - i, values + i);
+        if (run->verdict != SS_COMPLETED)
+            return NULL;
+    }
+    for (uint64_t i = 0; i < count && run->redo_count != 0; i++) {
+        const struct ss_slot *slot = ss_redo_find(run, word + i);
+        if (slot->key == (run->epoch_key | (word + i)))
+            values[i] = run->redo[slot->position].value;
+    }
+    return values;
 }
 
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word)

@@ -159,6 +159,8 @@ struct ss_worker {
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     uint64_t undo_entries; /* room in the undo log */
+    uint64_t *buffer; /* what is being copied; see buffer.c */
+    uint64_t buffer_words;
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
     struct ss_hot_place hot[SS_HOT_GROUPS * SS_HOT_ENTRIES];
 
@@ -373,6 +375,17 @@ static inline void ss_redo_append(struct ss_run *run, struct ss_slot *slot, stru
     run->redo[run->redo_count++] = write;
 }
 void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction);
+
+/* ranges.c */
+enum { SS_RANGE = 0x8000 };
+/* Entries of the read log that hold the words of a range. */
+static inline uint64_t ss_range_entries(uint64_t count)
+{
+    return (count + 1) / 2;
+}
+/* With the turn: whether a range still holds what was read; if not, `conflict` is where. */
+bool ss_range_unchanged(const struct ss_engine *engine, const struct ss_read *head,
+                        struct ss_place *conflict);
 
 /* value.c */
 extern const struct ss_protocol ss_protocol_value;

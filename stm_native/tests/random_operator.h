@@ -33,6 +33,7 @@ enum step {
     STEP_FLOOD,   /* emits many rows */
     STEP_FILL,    /* stores many words */
     STEP_NARROW,  /* reads and writes elements smaller than a word */
+    STEP_RANGE,   /* reads neighbouring words at once, moves one of them */
     STEP_SCRATCH,
     STEP_WORK,
     STEPS
