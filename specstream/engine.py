@@ -1113,12 +1113,16 @@ class Engine:
         Each with its field, its index and the lines that accessed it; with ``profile=True`` those
         that were executed, counted, else all that name the field. What is counted is kept in a
         table of fixed size, in which no word is forgotten that matters, at no cost for runs that
-        commit. It can be read at any time, and after ``close()``.
+        commit. While a batch is in flight, it is what was known before; it can be read after
+        ``close()``.
         """
         stats = self.stats
-        with self._lock:
-            if not self._closed:
-                self._hot_places = hot_places(self._native, self.threads)
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._closed:
+                    self._hot_places = hot_places(self._native, self.threads)
+            finally:
+                self._lock.release()
         operator = self.operator
         return Profile.of(
             operator.program,

@@ -87,6 +87,13 @@ def slices(state, event, emit):
     elif event.what == 13:
         state.f[a:b:c] = state.x[:6]
         state.f[1:3] = state.flags[2:8]
+    elif event.what == 14:
+        state.x[a:b:c] += state.x[d:e:g]
+        state.f[:, 1:3] *= 0.5
+        state.cube[1:, i % 4, :] -= state.cube[2, i % 4]
+        state.cube[0, :, ::2] ^= v
+        state.bytes[i % 3, ::2] //= 2
+        state.y[2:9] += state.bytes[1, 1:8]
     else:
         window = state.x[a:b:c][d:e:g]
         window[::2] = i
@@ -123,7 +130,7 @@ def events(count: int, seed: int) -> pa.Table:
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(count):
-        what = int(rng.integers(0, 15))
+        what = int(rng.integers(0, 16))
         bounds = slices_that_fit(rng, AXIS.get(what, LENGTH))
         rows.append((what, *map(int, rng.integers(0, 40, 2)), *bounds))
     return pa.table(dict(zip(EVENT, map(list, zip(*rows, strict=True)), strict=True)))

@@ -432,6 +432,50 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     return context.get_dummy_value()
 
 
+def update_items(view: Any, index: Any, operation: Any, value: Any) -> Any:
+    """``view[index] op= value`` where that is an array; exists in compiled operators only."""
+    raise TypeError("update_items exists in compiled operators only")
+
+
+@overload(update_items)
+def _update_items(view: Any, index: Any, operation: Any, value: Any) -> Any:
+    if not isinstance(view, ViewType):
+        raise refuse(f"an item of {view} cannot be assigned: only arrays of the state can")
+    target = _remaining(view, _index_types(view, types.unliteral(index)))
+    if isinstance(value, ViewType) and value.ndim > 1:
+        raise refuse(
+            "a slice is changed by an array of more than one axis: write a loop over its rows"
+        )
+
+    def by_a_copy(view: Any, index: Any, operation: Any, value: Any) -> Any:
+        # The source may overlap with the target, or be one of its rows.
+        update_items(view, index, operation, _read_whole(value, True))
+
+    def by_an_array(view: Any, index: Any, operation: Any, value: Any) -> Any:
+        target = view[index]
+        length = len(value)
+        if length != len(target) and length != 1:
+            raise OperatorFault
+        for i in range(len(target)):
+            set_item(target, i, operation(target[i], value[i if length != 1 else 0]))
+
+    def by_a_number(view: Any, index: Any, operation: Any, value: Any) -> Any:
+        target = view[index]
+        for i in range(len(target)):
+            set_item(target, i, operation(target[i], value))
+
+    def row_by_row(view: Any, index: Any, operation: Any, value: Any) -> Any:
+        target = view[index]
+        for i in range(len(target)):
+            update_items(target[i], slice(None, None), operation, value)
+
+    if isinstance(value, ViewType) and value.space != "range":
+        return by_a_copy
+    if target.ndim > 1:
+        return row_by_row
+    return by_an_array if isinstance(value, ViewType) else by_a_number
+
+
 @overload(len)
 def _view_len(view: Any) -> Any:
     if not isinstance(view, ViewType):
@@ -490,13 +534,19 @@ def _view_iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any)
         result.yield_(view.sub([types.int64], [at]))
 
 
-@intrinsic
-def _read_whole(typing_context: Any, view: Any) -> Any:
-    """A view of one axis, all of whose elements are about to be read: they are logged together."""
-    read = ViewType(view.storage, 1, "range", view.variant) if view.is_logged else view
+@intrinsic(prefer_literal=True)
+def _read_whole(typing_context: Any, view: Any, copied: Any) -> Any:
+    """A view of one axis, all of whose elements are about to be read: they are logged together.
+
+    With ``copied`` it stays as it is when the state changes.
+    """
+    if not isinstance(copied, types.BooleanLiteral):
+        return None  # Numba's second try, without literals
+    moved = view.is_logged or copied.literal_value
+    read = assignment.whole_type(view) if moved else view
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        if not view.is_logged:
+        if not moved:
             return args[0]
         own = _View(context, builder, view, args[0])
         window = assignment.read_whole(Window(own.run, view, own.offset, own.shape, own.strides))
@@ -504,7 +554,7 @@ def _read_whole(typing_context: Any, view: Any) -> Any:
             context, builder, read, own.run.pointer, window.offset, window.shape, window.strides
         )
 
-    return read(view), code
+    return read(view, copied), code
 
 
 def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
@@ -529,7 +579,7 @@ def _minimum(view: ViewType) -> Any:
     def implementation(view: Any) -> Any:
         if len(view) == 0:
             raise OperatorFault
-        read = _read_whole(view)
+        read = _read_whole(view, False)
         least = read[0]
         for i in range(1, len(view)):
             element = read[i]
@@ -544,7 +594,7 @@ def _maximum(view: ViewType) -> Any:
     def implementation(view: Any) -> Any:
         if len(view) == 0:
             raise OperatorFault
-        read = _read_whole(view)
+        read = _read_whole(view, False)
         most = read[0]
         for i in range(1, len(view)):
             element = read[i]
@@ -559,7 +609,7 @@ def _sum(view: ViewType) -> Any:
     zero = {"float": 0.0, "uint": np.uint64(0)}.get(view.kind, 0)
 
     def implementation(view: Any) -> Any:
-        read = _read_whole(view)
+        read = _read_whole(view, False)
         total = zero
         for i in range(len(view)):
             total = total + read[i]

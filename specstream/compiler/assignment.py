@@ -15,13 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 
 from specstream.compiler.memory import F64, I64, POINTER, Run
 from specstream.compiler.types import ViewType
+from specstream.storage import storage_of
 
-__all__ = ["Window", "copy", "fill"]
+__all__ = ["Window", "copy", "fill", "read_whole", "whole_type"]
 
 Value = Any
 
@@ -81,18 +83,26 @@ def copy(target: Window, source: Window, convert: Callable[[Value], Value]) -> N
             directly()
 
 
-def read_whole(source: Window) -> Window:
-    """The elements of a logged window of one axis, read together: where they are now.
+def whole_type(source: ViewType) -> ViewType:
+    """What :func:`read_whole` makes of a view: elements of whole words."""
+    wide: dict[str, type] = {"int": int, "uint": np.uint64, "float": float, "bool": bool}
+    storage = storage_of(wide[source.storage.number], "an element")
+    return ViewType(storage, 1, "range", source.variant)
 
-    Neighbours are one range; those that are not are read one by one, into the worker's buffer.
+
+def read_whole(source: Window) -> Window:
+    """The elements of a window of one axis, read together: where they are now.
+
+    Neighbours that are logged are one range; others are read one by one, into the worker's buffer.
     """
     run, builder = source.run, source.run.builder
     (length,), (stride,) = source.shape, source.strides
-    kind = ViewType(source.type.storage, 1, "range", source.type.variant)
     address = cgutils.alloca_once(builder, POINTER)
     together = builder.and_(
         builder.icmp_signed("==", stride, I64(1)), builder.icmp_signed(">", length, I64(1))
     )
+    if not source.type.is_logged:
+        together = ir.Constant(ir.IntType(1), 0)
     with builder.if_else(together) as (neighbours, scattered):
         with neighbours:
             builder.store(run.load_range(source.type.variant, source.offset, length), address)
@@ -104,7 +114,7 @@ def read_whole(source: Window) -> Window:
                 builder.store(word, run.address(words, loop.index, 8))
             builder.store(words, address)
     first = builder.udiv(builder.ptrtoint(builder.load(address), I64), I64(8))
-    return Window(run, kind, first, [length], [I64(1)])
+    return Window(run, whole_type(source.type), first, [length], [I64(1)])
 
 
 def _broadcast(source: Window, target: Window) -> Window:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -252,6 +253,27 @@ class View:
         else:
             for at in target._elements():
                 self._store(at, value)
+
+    def _update(self, operation: Callable[[Any, Any], Any], value: Any) -> View:
+        """``self op= value``, element by element."""
+        others: Iterable[Any] = itertools.repeat(value)
+        if isinstance(value, View):
+            others = [value._load(value._words[at]) for at in value._broadcast(self)]
+        for at, other in zip(self._elements(), others, strict=False):
+            self._store(at, operation(self._load(self._words[at]), other))
+        return self
+
+    __iadd__ = functools.partialmethod(_update, operator.add)
+    __isub__ = functools.partialmethod(_update, operator.sub)
+    __imul__ = functools.partialmethod(_update, operator.mul)
+    __itruediv__ = functools.partialmethod(_update, operator.truediv)
+    __ifloordiv__ = functools.partialmethod(_update, operator.floordiv)
+    __imod__ = functools.partialmethod(_update, operator.mod)
+    __iand__ = functools.partialmethod(_update, operator.and_)
+    __ior__ = functools.partialmethod(_update, operator.or_)
+    __ixor__ = functools.partialmethod(_update, operator.xor)
+    __ilshift__ = functools.partialmethod(_update, operator.lshift)
+    __irshift__ = functools.partialmethod(_update, operator.rshift)
 
     def _elements(self) -> Iterator[int]:
         """Where the elements are, the last axis first."""

@@ -319,8 +319,12 @@ const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t 
 {
     struct ss_engine *engine = run->worker->engine;
     assert(word + count <= engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return NULL;
+    if (ss_range_is_own(run, word, count))
+        return ss_range_by_words(run, word, count);
     uint64_t *values = ss_buffer(run, count);
-    if (values == NULL || leave_if_doomed(run))
+    if (values == NULL)
         return NULL;
     for (uint64_t i = 0, next; i < count; i = next) {
         uint64_t record = ss_record_of(engine, word + i);
@@ -330,11 +334,6 @@ const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t 
         read_words(run, word + i, 0, next - i, values + i);
         if (run->verdict != SS_COMPLETED)
             return NULL;
-    }
-    for (uint64_t i = 0; i < count && run->redo_count != 0; i++) {
-        const struct ss_slot *slot = ss_redo_find(run, word + i);
-        if (slot->key == (run->epoch_key | (word + i)))
-            values[i] = run->redo[slot->position].value;
     }
     return values;
 }

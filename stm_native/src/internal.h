@@ -383,6 +383,9 @@ static inline uint64_t ss_range_entries(uint64_t count)
 {
     return (count + 1) / 2;
 }
+/* Whether the run has stored to a word of the range; then it is read word by word. */
+bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count);
+const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count);
 /* With the turn: whether a range still holds what was read; if not, `conflict` is where. */
 bool ss_range_unchanged(const struct ss_engine *engine, const struct ss_read *head,
                         struct ss_place *conflict);

@@ -14,7 +14,7 @@
 
 _Static_assert(sizeof(struct ss_read) == 2 * sizeof(uint64_t), "two words of a range in an entry");
 
-static bool has_own_store(struct ss_run *run, uint64_t word, uint64_t count)
+bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count)
 {
     if (run->redo_count < count) {
         for (uint64_t i = 0; i < run->redo_count; i++)
@@ -28,13 +28,13 @@ static bool has_own_store(struct ss_run *run, uint64_t word, uint64_t count)
     return false;
 }
 
-static const uint64_t *load_word_by_word(struct ss_run *run, uint64_t word, uint64_t count)
+const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count)
 {
     uint64_t *values = ss_buffer(run, count);
     if (values == NULL)
         return NULL;
     for (uint64_t i = 0; i < count; i++)
-        values[i] = ss_load(run, word + i);
+        values[i] = run->worker->engine->protocol->load(run, word + i);
     return run->verdict == SS_COMPLETED ? values : NULL;
 }
 
@@ -43,8 +43,8 @@ const uint64_t *ss_load_range(struct ss_run *run, uint64_t word, uint64_t count)
     assert(word + count <= run->worker->engine->config.state_words); /* invariant 5 */
     if (!run->speculative)
         return &run->state[word];
-    if (has_own_store(run, word, count))
-        return load_word_by_word(run, word, count);
+    if (ss_range_is_own(run, word, count))
+        return ss_range_by_words(run, word, count);
     if ((uint64_t)(run->read_end - run->read_top) < 1 + ss_range_entries(count)) {
         run->verdict = SS_LOG_FULL;
         return NULL;
