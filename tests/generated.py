@@ -281,9 +281,11 @@ class Writer:
             lambda: f"i0, i1 = both({self.int_(1)})",
             lambda: f"i0, state.n = {self.int_(0)}, {self.int_(1)}",
             lambda: (
-                f"state.a[{self.pick('1:5', '4:8', '-6:-2')}] = "
-                f"state.a[{self.pick('0:4', '2:6', '8:12')}]"
+                f"state.a[{self.pick('1:5', '4:8', '-6:-2', '7:3:-1', '2:10:2')}] = "
+                f"state.a[{self.pick('0:4', '2:6', '8:12', '9:5:-1', '::4')}]"
             ),
+            lambda: f"state.m[1:, {self.pick(':4', '1:', '4:0:-1')}] = state.m[:2, :4]",
+            lambda: f"state.m[{self.pick('::2', ':2', '0:1')}] = state.a[3:8]",
             lambda: f"state.m[{self.at(3, 0)}] = {self.pick('state.a[3:8]', self.int_(0))}",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)})",
             lambda: f"emit(z={self.bool_(0)}, y={self.float_(1)}, x={self.int_(1)})",

@@ -29,6 +29,8 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "narrow elements: passed",
         "open job: passed",
         "order: passed",
+        "profile: passed",
+        "ranges: passed",
         "redo log: passed",
         "table 4.1: passed",
         "wait queue: passed",

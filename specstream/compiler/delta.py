@@ -25,7 +25,7 @@ from specstream.compiler.access import (
     refuse,
 )
 from specstream.compiler.memory import I64, Run
-from specstream.compiler.types import StateType, Variant, ViewType
+from specstream.compiler.types import EAGER, SPECULATIVE, StateType, Variant, ViewType
 from specstream.state import Space
 from specstream.storage import Storage
 
@@ -69,12 +69,12 @@ def _update(
 ) -> None:
     """Updates element number ``at``; the caller has checked the bounds and the kind."""
     space, variant, storage = place
-    if space != "state" or variant not in ("transactional", "eager"):
+    if space != "state" or variant not in SPECULATIVE:
         own = run.load(space, variant, storage, at)
         result = _combined(run.builder, operation, storage, own, given)
         run.store(space, variant, storage, at, result)
         return
-    symbol = "ss_delta" if variant == "transactional" else "ss_eager_delta"
+    symbol = "ss_eager_delta" if variant in EAGER else "ss_delta"
     size = I64(storage.size)
     byte = run.builder.mul(at, size)
     delta = I64(_delta(operation, storage))
@@ -172,8 +172,8 @@ def increment_element(typing_context: Any, container: Any, key: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         run, at = target.locate(context, builder, args[0], args[1])
         space, variant, storage = target.place
-        if space == "state" and variant in ("transactional", "eager"):
-            symbol = "ss_increment" if variant == "transactional" else "ss_eager_increment"
+        if space == "state" and variant in SPECULATIVE:
+            symbol = "ss_eager_increment" if variant in EAGER else "ss_increment"
             count = run.call(symbol, I64, run.pointer, at)
             run.fault_if_verdict()
             return count

@@ -237,10 +237,10 @@ def expand_augmented(node: ast.AugAssign, check: Check) -> list[ast.stmt]:
         load = ast.Attribute(owner(), target.attr, ast.Load())
         store = ast.Attribute(owner(), target.attr, ast.Store())
     else:
-        if any(isinstance(part, ast.Slice) for part in ast.walk(target.slice)):
+        if _has_slice(target):
             check.refuse(
                 node,
-                "a slice cannot be assigned with an operator",
+                "a slice cannot be assigned with **=",
                 "write a loop over its elements",
             )
         owner = once(target.value, "__ss_owner")
@@ -254,6 +254,12 @@ def expand_augmented(node: ast.AugAssign, check: Check) -> list[ast.stmt]:
             if not hasattr(part, "lineno"):
                 ast.copy_location(part, node)
     return statements
+
+
+def _has_slice(target: ast.expr) -> bool:
+    """Whether ``x[...]`` is written with a slice, and so is an array for certain."""
+    parts = ast.walk(target.slice) if isinstance(target, ast.Subscript) else ()
+    return any(isinstance(part, ast.Slice) for part in parts)
 
 
 def _core_name(function: Any) -> str:
@@ -334,6 +340,14 @@ class NativeRewriter(Rewriter):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        target = node.target
+        if _has_slice(target) and type(node.op) not in numbers.ORACLE_OPERATORS:
+            assert isinstance(target, ast.Subscript)
+            operation = self.core(arithmetic.OPERATORS[type(node.op)], at=node).func
+            array, index = self.visit(target.value), self.index(target.slice)
+            value = self.visit(node.value)
+            call = self.core(access.update_items, array, index, operation, value, at=node)
+            return [ast.copy_location(ast.Expr(call), node)]
         return [
             part
             for statement in expand_augmented(node, self.check)

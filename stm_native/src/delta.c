@@ -295,6 +295,23 @@ void ss_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta, 
 
 /* ---- the head ---- */
 
+bool ss_delta_chain(const struct ss_engine *engine, const struct ss_transaction *transaction,
+                    const struct ss_write *last, uint64_t *word, uint32_t *bytes)
+{
+    const struct ss_write *log = transaction->redo;
+    *word = ss_word_read(&engine->config.state[last->word]);
+    *bytes = 0;
+    for (const struct ss_write *entry = &log[last->next];; entry = &log[entry->next]) {
+        *bytes |= entry->bytes;
+        if (!is_delta(entry))
+            *word = ss_merge(*word, entry->bytes, entry->value);
+        else if (!ss_delta_apply(entry, word))
+            return false;
+        if (entry == last)
+            return true;
+    }
+}
+
 bool ss_delta_fits(const struct ss_engine *engine, const struct ss_transaction *transaction)
 {
     const struct ss_write *log = transaction->redo;
@@ -304,15 +321,10 @@ bool ss_delta_fits(const struct ss_engine *engine, const struct ss_transaction *
         const struct ss_write *last = &log[i];
         if (last->is_last == 0 || last->bytes == 0)
             continue;
-        uint64_t word = ss_word_read(&engine->config.state[last->word]);
-        for (const struct ss_write *entry = &log[last->next];; entry = &log[entry->next]) {
-            if (!is_delta(entry))
-                word = ss_merge(word, entry->bytes, entry->value);
-            else if (!ss_delta_apply(entry, &word))
-                return false;
-            if (entry == last)
-                break;
-        }
+        uint64_t word;
+        uint32_t bytes;
+        if (!ss_delta_chain(engine, transaction, last, &word, &bytes))
+            return false;
     }
     return true;
 }

@@ -180,6 +180,7 @@ void ss_engine_free(struct ss_engine *engine)
         free(worker->run.scratch);
         free(worker->run.undo_base);
         free(worker->rows);
+        free(worker->buffer);
     }
     for (uint64_t i = 0; i < engine->ring_size; i++) {
         free(engine->ring[i].reads);
@@ -353,6 +354,7 @@ uint64_t ss_engine_memory(struct ss_engine *engine)
         const struct ss_worker *worker = &engine->workers[i];
         held += (worker->undo_entries - first_undo_entries) * sizeof(struct ss_undo);
         held += worker->rows != NULL ? emit_bytes(config) : 0;
+        held += worker->buffer_words * sizeof *worker->buffer;
     }
     const struct ss_queue *queue = &engine->queue;
     held += queue->pending_capacity * sizeof(struct ss_span);

@@ -63,8 +63,16 @@ enum ss_status {
 
 /* A record that a transaction has locked, and the version that the record held before. */
 struct ss_owned {
-    uint64_t record;
+    uint32_t record;
+    uint16_t site; /* of the store that locked it */
     _Atomic uint64_t version;
+};
+
+/* Where in the state, and where in the operator; as in struct ss_read. */
+struct ss_place {
+    uint32_t word;
+    uint16_t bytes;
+    uint16_t site;
 };
 
 struct ss_key {
@@ -100,6 +108,7 @@ struct ss_transaction {
     uint64_t delta_count; /* entries of the redo log that are or were deltas */
     uint64_t row_words;
     _Atomic uint64_t increments[SS_COUNTERS]; /* of its run; atomic, because later ones look */
+    struct ss_place conflict; /* what it was dropped for, if it was for a word */
     /* Atomic, because a watcher may look at it while the slot already has its next tenant. */
     struct ss_worker *_Atomic owner;
     struct ss_read *reads;
@@ -132,6 +141,9 @@ static inline uint64_t ss_status_word(int64_t number, enum ss_status status)
 
 /* ---- a worker ---- */
 
+/* The size of the memory of what runs were dropped for; see profile.c. */
+enum { SS_HOT_GROUPS = 64, SS_HOT_ENTRIES = 8 };
+
 struct ss_stacks {
     char *mapping; /* all of it */
     size_t bytes;
@@ -163,7 +175,10 @@ struct ss_worker {
     _Atomic uint64_t wants; /* the lock that it waits for, plus 1; 0: none */
     struct ss_lock_fault lock_fault;
     uint64_t undo_entries; /* room in the undo log */
+    uint64_t *buffer; /* what is being copied; see buffer.c */
+    uint64_t buffer_words;
     struct ss_statistics statistics; /* own figures; added up when nobody runs */
+    struct ss_hot_place hot[SS_HOT_GROUPS * SS_HOT_ENTRIES];
 
     /* Faults; see fault.c. */
     volatile sig_atomic_t inside; /* 1: a fault now is the operator's */
@@ -200,7 +215,8 @@ struct ss_protocol {
     void (*store)(struct ss_run *run, uint64_t word, uint64_t value);
     /* The entry has returned; the verdict may still become SS_ABORTED. */
     void (*finish)(struct ss_worker *worker, struct ss_transaction *transaction);
-    /* With the turn, as the head. False: it read something else than the head would; sets reason. */
+    /* With the turn, as the head. False: it read something else than the head would; sets reason and
+     * conflict. */
     bool (*validate)(const struct ss_engine *engine, struct ss_transaction *transaction);
     void (*publish)(struct ss_engine *engine, struct ss_transaction *transaction);
     /* Takes back what others may see of a run that does not commit; idempotent. */
@@ -422,6 +438,10 @@ const struct ss_write *ss_delta_find(struct ss_run *run, struct ss_slot *slot, s
                                      ss_reader read);
 /* With the turn: what a delta makes of a word; false: the element cannot hold it. */
 bool ss_delta_apply(const struct ss_write *delta, uint64_t *word);
+/* With the turn: what a chain of entries, given by its last one, makes of its word, and which bytes
+ * of it they are about; false: an element cannot hold it. */
+bool ss_delta_chain(const struct ss_engine *engine, const struct ss_transaction *transaction,
+                    const struct ss_write *last, uint64_t *word, uint32_t *bytes);
 /* With the turn: whether all deltas of a finished run can be applied. */
 bool ss_delta_fits(const struct ss_engine *engine, const struct ss_transaction *transaction);
 
@@ -430,7 +450,7 @@ bool ss_delta_fits(const struct ss_engine *engine, const struct ss_transaction *
 enum { SS_PREDICTION = 0x100 };
 /* An increment by a speculative run. `read_as`: how its protocol logs the prediction; `read`: how it
  * reads a word that cannot be predicted. */
-uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint32_t read_as, ss_reader read);
+uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_as, ss_reader read);
 /* Whether there is a counter. Relaxed: who sees it late predicts worse. */
 static inline bool ss_predicts(const struct ss_engine *engine)
 {
@@ -440,6 +460,20 @@ void ss_prediction_begin(struct ss_transaction *transaction);
 /* With the turn: transaction `number` is the head. */
 void ss_prediction_fold(struct ss_engine *engine, int64_t number);
 void ss_prediction_start(struct ss_engine *engine, int64_t chunk_before);
+
+/* ranges.c */
+enum { SS_RANGE = 0x8000 };
+/* Entries of the read log that hold the words of a range. */
+static inline uint64_t ss_range_entries(uint64_t count)
+{
+    return (count + 1) / 2;
+}
+/* Whether the run has stored to a word of the range; then it is read word by word. */
+bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count);
+const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count);
+/* With the turn: whether a range still holds what was read; if not, `conflict` is where. */
+bool ss_range_unchanged(const struct ss_engine *engine, const struct ss_read *head,
+                        struct ss_place *conflict);
 
 /* value.c */
 extern const struct ss_protocol ss_protocol_value;
@@ -464,6 +498,15 @@ uint64_t ss_eager_owned_limit(const struct ss_config *config);
 uint64_t ss_eager_region_bytes(const struct ss_config *config);
 /* Whether an earlier transaction has taken a lock from this run, and which. */
 bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int64_t *thief);
+
+static inline struct ss_place ss_place_of(const struct ss_read *read)
+{
+    return (struct ss_place){read->word, read->bytes, read->site};
+}
+
+/* profile.c */
+/* Remembers that a run was dropped for a place. */
+void ss_hot_note(struct ss_worker *worker, struct ss_place place);
 
 /* undo_log.c */
 void ss_undo_roll_back(struct ss_run *run);

@@ -74,7 +74,8 @@ static uint64_t read_word(struct ss_run *run, struct ss_unit unit)
     if (SS_UNLIKELY(run->read_top == run->read_end))
         run->verdict = SS_LOG_FULL;
     else
-        *run->read_top++ = (struct ss_read){(uint32_t)unit.word, unit.bytes, value};
+        *run->read_top++ =
+            (struct ss_read){(uint32_t)unit.word, (uint16_t)unit.bytes, run->site, value};
     return value;
 }
 

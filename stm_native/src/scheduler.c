@@ -258,7 +258,11 @@ void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
     if (reason != SS_ABORT_HOOK &&
         (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED))
         ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
+    transaction->reason = reason;
     worker->engine->protocol->roll_back(worker->engine, transaction);
+    if (reason == SS_ABORT_CONFLICT || reason == SS_ABORT_INCONSISTENT_SNAPSHOT ||
+        reason == SS_ABORT_LOCKED || reason == SS_ABORT_STOLEN)
+        ss_hot_note(worker, transaction->conflict);
     ss_tell_dropped(worker->engine, transaction, reason);
 }
 

@@ -444,6 +444,35 @@ static bool use_narrow(struct execution *execution)
     return load_element(execution, narrow_element(execution), &value);
 }
 
+static const uint64_t *load_range(struct execution *execution, uint64_t word, uint64_t count)
+{
+    if (execution->model != NULL)
+        return execution->model->state + word;
+    if (execution->variant == SS_LOG_FREE || execution->variant == SS_LOCKED)
+        return execution->run->state + word;
+    return execution->variant == SS_EAGER ? ss_eager_load_range(execution->run, word, count)
+                                          : ss_load_range(execution->run, word, count);
+}
+
+/* The range may hold what the event itself has stored, and a neighbour of it changes afterwards. */
+static bool use_range(struct execution *execution)
+{
+    uint64_t words = execution->shape->free_words;
+    uint64_t first = free_word(execution);
+    uint64_t longest = words - first < 70 ? words - first : 70;
+    uint64_t count = 1 + below(&execution->dice, longest);
+    if (chance(&execution->dice, 2) &&
+        !store(execution, first + below(&execution->dice, count), execution->mixed))
+        return false;
+    const uint64_t *values = load_range(execution, first, count);
+    if (values == NULL)
+        return false;
+    for (uint64_t i = 0; i < count; i++)
+        execution->mixed = mix(execution->mixed ^ values[i]) + i;
+    return dawdle(execution) && (chance(&execution->dice, 2) ||
+                                 store(execution, free_word(execution), execution->mixed));
+}
+
 static bool take_step(struct execution *execution, enum step step)
 {
     struct dice *dice = &execution->dice;
@@ -493,6 +522,8 @@ static bool take_step(struct execution *execution, enum step step)
         return count(execution);
     case STEP_NARROW:
         return use_narrow(execution);
+    case STEP_RANGE:
+        return use_range(execution);
     case STEP_SCRATCH:
         return use_scratch(execution);
     default:
@@ -636,7 +667,7 @@ void shape_steps(struct shape *shape, struct dice *dice)
         [STEP_TRANSFER] = 60, [STEP_ADVANCE] = 40, [STEP_AGREE] = 4,   [STEP_REREAD] = 8,
         [STEP_DOUBT] = 12,    [STEP_EMIT] = 60,   [STEP_FLOOD] = 1,    [STEP_FILL] = 2,
         [STEP_SCRATCH] = 10,  [STEP_WORK] = 60,   [STEP_NARROW] = 120,
-        [STEP_REMIT] = 60,    [STEP_DELTA] = 120, [STEP_COUNT] = 60,
+        [STEP_REMIT] = 60,    [STEP_DELTA] = 120, [STEP_COUNT] = 60,  [STEP_RANGE] = 60,
     };
     memcpy(shape->weights, usual, sizeof usual);
     /* Operators differ: each leaves some steps out and is fond of one. */
