@@ -26,7 +26,6 @@ from specstream.compiler.access import (
 )
 from specstream.compiler.memory import I64, Run
 from specstream.compiler.types import EAGER, SPECULATIVE, StateType, Variant, ViewType
-from specstream.state import Space
 from specstream.storage import Storage
 
 __all__ = ["increment_element", "update_add", "update_maximum", "update_minimum"]
@@ -63,7 +62,7 @@ def _combined(builder: Any, operation: str, storage: Storage, own: Value, given:
 def _update(
     run: Run,
     operation: str,
-    place: tuple[Space, Variant, Storage],
+    place: tuple[str, Variant, Storage],
     at: Value,
     given: Value,
 ) -> None:
@@ -94,6 +93,7 @@ class _Target:
             self.what = f"field {field.name!r}"
             if field.shape != ():
                 raise refuse(f"{self.what} is an array: write {name}(state.{field.name}, i, ...)")
+            self.place: tuple[str, Variant, Storage]
             self.place = (field.space, container.variant, field.storage)
             self.start = field.start
         elif isinstance(container, ViewType):

@@ -161,6 +161,26 @@ static void own_stores(enum ss_protocol_kind protocol, uint64_t stores)
     close_scenario();
 }
 
+/* Words with pending updates are read, and stored to: who changes one makes the run fail. */
+static void own_updates(enum ss_protocol_kind protocol, uint64_t updates, uint64_t changed_word)
+{
+    open_scenario("own updates are seen", protocol, 0);
+    for (uint64_t i = 0; i < updates; i++)
+        engine->protocol == &ss_protocol_eager
+            ? ss_eager_delta(run_of(2), 8 * (FIRST + i), 8, SS_FIRST_DELTA, 1000)
+            : ss_delta(run_of(2), 8 * (FIRST + i), 8, SS_FIRST_DELTA, 1000);
+    const uint64_t *values = load_range(2, FIRST, 2);
+    CHECK(values != NULL);
+    for (uint64_t i = 0; i < 2; i++)
+        CHECK(values[i] == 100 + FIRST + i + (i < updates ? 1000 : 0));
+    store(1, changed_word, 1);
+    bool is_read = changed_word == FIRST || changed_word == FIRST + 1;
+    CHECK(commits(1) && commits(2) == !is_read);
+    for (uint64_t i = 0; i < updates && !is_read; i++)
+        CHECK(state[FIRST + i] == (FIRST + i == changed_word ? 1001 : 1100 + FIRST + i));
+    close_scenario();
+}
+
 static void limits(void)
 {
     open_scenario("a range that does not fit the log", SS_PROTOCOL_VALUE, 0);
@@ -195,6 +215,10 @@ int main(void)
     for (uint64_t stores = 0; stores < 8; stores++) {
         own_stores(SS_PROTOCOL_VALUE, stores);
         own_stores(SS_PROTOCOL_EAGER, stores);
+        own_updates(SS_PROTOCOL_VALUE, stores, FIRST + 1);
+        own_updates(SS_PROTOCOL_EAGER, stores, FIRST + 1);
+        own_updates(SS_PROTOCOL_VALUE, stores, FIRST + 3);
+        own_updates(SS_PROTOCOL_EAGER, stores, FIRST + 3);
     }
     limits();
     puts("ranges: passed");
