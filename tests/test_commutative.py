@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from ahead import run_ahead
-from conftest import Path, assert_identical, run_oracle
+from conftest import Path, assert_identical, run_engine, run_oracle
 
 import specstream as ss
 from specstream.structures import add, maximum, minimum
@@ -79,6 +79,28 @@ def test_every_path_gives_the_answer_of_the_sequential_run(path: Path) -> None:
     assert_identical(path(sums, table, seed=5), run_oracle(sums, table, seed=5))
 
 
+@ss.operator(state=Sums, event=EVENT, emits={"seen": float}, name="rows")
+def rows(state, event, emit):
+    """Rows that are read and copied as a whole, with updates of some of their elements pending."""
+    at = event.x % 3
+    for _ in range(event.x % 7):
+        add(state.ints[at % 2], at, 1)
+        maximum(state.floats, at, event.y)
+    if event.x % 5 == 0:
+        emit(float(sum(state.ints[0])) + max(state.floats))
+    if event.x % 11 == 0:
+        state.ints[1] = state.ints[0]
+        add(state.ints, (1, at), event.x)
+        state.floats[1:] = state.floats[:3]
+    if event.x % 13 == 0:
+        emit(sum(state.floats[at:]))
+
+
+def test_rows_with_updates_pending_are_those_of_the_sequential_run(path: Path) -> None:
+    table = events(1500, 3)
+    assert_identical(path(rows, table), run_oracle(rows, table))
+
+
 @ss.operator(state=Sums, event=EVENT, emits={"x": int}, name="only_adds")
 def only_adds(state, event, emit):
     add(state, "total", event.y)
@@ -103,6 +125,17 @@ def test_events_that_only_update_one_word_never_conflict(protocol: str) -> None:
     assert state["total"] == run_oracle(only_adds, table).state["total"]
     stats, _ = run_ahead(only_reads, table, protocol)
     assert sum(stats.aborts.values()) >= 300
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_updates_stay_updates_where_an_engine_profiles(protocol: str) -> None:
+    table = events(3000, 4)
+    options = {"protocol": protocol, "horizon": 16, "chunk": 4, "profile": True}
+    with ss.Engine(only_adds, threads=2, **options) as engine:
+        engine.process(table)
+        assert sum(engine.stats.aborts.values()) == 0
+        assert engine.state.total == run_oracle(only_adds, table).state["total"]
+    assert_identical(run_engine(sums, table, seed=5, **options), run_oracle(sums, table, seed=5))
 
 
 @pytest.mark.parametrize("protocol", ["value", "eager"])
