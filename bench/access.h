@@ -45,12 +45,18 @@ INLINE struct ss_slot *first_slot(const struct fixed *fixed, uint64_t word)
     return &fixed->slots[(word ^ (word >> 11)) & fixed->slot_mask];
 }
 
+/* Of an earlier epoch. The age of a word with pending deltas is 1: neither found nor empty, C knows. */
+INLINE bool is_empty(const struct fixed *fixed, uint64_t key)
+{
+    return (key ^ fixed->epoch_key) >> 32 > 1;
+}
+
 INLINE bool load_transactional(const struct fixed *fixed, struct ss_run *run, uint64_t word,
                                uint64_t *value)
 {
     struct ss_slot *slot = first_slot(fixed, word);
     uint64_t key = slot->key;
-    if (LIKELY((key ^ fixed->epoch_key) >> 32 != 0 && run->read_top != fixed->read_end)) {
+    if (LIKELY(is_empty(fixed, key) && run->read_top != fixed->read_end)) {
         /* Relaxed: one load, as the head may write the word; validation orders it. */
         *value = __atomic_load_n(&fixed->state[word], __ATOMIC_RELAXED);
         *run->read_top++ = (struct ss_read){.word = word, .value = *value};
@@ -73,7 +79,7 @@ INLINE bool store_transactional(const struct fixed *fixed, struct ss_run *run, u
         fixed->redo[slot->position].value = value;
         return true;
     }
-    if (LIKELY((key ^ fixed->epoch_key) >> 32 != 0 && run->redo_count != fixed->redo_limit)) {
+    if (LIKELY(is_empty(fixed, key) && run->redo_count != fixed->redo_limit)) {
         *slot = (struct ss_slot){.key = fixed->epoch_key | word, .position = run->redo_count};
         fixed->redo[run->redo_count++] = (struct ss_write){.word = word, .value = value};
         return true;

@@ -1,4 +1,4 @@
-"""The command line: ``specstream run``, ``replay``, ``demo``, ``tune`` and ``bench``.
+"""The command line: ``specstream run``, ``replay``, ``tune``, ``bench``, ``profile`` and ``demo``.
 
 Progress and messages go to stderr, results to stdout. Exit status: 0, 1 for what went wrong while
 running, 2 for a command that cannot be understood, 130 for Ctrl-C.
@@ -582,6 +582,9 @@ def demo(
 main.add_command(tune)
 main.add_command(bench)
 
+# Commands with a module of their own; each adds itself to `main`.
+from specstream import profile_command  # noqa: E402, F401
 
 if __name__ == "__main__":
-    main()
+    # This file is then a module of its own; the commands have added themselves to the other.
+    importlib.import_module("specstream.cli").main()

@@ -29,7 +29,7 @@ from specstream.columns import (
     rows_to_table,
 )
 from specstream.compiler.oracle import Oracle
-from specstream.compiler.types import VARIANTS, Variant
+from specstream.compiler.types import PROFILED, VARIANTS, Variant
 from specstream.compiler.variants import Entry, compile_entry
 from specstream.conversion import order_distance, time_at
 from specstream.errors import (
@@ -46,6 +46,7 @@ from specstream.lock_faults import lock_error
 from specstream.operator import Operator
 from specstream.out_of_order import WAIT_MILLISECONDS, OutOfOrder
 from specstream.predictor import Fixed, Measurement, Predictor, Setting
+from specstream.profile import Place, Profile, hot_places
 from specstream.schema import Column
 from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
@@ -116,6 +117,8 @@ class Engine(OutOfOrder):
         execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
             at its first try, "log_free" is one thread without any log, "locked" runs all threads
             without order under the operator's own locks; see :func:`specstream.locks`.
+        profile: count the lines that conflicts come from, for :meth:`profile`. Speculation then
+            takes a little more time.
         sources: of events that are submitted out of order: those that hold back commits from the
             start, though they be silent; others join when their first event comes.
         late: what :meth:`submit` does with events below their source's frontier: "error" refuses
@@ -170,6 +173,7 @@ class Engine(OutOfOrder):
         restore: bytes | None = None,
         migrate: Migrate | None = None,
         execution: Execution = "ordered",
+        profile: bool = False,
         sources: Iterable[Name] = (),
         late: Late = "error",
         bad_rows: Policy = "error",
@@ -215,6 +219,9 @@ class Engine(OutOfOrder):
         self.protocol = protocol
         self._keys = keys
         kind, speculative = _PROTOCOLS[protocol]
+        speculative = PROFILED[speculative] if profile else speculative
+        self._profiles, self._record_shift = profile, record_shift
+        self._hot_places: tuple[Place, ...] = ()
         self._mode, variants = _EXECUTIONS[execution]
         variants = tuple(speculative if v == "transactional" else v for v in variants)
         self._lock = threading.RLock()
@@ -378,6 +385,7 @@ class Engine(OutOfOrder):
                     self._is_open = False
                 with self._figures:
                     self._count()
+                    self._hot_places = hot_places(self._native, self.threads)
                     self._closed = True
                     lib.ss_engine_free(self._native)
                     self._native = ffi.NULL
@@ -804,6 +812,33 @@ class Engine(OutOfOrder):
                     lib.ss_engine_ask(self._native, ASK_NANOSECONDS)
                 self._count()
         return self._stats
+
+    def profile(self) -> Profile:
+        """The words that speculative runs were dropped for, since the engine was made.
+
+        Each with its field, its index and the lines that accessed it; with ``profile=True`` those
+        that were executed, counted, else all that name the field. What is counted is kept in a
+        table of fixed size, in which no word is forgotten that matters, at no cost for runs that
+        commit. While a batch is in flight, it is what was known before; it can be read after
+        ``close()``.
+        """
+        stats = self.stats
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._closed:
+                    self._hot_places = hot_places(self._native, self.threads)
+            finally:
+                self._lock.release()
+        operator = self.operator
+        return Profile.of(
+            operator.program,
+            operator.layout,
+            stats,
+            self._hot_places,
+            self.protocol,
+            self._record_shift,
+            self._profiles,
+        )
 
     def _count(self) -> None:
         if not self._closed:

@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 import specstream as ss
+from specstream.structures import add, maximum, minimum
 
 BIG = 9223372036854775807
 MASK = 0x0F0F0F0F0F0F0F0F
@@ -220,6 +221,26 @@ class Writer:
             f"({self.bool_(0)} {self.pick('&', '|', '^', '==')} {self.bool_(0)})",
         )
 
+    def update(self) -> str:
+        """A commutative update; what it updates is read elsewhere."""
+        target = self.pick(
+            f"state.a, {self.at(16, 1)}, {self.int_(1)}",
+            f"state.a, {self.at(16, 0)}, {self.int_(0)}",
+            f"state.m, ({self.at(3, 0)}, {self.at(5, 0)}), {self.int_(0)}",
+            f"state.m[{self.at(3, 0)}], {self.at(5, 0)}, {self.int_(0)}",
+            f"state.f, {self.at(8, 0)}, {self.float_(1)}",
+            f"state.f, {self.at(8, 0)}, {self.int_(0)}",
+            f'state, "n", {self.int_(1)}',
+            f'state, "x", {self.float_(1)}',
+            f'state, "w", {self.int_(0)}',
+            f"state.c, {self.at(11, 0)}, {self.narrow(-9, 9)}",
+            f"state.h, ({self.at(2, 0)}, {self.at(6, 0)}), {self.narrow(0, 9)}",
+            f"state.g, {self.at(6, 0)}, {self.float_(1)}",
+            f"state.t, {self.at(6, 0)}, {self.int_(0)}",
+            f"state.q, {self.at(5, 0)}, {self.narrow(0, 9)}",
+        )
+        return f"{self.pick('add', 'add', 'minimum', 'maximum')}({target})"
+
     def block(self, indent: int, size: int, nesting: int) -> None:
         for _ in range(size):
             self.statement(indent, nesting)
@@ -269,16 +290,20 @@ class Writer:
             lambda: f"i0, i1 = both({self.int_(1)})",
             lambda: f"i0, state.n = {self.int_(0)}, {self.int_(1)}",
             lambda: (
-                f"state.a[{self.pick('1:5', '4:8', '-6:-2')}] = "
-                f"state.a[{self.pick('0:4', '2:6', '8:12')}]"
+                f"state.a[{self.pick('1:5', '4:8', '-6:-2', '7:3:-1', '2:10:2')}] = "
+                f"state.a[{self.pick('0:4', '2:6', '8:12', '9:5:-1', '::4')}]"
             ),
+            lambda: f"state.m[1:, {self.pick(':4', '1:', '4:0:-1')}] = state.m[:2, :4]",
+            lambda: f"state.m[{self.pick('::2', ':2', '0:1')}] = state.a[3:8]",
             lambda: f"state.m[{self.at(3, 0)}] = {self.pick('state.a[3:8]', self.int_(0))}",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)})",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)}, {self.maybe()})",
             lambda: f"emit(u={self.maybe()}, z={self.bool_(0)}, y={self.float_(1)}, x=event.key)",
         ]
         kind = self.rng.random()
-        if kind < 0.72 or nesting == 0:
+        if kind < 0.1:
+            self.put(indent, self.update())
+        elif kind < 0.72 or nesting == 0:
             self.put(indent, self.rng.choice(simple)())
         elif kind < 0.82:
             self.put(indent, f"if {self.bool_(2)}:")

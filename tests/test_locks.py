@@ -65,7 +65,7 @@ def test_a_lock_is_given_back_on_every_way_out() -> None:
             with state.others[0], state.others[-1]:
                 if turn == 0:
                     continue
-                with state.locks[turn - 1]:
+                with state.locks[turn % 2]:  # 1 guards `right`, as below
                     if turn == 2:
                         break
                     state.right += 1

@@ -12,6 +12,7 @@ from specstream.model import Costs, Workload, simulate
 from specstream.model.recording import record
 from specstream.model.simulation import simulate_plain
 from specstream.model.workload import Event
+from specstream.structures import add, maximum
 
 FREE = Costs()
 
@@ -181,6 +182,47 @@ def test_a_recording_holds_what_events_read_wrote_and_took() -> None:
     assert needs[0] == []
     assert all(writer % 5 == 0 for of_event in needs[:90] for _, writer in of_event)
     assert math.isfinite(found.start + found.entry + found.head)
+
+
+class Sums(ss.State):
+    row = ss.array(int, 5)
+    total = ss.scalar(float)
+    bytes = ss.array(np.uint8, 8)
+
+
+@ss.operator(state=Sums, event={"x": int}, emits={"sum": int})
+def add_up(state, event, emit):
+    add(state, "total", 0.5)
+    add(state, "total", 0.25)
+    add(state.bytes, event.x % 3, 1)
+    maximum(state.bytes, 7, event.x % 50)
+    state.bytes[3] = event.x % 200
+    emit(sum(state.row))
+    state.row[event.x % 5] += 1
+
+
+def test_a_recording_takes_rows_word_by_word_and_updates_as_what_they_make() -> None:
+    table = pa.table({"x": np.arange(160)})
+    found = record(add_up, table.slice(0, 10), table.slice(10), {"order_by": "x", "source": None})
+    row, total, byte = 0, 8 * 5, 8 * 6
+    assert len(found.events) == 150
+    state = np.full(5, 2)
+    counts = np.array([4, 3, 3])
+    for number, event in enumerate(found.events):
+        x = 10 + number
+        assert event.reads == [
+            *((row + 8 * i, int(state[i])) for i in range(5)),
+            (row + 8 * (x % 5), int(state[x % 5])),
+        ]
+        state[x % 5] += 1
+        counts[x % 3] += 1
+        written = dict(event.writes)
+        assert written[row + 8 * (x % 5)] == state[x % 5]
+        assert np.uint64(written[total]).view(np.float64) == 0.75 * (x + 1)
+        assert written[byte + x % 3] == counts[x % 3]
+        assert written[byte + 3] == x % 200
+        assert written[byte + 7] == min(x, 49)
+        assert not event.retried
 
 
 def test_a_recording_times_long_events_apart_from_short_ones() -> None:

@@ -32,12 +32,15 @@ from numba.extending import (
     overload,
 )
 
+from specstream.compiler import assignment
 from specstream.compiler.arithmetic import OperatorFault, scalar_kind
+from specstream.compiler.assignment import Window
 from specstream.compiler.locking import LocksType
 from specstream.compiler.memory import F64, I64, POINTER, Run
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.types import (
     NUMBA_KINDS,
+    SPECULATIVE,
     EmitType,
     EventType,
     RunType,
@@ -152,12 +155,12 @@ def _poll(name: str, variants: tuple[str, ...], why: str) -> Any:
 
 poll_for = _poll(
     "poll_for",
-    ("transactional", "eager"),
+    SPECULATIVE,
     "In a bounded loop: on inconsistent data the bound may be anything.",
 )
 poll_while = _poll(
     "poll_while",
-    ("transactional", "eager", "plain"),
+    (*SPECULATIVE, "plain"),
     "In an unbounded loop: the user's own endless loop must not outlive Ctrl-C.",
 )
 
@@ -367,78 +370,91 @@ def set_item(view: Any, index: Any, value: Any) -> Any:
 
 
 @infer_global(set_item)
-class _SetElement(AbstractTemplate):
-    """The case of one element; written in place, because it compiles faster than an overload."""
+class _SetItem(AbstractTemplate):
+    """One element, or a row or slice: from a number, or from another row or slice."""
 
     def generic(self, args: Any, kws: Any) -> Any:
         view, index, value = args
         if not isinstance(view, ViewType):
             raise refuse(f"an item of {view} cannot be assigned: only arrays of the state can")
         index = types.unliteral(index)
-        if isinstance(_remaining(view, _index_types(view, index)), ViewType):
-            return None
-        check_kind(value, view.kind, "an array", view.storage.name)
+        remaining = _remaining(view, _index_types(view, index))
+        given = value
+        if isinstance(value, ViewType):
+            if not isinstance(remaining, ViewType):
+                raise refuse(
+                    "an array is assigned to one element: assign one element of it, or to a slice"
+                )
+            given = NUMBA_KINDS[value.kind]
+        check_kind(given, view.kind, "an array", view.storage.name)
         return signature(types.void, view, index, types.unliteral(value))
 
 
 @lower_builtin(set_item, ViewType, types.Any, types.Any)
-def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    target = _View(context, builder, sig.args[0], args[0])
-    parts = _index_types(sig.args[0], sig.args[1])
-    at, _, _ = target.select(parts, _index_values(builder, sig.args[1], args[1]))
-    target.store(at, convert(context, builder, args[2], sig.args[2], sig.args[0].kind))
+def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    view, index, given = sig.args
+    target = _View(context, builder, view, args[0])
+    parts = _index_types(view, index)
+    at, shape, strides = target.select(parts, _index_values(builder, index, args[1]))
+    if isinstance(given, ViewType):
+        source = _View(context, builder, given, args[2])
+        kind = NUMBA_KINDS[given.kind]
+        assignment.copy(
+            Window(target.run, view, at, shape, strides),
+            Window(target.run, given, source.offset, source.shape, source.strides),
+            lambda element: convert(context, builder, element, kind, view.kind),
+        )
+        return context.get_dummy_value()
+    element = convert(context, builder, args[2], given, view.kind)
+    if shape:
+        assignment.fill(Window(target.run, view, at, shape, strides), element)
+    else:
+        target.store(at, element)
     return context.get_dummy_value()
 
 
-@intrinsic
-def _distance(typing_context: Any, left: Any, right: Any) -> Any:
-    """First element of ``left`` minus that of ``right``; says something within one field only."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        starts = [
-            _View(context, builder, of, value).offset
-            for of, value in zip(sig.args, args, strict=True)
-        ]
-        return builder.sub(*starts)
-
-    return types.int64(left, right), code
+def update_items(view: Any, index: Any, operation: Any, value: Any) -> Any:
+    """``view[index] op= value`` where that is an array; exists in compiled operators only."""
+    raise TypeError("update_items exists in compiled operators only")
 
 
-@overload(set_item)
-def _set_items(view: Any, index: Any, value: Any) -> Any:
-    """The case of a row or a slice: from a number, or from another row or slice."""
-    remaining = _remaining(view, _index_types(view, types.unliteral(index)))
-    if not isinstance(remaining, ViewType):
-        return None
-    if not isinstance(value, ViewType):
-
-        def fill(view: Any, index: Any, value: Any) -> Any:
-            target = view[index]
-            for i in range(len(target)):
-                set_item(target, i, value)
-
-        return fill
-    if value.ndim != 1 or remaining.ndim != 1:
+@overload(update_items)
+def _update_items(view: Any, index: Any, operation: Any, value: Any) -> Any:
+    if not isinstance(view, ViewType):
+        raise refuse(f"an item of {view} cannot be assigned: only arrays of the state can")
+    target = _remaining(view, _index_types(view, types.unliteral(index)))
+    if isinstance(value, ViewType) and value.ndim > 1:
         raise refuse(
-            "an array of more than one axis cannot be assigned at once: write a loop over its rows"
+            "a slice is changed by an array of more than one axis: write a loop over its rows"
         )
-    check_kind(NUMBA_KINDS[value.kind], view.kind, "an array", view.storage.name)
 
-    def copy(view: Any, index: Any, value: Any) -> Any:
+    def by_a_copy(view: Any, index: Any, operation: Any, value: Any) -> Any:
+        # The source may overlap with the target, or be one of its rows.
+        update_items(view, index, operation, _read_whole(value, True))
+
+    def by_an_array(view: Any, index: Any, operation: Any, value: Any) -> Any:
         target = view[index]
-        length = len(target)
-        if len(value) != length:
+        length = len(value)
+        if length != len(target) and length != 1:
             raise OperatorFault
-        # Overlapping windows, as in NumPy, behave as if the source had been copied first. With
-        # equal strides one of the two directions does that.
-        if _distance(target, value) > 0:
-            for i in range(length - 1, -1, -1):
-                set_item(target, i, value[i])
-        else:
-            for i in range(length):
-                set_item(target, i, value[i])
+        for i in range(len(target)):
+            set_item(target, i, operation(target[i], value[i if length != 1 else 0]))
 
-    return copy
+    def by_a_number(view: Any, index: Any, operation: Any, value: Any) -> Any:
+        target = view[index]
+        for i in range(len(target)):
+            set_item(target, i, operation(target[i], value))
+
+    def row_by_row(view: Any, index: Any, operation: Any, value: Any) -> Any:
+        target = view[index]
+        for i in range(len(target)):
+            update_items(target[i], slice(None, None), operation, value)
+
+    if isinstance(value, ViewType) and value.space != "range":
+        return by_a_copy
+    if target.ndim > 1:
+        return row_by_row
+    return by_an_array if isinstance(value, ViewType) else by_a_number
 
 
 @overload(len)
@@ -499,6 +515,29 @@ def _view_iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any)
         result.yield_(view.sub([types.int64], [at]))
 
 
+@intrinsic(prefer_literal=True)
+def _read_whole(typing_context: Any, view: Any, copied: Any) -> Any:
+    """A view of one axis, all of whose elements are about to be read: they are logged together.
+
+    With ``copied`` it stays as it is when the state changes.
+    """
+    if not isinstance(copied, types.BooleanLiteral):
+        return None  # Numba's second try, without literals
+    moved = view.is_logged or copied.literal_value
+    read = assignment.whole_type(view) if moved else view
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        if not moved:
+            return args[0]
+        own = _View(context, builder, view, args[0])
+        window = assignment.read_whole(Window(own.run, view, own.offset, own.shape, own.strides))
+        return _make_view(
+            context, builder, read, own.run.pointer, window.offset, window.shape, window.strides
+        )
+
+    return read(view, copied), code
+
+
 def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
     def function(view: Any) -> Any:
         raise TypeError(f"{name} exists in compiled operators only")
@@ -521,9 +560,10 @@ def _minimum(view: ViewType) -> Any:
     def implementation(view: Any) -> Any:
         if len(view) == 0:
             raise OperatorFault
-        least = view[0]
+        read = _read_whole(view, False)
+        least = read[0]
         for i in range(1, len(view)):
-            element = view[i]
+            element = read[i]
             if element < least:
                 least = element
         return least
@@ -535,9 +575,10 @@ def _maximum(view: ViewType) -> Any:
     def implementation(view: Any) -> Any:
         if len(view) == 0:
             raise OperatorFault
-        most = view[0]
+        read = _read_whole(view, False)
+        most = read[0]
         for i in range(1, len(view)):
-            element = view[i]
+            element = read[i]
             if element > most:
                 most = element
         return most
@@ -549,9 +590,10 @@ def _sum(view: ViewType) -> Any:
     zero = {"float": 0.0, "uint": np.uint64(0)}.get(view.kind, 0)
 
     def implementation(view: Any) -> Any:
+        read = _read_whole(view, False)
         total = zero
         for i in range(len(view)):
-            total = total + view[i]
+            total = total + read[i]
         return total
 
     return implementation

@@ -24,7 +24,7 @@ import numba
 
 from specstream._native import lib
 from specstream.compiler.source import Program
-from specstream.compiler.types import Variant
+from specstream.compiler.types import PROFILED, Variant
 from specstream.schema import Schema
 from specstream.state import Layout
 
@@ -61,7 +61,9 @@ def _toolchain() -> str:
 
 def key(program: Program, layout: Layout, event: Schema, emits: Schema, variant: Variant) -> str:
     """Name of the file that holds the entry."""
-    made_of = _toolchain(), program.fingerprint, layout, event, emits, variant
+    # Machine code that names lines depends on where they are; the fingerprint does not.
+    lines = program.lines() if variant in PROFILED.values() else ()
+    made_of = _toolchain(), program.fingerprint, lines, layout, event, emits, variant
     return hashlib.sha256(repr(made_of).encode()).hexdigest()
 
 

@@ -5,9 +5,14 @@ This is where a variant differs from another, and the only place:
 - *transactional*: a load looks into the redo log, else reads the word once, atomically, and logs
   (word, value); a store goes to the redo log. The first probe of the index decides in nearly all
   cases and is generated here; C does the rest (``redo_log.c``, which must agree on the hash).
+- *profiled* and *profiled_eager*: the same as the variant beside, and the logs say on which line an
+  access stands (:mod:`specstream.compiler.sites`).
 - *eager*: every load and store is a call of C (``eager.c``), which may end the run.
 - *plain*: a load is a load; a store first puts (address, old value) into the undo log.
 - *log_free* and *locked*: loads and stores.
+
+A row or slice that is read as a whole is logged as a whole (``ranges.c``): its elements are then
+taken from where C has put them, which is a space of its own, "range".
 
 A speculative load must be one load: an optimiser that read the word again after a bounds check
 could see another value. Hence ``load atomic monotonic``; it costs nothing. Stores of the plain
@@ -29,7 +34,7 @@ from numba.core import cgutils
 
 from specstream._native import ffi, lib
 from specstream.compiler.arithmetic import OperatorFault
-from specstream.compiler.types import Variant
+from specstream.compiler.types import EAGER, PROFILED, SPECULATIVE, Variant
 from specstream.schema import Kind
 from specstream.storage import Number, Storage
 
@@ -127,6 +132,8 @@ class Run:
         return self.address(base, word, 8)
 
     def element_address(self, space: str, storage: Storage, at: Value) -> Value:
+        if space == "range":  # elements are counted from address 0
+            return self.builder.inttoptr(self.builder.mul(at, I64(8)), I64.as_pointer())
         base = self.load_member(space, POINTER, invariant=True)
         return self.address(base, at, storage.size, ir.IntType(8 * storage.size))
 
@@ -135,7 +142,7 @@ class Run:
 
         Elements are counted in their own size from the start of the space.
         """
-        if space == "state" and variant in ("transactional", "eager"):
+        if space == "state" and variant in SPECULATIVE:
             bits = self._load_speculatively(variant, storage, at)
         else:
             bits = self.builder.load(self.element_address(space, storage, at))
@@ -149,17 +156,24 @@ class Run:
         An integer that does not fit is a fault, and nothing is stored.
         """
         bits = self.narrow(storage, value)
-        if space == "state" and variant in ("transactional", "eager"):
+        if space == "state" and variant in SPECULATIVE:
             self._store_speculatively(variant, storage, at, bits)
         elif space == "state" and variant == "plain":
             self._store_plain(storage, at, bits)
         else:
             self.builder.store(bits, self.element_address(space, storage, at))
 
+    def load_range(self, variant: Variant, at: Value, count: Value) -> Value:
+        """Neighbouring words of the state, as one entry of the log; their address."""
+        symbol = "ss_eager_load_range" if variant in EAGER else "ss_load_range"
+        words = self.call(symbol, POINTER, self.pointer, at, count)
+        self.fault_if(cgutils.is_null(self.builder, words))
+        return words
+
     def _load_speculatively(self, variant: Variant, storage: Storage, at: Value) -> Value:
-        if variant == "transactional" and not storage.is_narrow:
-            return self._load_transactional(at)
-        symbol = "ss_load" if variant == "transactional" else "ss_eager_load"
+        if variant not in EAGER and not storage.is_narrow:
+            return self._load_transactional(variant, at)
+        symbol = "ss_eager_load" if variant in EAGER else "ss_load"
         if storage.is_narrow:
             size = I64(storage.size)
             byte = self.builder.mul(at, size)
@@ -173,10 +187,10 @@ class Run:
     def _store_speculatively(
         self, variant: Variant, storage: Storage, at: Value, bits: Value
     ) -> None:
-        if variant == "transactional" and not storage.is_narrow:
+        if variant not in EAGER and not storage.is_narrow:
             self._store_transactional(at, bits)
             return
-        symbol = "ss_store" if variant == "transactional" else "ss_eager_store"
+        symbol = "ss_eager_store" if variant in EAGER else "ss_store"
         if storage.is_narrow:
             size = I64(storage.size)
             byte = self.builder.mul(at, size)
@@ -274,7 +288,8 @@ class Run:
         key = builder.load(slot)
         found = builder.icmp_unsigned("==", key, builder.or_(epoch, word))
         age = builder.lshr(builder.xor(key, epoch), I64(32))
-        return slot, found, builder.icmp_unsigned("!=", age, I64(0))
+        # An age of 1 is that of a word with deltas, neither found nor empty (SS_PENDING): C knows.
+        return slot, found, builder.icmp_unsigned(">", age, I64(1))
 
     def _redo_value(self, position: Value) -> Value:
         redo = self.load_member("redo", POINTER, invariant=True)
@@ -308,7 +323,7 @@ class Run:
             phi.add_incoming(result, block)
         return phi
 
-    def _load_transactional(self, word: Value) -> Value:
+    def _load_transactional(self, variant: Variant, word: Value) -> Value:
         builder = self.builder
         slot, found, empty = self._probe(word)
         top = self.load_member("read_top", POINTER)
@@ -319,7 +334,7 @@ class Run:
             address = self.word_address("state", word)
             value = builder.load_atomic(address, "monotonic", 8)
             entry = builder.bitcast(top, I64.as_pointer())
-            builder.store(word, entry)
+            builder.store(self._with_site(word) if variant in PROFILED.values() else word, entry)
             builder.store(value, self.second(entry))
             self.store_member("read_top", builder.gep(top, [I64(_READ_BYTES)], inbounds=True))
             return value
@@ -333,6 +348,12 @@ class Run:
             return value
 
         return self._branches([(fresh, from_state), (found, from_redo_log), (None, from_c)])
+
+    def _with_site(self, word: Value) -> Value:
+        """The first word of a read log's entry that names the line, too."""
+        site = self.builder.zext(self.load_member("site", ir.IntType(16)), I64)
+        bits = 8 * ffi.offsetof("struct ss_read", "site")
+        return self.builder.or_(word, self.builder.shl(site, I64(bits)))
 
     def _store_transactional(self, word: Value, bits: Value) -> None:
         builder = self.builder

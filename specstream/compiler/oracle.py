@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -246,16 +248,61 @@ class View:
         target = self._view(offset, shape, strides)
         if isinstance(value, View):
             # All elements are read before the first is written: windows may overlap.
-            elements = list(value)
-            if len(elements) != len(target):
-                raise ValueError(
-                    f"{len(elements)} elements are assigned to {len(target)} of state.{self._name}"
-                )
-            for position, element in enumerate(elements):
-                target[Int64(position)] = element
+            elements = [value._load(value._words[at]) for at in value._broadcast(target)]
+            for at, element in zip(target._elements(), elements, strict=True):
+                self._store(at, element)
         else:
-            for position in range(len(target)):
-                target[Int64(position)] = value
+            for at in target._elements():
+                self._store(at, value)
+
+    def _update(self, operation: Callable[[Any, Any], Any], value: Any) -> View:
+        """``self op= value``, element by element."""
+        others: Iterable[Any] = itertools.repeat(value)
+        if isinstance(value, View):
+            others = [value._load(value._words[at]) for at in value._broadcast(self)]
+        for at, other in zip(self._elements(), others, strict=False):
+            self._store(at, operation(self._load(self._words[at]), other))
+        return self
+
+    __iadd__ = functools.partialmethod(_update, operator.add)
+    __isub__ = functools.partialmethod(_update, operator.sub)
+    __imul__ = functools.partialmethod(_update, operator.mul)
+    __itruediv__ = functools.partialmethod(_update, operator.truediv)
+    __ifloordiv__ = functools.partialmethod(_update, operator.floordiv)
+    __imod__ = functools.partialmethod(_update, operator.mod)
+    __iand__ = functools.partialmethod(_update, operator.and_)
+    __ior__ = functools.partialmethod(_update, operator.or_)
+    __ixor__ = functools.partialmethod(_update, operator.xor)
+    __ilshift__ = functools.partialmethod(_update, operator.lshift)
+    __irshift__ = functools.partialmethod(_update, operator.rshift)
+
+    def _elements(self) -> Iterator[int]:
+        """Where the elements are, the last axis first."""
+        ranges = (
+            range(0, length * stride, stride) if stride else (0,) * length
+            for length, stride in zip(self._shape, self._strides, strict=True)
+        )
+        return (self._offset + sum(steps) for steps in itertools.product(*ranges))
+
+    def _broadcast(self, target: View) -> Iterator[int]:
+        """Where the elements are that go to the target's, by NumPy's rules."""
+        missing = len(target._shape) - len(self._shape)
+        lengths = (1,) * missing + self._shape[max(-missing, 0) :]
+        strides = (0,) * missing + self._strides[max(-missing, 0) :]
+        fits = all(length == 1 for length in self._shape[: max(-missing, 0)]) and all(
+            length in (1, wanted) for length, wanted in zip(lengths, target._shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"could not broadcast elements of state.{self._name} of shape {self._shape} into "
+                f"those of state.{target._name} of shape {target._shape}: the lengths of each axis "
+                "must be equal, or 1"
+            )
+        repeated = tuple(
+            stride if length == wanted else 0
+            for length, stride, wanted in zip(lengths, strides, target._shape, strict=True)
+        )
+        return self._view(self._offset, target._shape, repeated)._elements()
 
     def _store(self, offset: int, value: Any) -> None:
         stored = self._converted(value, f"state.{self._name}")

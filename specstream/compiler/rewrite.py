@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from specstream.compiler import access, arithmetic, locking, numbers, oracle
+from specstream.compiler import access, arithmetic, delta, locking, numbers, oracle
 from specstream.compiler.check import (
     Analysis,
     Check,
@@ -24,6 +24,8 @@ from specstream.compiler.check import (
     numpy_name,
 )
 from specstream.strings import string_code
+from specstream.structures.commutative import add, maximum, minimum
+from specstream.structures.counters import increment
 
 __all__ = ["NativeRewriter", "OracleRewriter"]
 
@@ -37,6 +39,12 @@ _VIEW_FUNCTIONS: dict[str, Any] = {
 _LOCK_METHODS: dict[str, Any] = {
     "acquire": locking.lock_acquire,
     "release": locking.lock_release,
+}
+_UPDATE_FUNCTIONS: dict[Any, Any] = {
+    add: delta.update_add,
+    minimum: delta.update_minimum,
+    maximum: delta.update_maximum,
+    increment: delta.increment_element,
 }
 _NATIVE_ITERATION: dict[str, Any] = {
     "range": range,
@@ -92,6 +100,20 @@ class Rewriter(ast.NodeTransformer):
     def unary(self, node: ast.UnaryOp) -> Any:
         return self.generic_visit(node)
 
+    def updated_scalar(self, node: ast.Call) -> ast.Constant | None:
+        """The name of the scalar field that an update is about: the name itself, not the code of a
+        string."""
+        if not isinstance(node.func, ast.Name) or not self.is_update(node.func):
+            return None
+        name = node.args[1] if len(node.args) > 1 else None
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            return name
+        return None
+
+    def is_update(self, callee: ast.Name) -> bool:
+        value = None if callee.id in self.check.locals else self.check.resolved.get(callee.id)
+        return isinstance(value, types.FunctionType) and value in _UPDATE_FUNCTIONS
+
     def string(self, text: str) -> int:
         self.analysis.strings.append(text)
         return string_code(text)
@@ -110,7 +132,7 @@ class OracleRewriter(Rewriter):
 
     def freeze(self, name: str, value: Any) -> Any:
         if isinstance(value, types.FunctionType):
-            return self.analysis.function(value)[1]
+            return value if value in _UPDATE_FUNCTIONS else self.analysis.function(value)[1]
         if value is math:
             return _ORACLE_MATH
         if value is np:
@@ -149,6 +171,11 @@ class OracleRewriter(Rewriter):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
             node.func.value = self.visit(node.func.value)
             return node  # its argument is the name itself, not the code of a string
+        name = self.updated_scalar(node)
+        if name is not None:
+            container, _, *values = node.args
+            node.args = [self.visit(container), name, *map(self.visit, values)]
+            return node
         return self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
@@ -212,10 +239,10 @@ def expand_augmented(node: ast.AugAssign, check: Check) -> list[ast.stmt]:
         load = ast.Attribute(owner(), target.attr, ast.Load())
         store = ast.Attribute(owner(), target.attr, ast.Store())
     else:
-        if any(isinstance(part, ast.Slice) for part in ast.walk(target.slice)):
+        if _has_slice(target):
             check.refuse(
                 node,
-                "a slice cannot be assigned with an operator",
+                "a slice cannot be assigned with **=",
                 "write a loop over its elements",
             )
         owner = once(target.value, "__ss_owner")
@@ -229,6 +256,12 @@ def expand_augmented(node: ast.AugAssign, check: Check) -> list[ast.stmt]:
             if not hasattr(part, "lineno"):
                 ast.copy_location(part, node)
     return statements
+
+
+def _has_slice(target: ast.expr) -> bool:
+    """Whether ``x[...]`` is written with a slice, and so is an array for certain."""
+    parts = ast.walk(target.slice) if isinstance(target, ast.Subscript) else ()
+    return any(isinstance(part, ast.Slice) for part in parts)
 
 
 def _core_name(function: Any) -> str:
@@ -309,6 +342,14 @@ class NativeRewriter(Rewriter):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        target = node.target
+        if _has_slice(target) and type(node.op) not in numbers.ORACLE_OPERATORS:
+            assert isinstance(target, ast.Subscript)
+            operation = self.core(arithmetic.OPERATORS[type(node.op)], at=node).func
+            array, index = self.visit(target.value), self.index(target.slice)
+            value = self.visit(node.value)
+            call = self.core(access.update_items, array, index, operation, value, at=node)
+            return [ast.copy_location(ast.Expr(call), node)]
         return [
             part
             for statement in expand_augmented(node, self.check)
@@ -479,8 +520,26 @@ class NativeRewriter(Rewriter):
             return self.emit(node, callee)
         value = self.check.resolved[callee.id]
         if isinstance(value, types.FunctionType):
+            if value in _UPDATE_FUNCTIONS:
+                return self.update(node, callee)
             return self.helper(node, callee, value)
         return self.builtin(node, callee.id, value)
+
+    def update(self, node: ast.Call, callee: ast.Name) -> ast.expr:
+        self.positional(node, callee.id)
+        original = self.check.resolved[callee.id]
+        parameters = list(inspect.signature(original).parameters)
+        if len(node.args) != len(parameters):
+            rest = ", x" * (len(parameters) - 2)
+            self.check.refuse(
+                node,
+                f"{callee.id} takes ({', '.join(parameters)})",
+                f'write {callee.id}(state.array, i{rest}), or {callee.id}(state, "scalar"{rest})',
+            )
+        container, key, *values = node.args
+        arguments = [self.visit(container), self.updated_scalar(node) or self.index(key)]
+        arguments += map(self.visit, values)
+        return self.core(_UPDATE_FUNCTIONS[original], *arguments, at=node)
 
     def emit(self, node: ast.Call, callee: ast.Name) -> ast.expr:
         if callee.id not in self.source.parameters:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from specstream.compiler import access
+from specstream.compiler import access, sites
 from specstream.compiler.check import Analysis, Check, FunctionSource
 from specstream.compiler.rewrite import NativeRewriter, OracleRewriter
 from specstream.errors import CompileError, DeclarationError
@@ -41,11 +41,15 @@ class Written:
     Attributes:
         text: the lines of the def statement, as they stand in the file.
         line: number of the first of them.
+        filename: of the file.
+        site: of the first of them; see :mod:`specstream.compiler.sites`.
         names: every global, closure variable and builtin that it reads.
     """
 
     text: str
     line: int
+    filename: str
+    site: int
     names: dict[str, Any]
 
 
@@ -71,6 +75,10 @@ class Program:
     fingerprint: str
     reads_timestamp: bool
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
+
+    def lines(self) -> tuple[tuple[str, int, int, str], ...]:
+        """Of each function: file, number and site of its first line, and its text."""
+        return tuple((one.filename, one.line, one.site, one.text) for one in self.written.values())
 
 
 def analyse(function: Callable[..., Any], operator: str, event: Schema, emits: Schema) -> Program:
@@ -100,6 +108,7 @@ class _Analysis(Analysis):
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
         self.written: dict[types.FunctionType, Written] = {}
+        self.next_site = 1  # 0 stands for no line
 
     def program(self, function: types.FunctionType) -> Program:
         native, oracle = self.function(function)
@@ -130,7 +139,10 @@ class _Analysis(Analysis):
         oracle = source.compile(oracle_tree, source.oracle_namespace)
         self.open.pop()
         self.done[original] = (native, oracle)
-        self.written[original] = Written(source.text, source.tree.lineno, check.resolved)
+        line, site = source.tree.lineno, self.next_site
+        self.written[original] = Written(source.text, line, source.filename, site, check.resolved)
+        self.next_site += len(source.text.splitlines())
+        sites.mark(native, site, line)
         return native, oracle
 
     def compiled(self, original: types.FunctionType) -> Any:

@@ -6,6 +6,8 @@ what code is generated for an access. A view adds where in the state it lies.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from numba.core import types
 from numba.extending import models, register_model
 
@@ -15,7 +17,10 @@ from specstream.state import Layout, Space
 from specstream.storage import Number, Storage
 
 __all__ = [
+    "EAGER",
     "NUMBA_KINDS",
+    "PROFILED",
+    "SPECULATIVE",
     "VARIANTS",
     "EmitType",
     "EventType",
@@ -33,7 +38,14 @@ VARIANTS: dict[Variant, int] = {
     "log_free": lib.SS_LOG_FREE,
     "locked": lib.SS_LOCKED,
     "eager": lib.SS_EAGER,
+    "profiled": lib.SS_TRANSACTIONAL,
+    "profiled_eager": lib.SS_EAGER,
 }
+# What takes the place of a variant where an engine profiles: the same, and it logs the lines.
+PROFILED: dict[Variant, Variant] = {"transactional": "profiled", "eager": "profiled_eager"}
+# Access to the state goes through a protocol.
+SPECULATIVE = (*PROFILED, *PROFILED.values())
+EAGER = ("eager", PROFILED["eager"])
 
 NUMBA_KINDS: dict[str, types.Type] = {
     "int": types.int64,
@@ -84,12 +96,20 @@ class EmitType(_Pointer):
 class ViewType(types.IterableType):
     """An array field, or a row or slice of one: a window of elements, no copy."""
 
-    def __init__(self, storage: Storage, ndim: int, space: Space, variant: Variant) -> None:
+    def __init__(
+        self, storage: Storage, ndim: int, space: Space | Literal["range"], variant: Variant
+    ) -> None:
         self.storage = storage
         self.ndim = ndim
         self.space = space
         self.variant = variant
         super().__init__(f"specstream.view({storage.name}, {ndim}, {space}, {variant})")
+
+    @property
+    def is_logged(self) -> bool:
+        """Reads of its elements go to a log, which can take neighbouring ones together."""
+        speculative = self.space == "state" and self.variant in SPECULATIVE
+        return speculative and not self.storage.is_narrow
 
     @property
     def kind(self) -> Number:

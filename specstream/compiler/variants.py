@@ -20,16 +20,24 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
-from numba.core.typed_passes import NopythonTypeInference
+from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 from numba.extending import intrinsic
 
 from specstream._native import lib
 from specstream.compiler import access, cache
 from specstream.compiler.arithmetic import scalar_kind
 from specstream.compiler.memory import I32, I64, POINTER, Run
+from specstream.compiler.sites import OperatorLowering
 from specstream.compiler.source import Program
 from specstream.compiler.symbols import register
-from specstream.compiler.types import EmitType, EventType, RunType, StateType, Variant
+from specstream.compiler.types import (
+    SPECULATIVE,
+    EmitType,
+    EventType,
+    RunType,
+    StateType,
+    Variant,
+)
 from specstream.errors import CompileError
 from specstream.schema import Schema
 from specstream.state import Layout
@@ -103,11 +111,15 @@ def _sources(value: Any) -> list[Any]:
 
 
 class OperatorCompiler(CompilerBase):
-    """Numba's nopython pipeline with our check of types."""
+    """Numba's nopython pipeline with our check of types and our lowering."""
 
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_OneTypePerName, NopythonTypeInference)
+        manager.passes = [
+            (OperatorLowering if one is NativeLowering else one, what)
+            for one, what in manager.passes
+        ]
         manager.finalize()
         return [manager]
 
@@ -166,7 +178,7 @@ def _asked_to_yield(typing_context: Any, run: Any) -> Any:
     """Whether the runtime wants the turn back; only an entry that works in place is asked."""
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        if run.variant in ("transactional", "eager"):
+        if run.variant in SPECULATIVE:
             return ir.IntType(1)(0)
         address = Run(context, builder, args[0]).member_address("yield", I32)
         return builder.icmp_unsigned("!=", builder.load_atomic(address, "monotonic", 4), I32(0))

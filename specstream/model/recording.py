@@ -69,7 +69,9 @@ _RECORD = np.dtype(
         "itemsize": ffi.sizeof("struct ss_record"),
     }
 )
-_ENTRY = np.dtype([("word", np.uint32), ("bytes", np.uint32), ("value", np.uint64)])
+_ENTRY = np.dtype(
+    [("word", np.uint32), ("bytes", np.uint16), ("site", np.uint16), ("value", np.uint64)]
+)
 
 
 def clock_nanoseconds() -> float:
@@ -101,7 +103,7 @@ def record(
     batch = batch.slice(0, count)  # the log entries of the rest had no room
     single = passes(batch, 1, True)
     each = _least(single)
-    entries = found.records["reads"] + found.records["writes"]
+    entries = single[0].records["reads"] + single[0].records["writes"]
     fitting = Limits().reads // 4 // max(int(entries.max()), 1)
     chunk = round(RANGE_SECONDS * 1e9 / max(float(each.mean()), 1.0))
     chunk = max(1, min(64, chunk, fitting))
@@ -206,7 +208,7 @@ def _overhead(single: list[_Pass], ranged: list[_Pass]) -> tuple[float, float]:
 def _accesses(entries: npt.NDArray[np.void]) -> list[Access]:
     """Log entries as (key, value): the key counts bytes; a narrow element has one for each byte."""
     found: list[Access] = []
-    for word, mask, value in entries.tolist():
+    for word, mask, _, value in entries.tolist():
         if mask == 0:
             found.append((8 * word, value))
             continue

@@ -54,7 +54,7 @@ def heap(blocks: int, words: int) -> Any:
     return array(int, (blocks + 1, max(words + 1, 3)))
 
 
-def allocate(blocks):  # type: ignore[no-untyped-def]
+def allocate(blocks: Any) -> Any:
     """Inside an operator: a block of a heap, all zero, as the number of its row.
 
     Raises:
@@ -75,7 +75,7 @@ def allocate(blocks):  # type: ignore[no-untyped-def]
     return block
 
 
-def release(blocks, block):  # type: ignore[no-untyped-def]
+def release(blocks: Any, block: Any) -> Any:
     """Inside an operator: gives a block back.
 
     Raises:

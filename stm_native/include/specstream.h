@@ -15,7 +15,7 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 4
+#define SS_ABI_VERSION 6
 
 /* How an entry ended. */
 enum ss_verdict {
@@ -51,18 +51,29 @@ enum ss_protocol_kind {
 
 /* An entry of a log is about a word of the state, or about the bytes of it that hold narrow elements
  * (src/narrow.h): bit i of `bytes` stands for byte i of the little-endian word, and 0 for all of it.
- * Compiled code writes `word` as 64 bits, and so the 0 as well. */
+ * Under protocol `value` SS_RANGE as `bytes` makes it the head of a range (src/ranges.c): so many words
+ * as `value` says, which follow, two in an entry. `site` says where in the operator the access stands, and is 0 but in a profiling variant. Compiled
+ * code writes `word` as 64 bits, and so the rest as well. */
 struct ss_read {
     uint32_t word; /* its index */
-    uint32_t bytes;
+    uint16_t bytes;
+    uint16_t site;
     uint64_t value; /* of the whole word; under `eager`: the version of its record */
 };
 
 struct ss_write {
     uint32_t word;
-    uint32_t bytes;
-    uint64_t value;
+    uint32_t bytes : 8;
+    uint32_t delta : 4; /* enum ss_delta; 0: a store of `value`, which is all that compiled code writes */
+    uint32_t is_last : 1; /* of a chain: the entries of one word, some of them deltas; src/delta.c */
+    uint32_t next : 19;   /* its place in the log; of the last one: the first's */
+    uint64_t value;       /* of a delta: the operand */
 };
+
+/* What a delta does to an element: 1 + 3 * operation + number. */
+enum ss_operation { SS_ADD = 0, SS_MINIMUM = 1, SS_MAXIMUM = 2 };
+enum ss_number { SS_SIGNED = 0, SS_UNSIGNED = 1, SS_FLOAT = 2 };
+enum ss_delta { SS_NO_DELTA = 0, SS_FIRST_DELTA = 1, SS_LAST_DELTA = 9, SS_SETTLED = 10, SS_FORESEEN = 11 };
 
 struct ss_undo {
     uint64_t *address;
@@ -70,10 +81,11 @@ struct ss_undo {
 };
 
 /* One entry of the redo log's index. `key` is (epoch << 32 | word): an entry of an earlier epoch is
- * empty, so that beginning a transaction clears the index by one increment. */
+ * empty, so that beginning a transaction clears the index by one increment. Epochs are even; the bit
+ * that this leaves free says that deltas of the word are pending. */
 struct ss_slot {
     uint64_t key;
-    uint64_t position; /* of the word in the redo log */
+    uint64_t position; /* of the word in the redo log; pending: of the last entry of its chain */
 };
 
 /* What compiled code sees of a running transaction. One per worker, so that all of it stays in that
@@ -103,12 +115,14 @@ struct ss_run {
     struct ss_write *redo;
     uint64_t redo_count;
     uint64_t redo_limit;
+    uint64_t delta_count; /* entries that are or were deltas */
 
     uint32_t verdict;
     uint32_t kill;  /* atomic; polled in loops: leave the event at once */
     uint32_t yield; /* atomic; polled between events of an in-place run: return to the runtime */
     uint32_t speculative;
     struct ss_worker *worker;
+    uint16_t site; /* kept by a profiling variant: where in the operator the run is */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and
@@ -259,6 +273,15 @@ struct ss_statistics {
     uint64_t nanoseconds; /* from the start of each job to its end, added up */
 };
 
+/* An element that speculative runs were dropped for, accessed at one site; see src/profile.c. */
+struct ss_hot_place {
+    uint32_t word;
+    uint16_t bytes; /* as in struct ss_read */
+    uint16_t site;
+    uint64_t aborts; /* at most */
+    uint64_t others; /* so many of which may belong to places that are forgotten */
+};
+
 /* Bytes of logs, buffers and indices. */
 struct ss_memory {
     uint64_t fixed;        /* of the engine itself */
@@ -320,6 +343,9 @@ struct ss_statistics ss_engine_statistics(struct ss_engine *engine);
 void ss_engine_ask(struct ss_engine *engine, int64_t nanoseconds);
 /* Length of the wait queue: transactions that have run and are not committed. */
 uint64_t ss_engine_waiting(struct ss_engine *engine);
+/* The places that runs were dropped for, as far as they are remembered, in no order; one may be there
+ * once for each thread. Returns how many there are; writes no more than `room`. */
+uint64_t ss_engine_hot_places(struct ss_engine *engine, struct ss_hot_place *places, uint64_t room);
 /* Bytes of logs, buffers and indices that the engine holds, the state not counted. */
 uint64_t ss_engine_memory(struct ss_engine *engine);
 /* What it will hold with that horizon, before the undo logs and the output grow: they follow what
@@ -340,7 +366,7 @@ struct ss_record {
     bool speculative;
     bool dropped;   /* it did not complete, and was run again in place */
     uint64_t entry; /* its reads, then its writes, of a speculative run */
-    uint64_t reads;
+    uint64_t reads; /* words or elements where they are taken down; else entries of the logs */
     uint64_t writes;
     uint64_t row_words; /* that it emitted */
 };
@@ -380,13 +406,27 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value);
  * have one size. */
 uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
 void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
+/* Neighbouring words that are read together, as one entry of the read log; NULL: the run ends. What is
+ * returned holds until the next call, or that of ss_buffer. See src/ranges.c. */
+const uint64_t *ss_load_range(struct ss_run *run, uint64_t word, uint64_t count);
 /* All accesses of the eager variant; see src/eager.c. The verdict says whether the run may go on. */
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word);
 void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value);
 uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
 void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
+const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t count);
+/* A commutative update of an element of `size` 1, 2, 4 or 8 bytes; see src/delta.c. `delta` is an enum
+ * ss_delta; the operand is an int64, a uint64 or the bits of a double, whatever the size. */
+void ss_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta, uint64_t operand);
+void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta,
+                    uint64_t operand);
+/* Adds one to a word and gives the sum, by a prediction of what it is; see src/prediction.c. */
+uint64_t ss_increment(struct ss_run *run, uint64_t word);
+uint64_t ss_eager_increment(struct ss_run *run, uint64_t word);
 /* Makes room in the undo log of an in-place run; false: out of memory. */
 bool ss_undo_grow(struct ss_run *run);
+/* Memory for so many words, until the run asks again; NULL: there is none, and the run ends. */
+uint64_t *ss_buffer(struct ss_run *run, uint64_t words);
 /* Makes room for one emitted row; false: the run passed its limit. */
 bool ss_emit_grow(struct ss_run *run);
 

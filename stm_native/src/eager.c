@@ -41,7 +41,10 @@
  * then the clock moves; a lock found there is stolen. Until then others may read the new values
  * under the old version. Such a read does no harm: it is in the read log with the old version, and
  * nothing commits before the record has the new one, because the turn is taken. The same holds for
- * an event that is undone: its words are back, but who has read them in between must fail. */
+ * an event that is undone: its words are back, but who has read them in between must fail.
+ *
+ * Deltas (delta.c) lock nothing before they are published, so that two transactions that only update
+ * a word never meet. Publication treats their words like those of an event that ran in place. */
 #include <stdlib.h>
 
 #include "internal.h"
@@ -168,6 +171,7 @@ static inline uint64_t version_below(const struct ss_engine *engine, uint64_t co
 
 /* ---- aborts ---- */
 
+/* The conflict of a stolen lock is found when the run is rolled back; else it is set before. */
 static void abort_run(struct ss_run *run, enum ss_abort_reason reason, int64_t lost_to)
 {
     struct ss_transaction *transaction = run->worker->transaction;
@@ -212,25 +216,36 @@ static void doom(struct ss_engine *engine, uint64_t content, int64_t thief)
 
 /* ---- the validity interval ---- */
 
-/* Whether everything read is still current: no later commit, and no earlier transaction's lock that
- * announces one. */
-static bool reads_hold(const struct ss_engine *engine, const struct ss_transaction *transaction,
+/* Whether a read is still current: no later commit, and no earlier transaction's lock that announces
+ * one. */
+static bool read_holds(const struct ss_engine *engine, const struct ss_transaction *transaction,
+                       const struct ss_read *read)
+{
+    uint64_t record = ss_record_of(engine, read->word);
+    uint64_t content, version;
+    do {
+        content = read_record(engine, record);
+        version = content >> 1;
+        if (!is_locked(content))
+            break;
+        if (relation_to(engine, transaction, content) == EARLIER)
+            return false;
+        version = version_below(engine, content);
+    } while (!is_still(engine, record, content));
+    return version == read->value;
+}
+
+/* Whether everything read is still current; if not, the first that is not is the conflict. */
+static bool reads_hold(const struct ss_engine *engine, struct ss_transaction *transaction,
                        const struct ss_read *end)
 {
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
-        uint64_t record = ss_record_of(engine, read->word);
-        uint64_t content, version;
-        do {
-            content = read_record(engine, record);
-            version = content >> 1;
-            if (!is_locked(content))
-                break;
-            if (relation_to(engine, transaction, content) == EARLIER)
-                return false;
-            version = version_below(engine, content);
-        } while (!is_still(engine, record, content));
-        if (version != read->value)
+        if (SS_UNLIKELY(read->bytes == SS_PREDICTION))
+            continue;
+        if (!read_holds(engine, transaction, read)) {
+            transaction->conflict = ss_place_of(read);
             return false;
+        }
     }
     return true;
 }
@@ -250,6 +265,7 @@ static void extend(struct ss_run *run, uint64_t version)
          * committed, and we be the head, which waits for nobody. */
         int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
         bool waits = ss_is_open(engine) ? head != transaction->number : head < transaction->number;
+        transaction->conflict = ss_place_of(run->read_top - 1);
         abort_run(run, SS_ABORT_INCONSISTENT_SNAPSHOT, waits ? head : -1);
     } else if (!reads_hold(engine, transaction, run->read_top)) {
         abort_run(run, SS_ABORT_INCONSISTENT_SNAPSHOT, -1);
@@ -260,36 +276,88 @@ static void extend(struct ss_run *run, uint64_t version)
 
 /* ---- load and store ---- */
 
-/* A word from the state, logged; the verdict says whether the run may go on. */
-static uint64_t read_word(struct ss_run *run, uint64_t word)
+/* Words of one record, from the state, with one entry of the log; the verdict says whether the run may
+ * go on. A record stands for whole words, so neighbours in one conflict; which bytes were meant is for
+ * the profile. */
+static void read_words(struct ss_run *run, uint64_t word, uint32_t bytes, uint64_t count,
+                       uint64_t *values)
 {
     struct ss_engine *engine = run->worker->engine;
     struct ss_transaction *transaction = run->worker->transaction;
     uint64_t record = ss_record_of(engine, word);
-    uint64_t content, version, value;
+    uint64_t content, version;
     do {
         content = read_record(engine, record);
         version = content >> 1;
         if (is_locked(content)) {
             if (relation_to(engine, transaction, content) == EARLIER) { /* case 5 */
+                transaction->conflict =
+                    (struct ss_place){(uint32_t)word, (uint16_t)bytes, run->site};
                 abort_run(run, SS_ABORT_LOCKED,
                           number_of_owner(engine, transaction->number, content));
-                return 0;
+                return;
             }
             version = version_below(engine, content); /* case 4, or a neighbour of an own word */
         }
-        value = ss_word_read(&run->state[word]);
+        for (uint64_t i = 0; i < count; i++)
+            values[i] = ss_word_read(&run->state[word + i]);
         /* Each repetition is another one's progress. */
     } while (SS_UNLIKELY(!is_still(engine, record, content)));
 
     if (SS_UNLIKELY(run->read_top == run->read_end)) {
         run->verdict = SS_LOG_FULL;
-        return value;
+        return;
     }
-    *run->read_top++ = (struct ss_read){(uint32_t)word, 0, version};
+    *run->read_top++ = (struct ss_read){(uint32_t)word, (uint16_t)bytes, run->site, version};
     if (version > transaction->valid_to)
         extend(run, version);
+}
+
+static inline uint64_t read_word(struct ss_run *run, uint64_t word, uint32_t bytes)
+{
+    uint64_t value = 0;
+    read_words(run, word, bytes, 1, &value);
     return value;
+}
+
+static bool lock_record(struct ss_run *run, struct ss_place place);
+
+static inline struct ss_place place_of_unit(const struct ss_run *run, struct ss_unit unit)
+{
+    return (struct ss_place){(uint32_t)unit.word, (uint16_t)unit.bytes, run->site};
+}
+
+/* For deltas that are settled: their word is read, and from now on stored to. */
+static uint64_t read_and_lock(struct ss_run *run, struct ss_unit unit)
+{
+    uint64_t value = read_word(run, unit.word, unit.bytes);
+    if (run->verdict == SS_COMPLETED)
+        lock_record(run, place_of_unit(run, unit));
+    return value;
+}
+
+/* A range (ranges.c) is as many entries of the log as it has records. */
+const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    struct ss_engine *engine = run->worker->engine;
+    assert(word + count <= engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return NULL;
+    if (ss_range_is_own(run, word, count))
+        return ss_range_by_words(run, word, count);
+    uint64_t *values = ss_buffer(run, count);
+    if (values == NULL)
+        return NULL;
+    for (uint64_t i = 0, next; i < count; i = next) {
+        uint64_t record = ss_record_of(engine, word + i);
+        next = i + 1;
+        while (next < count && ss_record_of(engine, word + next) == record)
+            next++;
+        read_words(run, word + i, 0, next - i, values + i);
+        if (run->verdict != SS_COMPLETED)
+            return NULL;
+    }
+    return values;
 }
 
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
@@ -297,28 +365,34 @@ uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (leave_if_doomed(run))
         return 0;
-    const struct ss_slot *slot = ss_redo_find(run, word);
+    struct ss_slot *slot = ss_redo_find(run, word);
     if (slot->key == (run->epoch_key | word))
         return run->redo[slot->position].value;
-    return read_word(run, word);
+    if (slot->key == (run->epoch_key | SS_PENDING | word)) {
+        const struct ss_write *settled =
+            ss_delta_find(run, slot, ss_unit_at(8 * word, 8), read_and_lock);
+        return settled != NULL ? settled->value : 0;
+    }
+    return read_word(run, word, 0);
 }
 
-/* A record stands for whole words, so a read is logged without a mask, and neighbours conflict. */
 uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
 {
     struct ss_unit unit = ss_unit_at(byte, size);
     assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
     if (leave_if_doomed(run))
         return 0;
-    const struct ss_write *own = ss_redo_find_unit(run, unit);
-    return ss_extract(own != NULL ? own->value : read_word(run, unit.word), unit);
+    const struct ss_write *own = ss_redo_find_unit(run, unit, read_and_lock);
+    return ss_extract(own != NULL ? own->value : read_word(run, unit.word, unit.bytes),
+                      unit);
 }
 
 /* Locks the record of a word; false: the run ends. */
-static bool lock_record(struct ss_run *run, uint64_t record)
+static bool lock_record(struct ss_run *run, struct ss_place place)
 {
     struct ss_engine *engine = run->worker->engine;
     struct ss_transaction *transaction = run->worker->transaction;
+    uint64_t record = ss_record_of(engine, place.word);
     uint64_t content = read_record(engine, record);
     for (;;) {
         uint64_t version = content >> 1;
@@ -328,6 +402,7 @@ static bool lock_record(struct ss_run *run, uint64_t record)
             if (owner == SELF)
                 return true;
             if (owner == EARLIER) { /* case 7 */
+                transaction->conflict = place;
                 abort_run(run, SS_ABORT_LOCKED,
                           number_of_owner(engine, transaction->number, content));
                 return false;
@@ -339,7 +414,8 @@ static bool lock_record(struct ss_run *run, uint64_t record)
             return false;
         }
         struct ss_owned *entry = &transaction->owned[transaction->owned_count];
-        entry->record = record;
+        entry->record = (uint32_t)record;
+        entry->site = place.site;
         atomic_store_explicit(&entry->version, version, memory_order_relaxed);
         uint64_t mine = reference(engine, transaction, transaction->owned_count);
         /* Release: who follows the reference finds the entry filled in. Acquire on failure: the next
@@ -365,8 +441,19 @@ static void write_word(struct ss_run *run, struct ss_slot *slot, struct ss_write
     }
     /* A version beyond the interval needs no extension here: a store reads nothing, and an own
      * earlier read of the record is compared with this version when the reads are validated. */
-    if (lock_record(run, ss_record_of(run->worker->engine, write.word)))
+    struct ss_place place = {write.word, (uint16_t)write.bytes, run->site};
+    if (lock_record(run, place))
         ss_redo_append(run, slot, write);
+}
+
+/* A store to a word whose deltas are pending; true: it is done, or the run ends. */
+static bool store_beside_deltas(struct ss_run *run, struct ss_slot *slot, struct ss_unit unit,
+                                uint64_t value)
+{
+    if (slot->key != (run->epoch_key | SS_PENDING | unit.word))
+        return false;
+    return !lock_record(run, place_of_unit(run, unit)) ||
+           ss_delta_store(run, slot, unit, value, read_and_lock) || run->verdict != SS_COMPLETED;
 }
 
 void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
@@ -374,11 +461,14 @@ void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
     if (leave_if_doomed(run))
         return;
+    struct ss_unit whole = ss_unit_at(8 * word, 8);
     struct ss_slot *slot = ss_redo_find(run, word);
+    if (store_beside_deltas(run, slot, whole, value))
+        return;
     if (slot->key == (run->epoch_key | word))
         run->redo[slot->position].value = value;
     else
-        write_word(run, slot, (struct ss_write){(uint32_t)word, 0, value});
+        write_word(run, slot, ss_store_entry(whole, value));
 }
 
 void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value)
@@ -388,11 +478,29 @@ void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint
     if (leave_if_doomed(run))
         return;
     struct ss_slot *slot = ss_redo_find(run, unit.word);
+    if (store_beside_deltas(run, slot, unit, value))
+        return;
     if (slot->key == (run->epoch_key | unit.word))
         ss_redo_merge(run, slot, unit, value);
     else
-        write_word(run, slot,
-                   (struct ss_write){(uint32_t)unit.word, unit.bytes, value << unit.shift});
+        write_word(run, slot, ss_store_entry(unit, value));
+}
+
+void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta,
+                    uint64_t operand)
+{
+    struct ss_unit unit = ss_unit_at(byte, size);
+    assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (!leave_if_doomed(run))
+        ss_delta_log(run, unit, (uint32_t)delta, operand);
+}
+
+uint64_t ss_eager_increment(struct ss_run *run, uint64_t word)
+{
+    assert(word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return 0;
+    return ss_predict_increment(run, word, SS_PREDICTION, read_and_lock);
 }
 
 /* ---- begin, end ---- */
@@ -405,7 +513,6 @@ static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
     ss_redo_begin(worker, transaction);
     run->read_top = transaction->reads;
     run->read_end = transaction->reads + engine->config.read_limit;
-    worker->transaction = transaction;
     /* Pairs with the fence in is_still: the records were given back before an entry is written anew,
      * also in the eyes of who still reads the old ones. */
     atomic_thread_fence(memory_order_release);
@@ -422,6 +529,24 @@ static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
         atomic_load_explicit(&engine->clock, memory_order_acquire);
 }
 
+/* What a transaction has stored to under one of its records; the first, if there is more. */
+static struct ss_place place_below(const struct ss_engine *engine,
+                                   const struct ss_transaction *transaction,
+                                   const struct ss_owned *entry)
+{
+    struct ss_place place = {0, 0, entry->site};
+    for (uint64_t i = 0; i < transaction->redo_count; i++) {
+        const struct ss_write *write = &transaction->redo[i];
+        /* Deltas and predictions lock nothing. */
+        if (write->delta != SS_NO_DELTA || ss_record_of(engine, write->word) != entry->record)
+            continue;
+        place.word = write->word;
+        place.bytes = (uint16_t)write->bytes;
+        break;
+    }
+    return place;
+}
+
 static void roll_back(struct ss_engine *engine, struct ss_transaction *transaction)
 {
     for (uint64_t i = 0; i < transaction->owned_count; i++) {
@@ -430,9 +555,12 @@ static void roll_back(struct ss_engine *engine, struct ss_transaction *transacti
         uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
         /* It fails where an earlier transaction has taken the lock over: the version went with it.
          * Release: a plain version stands for words, and it was acquired with those. */
-        atomic_compare_exchange_strong_explicit(&engine->records[entry->record], &mine,
-                                                unlocked(version), memory_order_release,
-                                                memory_order_relaxed);
+        bool kept =
+            atomic_compare_exchange_strong_explicit(&engine->records[entry->record], &mine,
+                                                    unlocked(version), memory_order_release,
+                                                    memory_order_relaxed);
+        if (!kept && transaction->reason == SS_ABORT_STOLEN)
+            transaction->conflict = place_below(engine, transaction, entry);
     }
     transaction->owned_count = 0;
     transaction->redo_count = 0;
@@ -445,11 +573,25 @@ static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
         leave_if_doomed(run);
     transaction->read_count = (uint64_t)(run->read_top - transaction->reads);
     transaction->redo_count = run->redo_count;
+    transaction->delta_count = run->delta_count;
     if (run->verdict != SS_COMPLETED)
         roll_back(worker->engine, transaction);
 }
 
 /* ---- the head ---- */
+
+/* If one does not, it is the conflict. */
+static bool predictions_hold(const struct ss_engine *engine, struct ss_transaction *transaction)
+{
+    const struct ss_read *end = transaction->reads + transaction->read_count;
+    for (const struct ss_read *read = transaction->reads; read != end; read++)
+        if (read->bytes == SS_PREDICTION &&
+            ss_word_read(&engine->config.state[read->word]) != read->value) {
+            transaction->conflict = (struct ss_place){read->word, 0, read->site};
+            return false;
+        }
+    return true;
+}
 
 static bool validate(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
@@ -458,22 +600,57 @@ static bool validate(const struct ss_engine *engine, struct ss_transaction *tran
     if (ss_eager_is_doomed(transaction, transaction->number, &thief))
         return false;
     transaction->reason = SS_ABORT_CONFLICT;
+    if (transaction->delta_count != 0 && !predictions_hold(engine, transaction))
+        return false;
     /* Relaxed: only holders of the turn move the clock. Nothing has committed since the end of the
      * interval: nothing can have changed. */
     return atomic_load_explicit(&engine->clock, memory_order_relaxed) == transaction->valid_to ||
            reads_hold(engine, transaction, transaction->reads + transaction->read_count);
 }
 
+/* Gives a record the version of a commit that is not over yet; who has locked it loses it. Before the
+ * clock moves to that version: see `extend`. */
+static void mark_record(struct ss_engine *engine, uint64_t record, uint64_t version, int64_t number)
+{
+    uint64_t content = read_record(engine, record);
+    /* Release: who sees the version sees the words. Acquire on failure: as in lock_record. */
+    while (!atomic_compare_exchange_weak_explicit(&engine->records[record], &content,
+                                                  unlocked(version), memory_order_acq_rel,
+                                                  memory_order_acquire))
+        continue;
+    if (is_locked(content))
+        doom(engine, content, number);
+}
+
+/* Those of the words that deltas have changed, but for the ones that the transaction holds itself. */
+static void mark_deltas(struct ss_engine *engine, const struct ss_transaction *transaction,
+                        uint64_t version)
+{
+    const struct ss_write *end = transaction->redo + transaction->redo_count;
+    for (const struct ss_write *write = transaction->redo; write != end; write++) {
+        uint64_t record = ss_record_of(engine, write->word);
+        uint64_t content = read_record(engine, record);
+        bool is_own = is_locked(content) && owner_of(engine, content) == transaction;
+        if (write->delta != SS_NO_DELTA && write->delta != SS_SETTLED && !is_own)
+            mark_record(engine, record, version, transaction->number);
+    }
+}
+
 static void publish(struct ss_engine *engine, struct ss_transaction *transaction)
 {
     assert(reads_hold(engine, transaction, transaction->reads + transaction->read_count));
-    if (transaction->owned_count == 0)
+    if (transaction->owned_count == 0 && transaction->delta_count == 0)
         return;
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
+    if (SS_UNLIKELY(transaction->delta_count != 0)) {
+        ss_redo_publish(engine, transaction);
+        mark_deltas(engine, transaction, now);
+    }
     /* Release, and before the records: who begins at this tick must see our locks, or it could read
      * an old word under its old version and find its interval up to date when it commits. */
     atomic_store_explicit(&engine->clock, now, memory_order_release);
-    ss_redo_publish(engine, transaction);
+    if (transaction->delta_count == 0)
+        ss_redo_publish(engine, transaction);
     for (uint64_t i = 0; i < transaction->owned_count; i++) {
         _Atomic uint64_t *record = &engine->records[transaction->owned[i].record];
         assert(atomic_load_explicit(record, memory_order_relaxed) ==
@@ -493,14 +670,7 @@ static void disturb(struct ss_worker *worker, int64_t number, const struct ss_un
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     for (const struct ss_undo *undo = worker->run.undo_base; undo != end; undo++) {
         uint64_t record = ss_record_of(engine, (uint64_t)(undo->address - engine->config.state));
-        uint64_t content = read_record(engine, record);
-        /* Release: who sees the version sees the words. Acquire on failure: as in lock_record. */
-        while (!atomic_compare_exchange_weak_explicit(&engine->records[record], &content,
-                                                      unlocked(now), memory_order_acq_rel,
-                                                      memory_order_acquire))
-            continue;
-        if (is_locked(content))
-            doom(engine, content, number);
+        mark_record(engine, record, now, number);
     }
     /* Release, and after the records: who sees the tick sees all of them marked. */
     atomic_store_explicit(&engine->clock, now, memory_order_release);

@@ -180,6 +180,7 @@ void ss_engine_free(struct ss_engine *engine)
         free(worker->run.scratch);
         free(worker->run.undo_base);
         free(worker->rows);
+        free(worker->buffer);
     }
     for (uint64_t i = 0; i < engine->ring_size; i++) {
         free(engine->ring[i].reads);
@@ -252,6 +253,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
 {
     /* Who came since the last job must not take an operator's fault for his own. */
     ss_signals_take_front();
+    int64_t chunk_before = engine->job.chunk;
     /* Who waits for news of an open job, or looks at figures, may still look at all that follows. */
     pthread_mutex_lock(&engine->queue.mutex);
     bool prepared = prepare(engine, job);
@@ -263,6 +265,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->failed = false;
     engine->fault = (struct ss_fault){0};
     engine->lock_fault = (struct ss_lock_fault){0};
+    ss_prediction_start(engine, chunk_before);
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->over, 0, memory_order_relaxed);
@@ -337,6 +340,7 @@ uint64_t ss_engine_memory(struct ss_engine *engine)
         const struct ss_worker *worker = &engine->workers[i];
         held += (ss_counted(&worker->undo_entries) - first_undo_entries) * sizeof(struct ss_undo);
         held += worker->rows != NULL ? emit_bytes(config) : 0;
+        held += ss_counted(&worker->buffer_words) * sizeof *worker->buffer;
     }
     held += queue->pending_capacity * sizeof(struct ss_span);
     held += queue->active != NULL ? 3 * queue->slots * sizeof(uint64_t) : 0;

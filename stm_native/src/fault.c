@@ -65,6 +65,18 @@ static bool is_raised(int signal, const siginfo_t *info)
     return signal != SIGBUS || (info->si_code != BUS_MCEERR_AR && info->si_code != BUS_MCEERR_AO);
 }
 
+/* There where AddressSanitizer is, and nowhere else. */
+void __asan_unpoison_memory_region(void const volatile *first, size_t bytes) __attribute__((weak));
+
+/* The frames of the operator are left without a return, so the sanitizer still watches what lies
+ * around their variables; and what leaves them runs where they were. */
+static void forget_frames(const struct ss_worker *worker)
+{
+    const char *lowest = worker->stacks.stack;
+    if (__asan_unpoison_memory_region != NULL && lowest != NULL)
+        __asan_unpoison_memory_region(lowest, (size_t)(worker->stack_inside - lowest));
+}
+
 static void leave(void *argument)
 {
     struct ss_worker *worker = argument;
@@ -78,6 +90,7 @@ bool ss_fault_bring_back(int signal, const siginfo_t *info, void *context)
         !ss_redirect(context, leave, worker, worker->stack_inside))
         return false;
     worker->inside = 0;
+    forget_frames(worker);
     bool memory = signal == SIGSEGV || signal == SIGBUS;
     worker->fault = (struct ss_fault){
         .signal = signal,

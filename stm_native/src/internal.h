@@ -63,8 +63,16 @@ enum ss_status {
 
 /* A record that a transaction has locked, and the version that the record held before. */
 struct ss_owned {
-    uint64_t record;
+    uint32_t record;
+    uint16_t site; /* of the store that locked it */
     _Atomic uint64_t version;
+};
+
+/* Where in the state, and where in the operator; as in struct ss_read. */
+struct ss_place {
+    uint32_t word;
+    uint16_t bytes;
+    uint16_t site;
 };
 
 struct ss_key {
@@ -81,6 +89,8 @@ struct ss_span {
     int64_t done; /* of a run in place: the first event that has not run */
 };
 
+enum { SS_COUNTERS = 4 }; /* words that are predicted; see prediction.c */
+
 struct ss_transaction {
     /* number << 3 | status. One word, so that a worker that comes back late from a speculative run
      * cannot mistake the slot's next tenant for its own transaction. */
@@ -95,7 +105,10 @@ struct ss_transaction {
     uint32_t verdict;
     uint64_t read_count;
     uint64_t redo_count;
+    uint64_t delta_count; /* entries of the redo log that are or were deltas */
     uint64_t row_words;
+    _Atomic uint64_t increments[SS_COUNTERS]; /* of its run; atomic, because later ones look */
+    struct ss_place conflict; /* what it was dropped for, if it was for a word */
     /* Atomic, because a watcher may look at it while the slot already has its next tenant. */
     struct ss_worker *_Atomic owner;
     struct ss_read *reads;
@@ -128,6 +141,9 @@ static inline uint64_t ss_status_word(int64_t number, enum ss_status status)
 
 /* ---- a worker ---- */
 
+/* The size of the memory of what runs were dropped for; see profile.c. */
+enum { SS_HOT_GROUPS = 64, SS_HOT_ENTRIES = 8 };
+
 struct ss_stacks {
     char *mapping; /* all of it */
     size_t bytes;
@@ -147,7 +163,7 @@ struct ss_lock {
 struct ss_worker {
     _Alignas(SS_CACHE_LINE) struct ss_run run;
     struct ss_engine *engine;
-    struct ss_transaction *transaction; /* that it runs speculatively, under `eager` */
+    struct ss_transaction *transaction; /* that it runs speculatively */
     uint64_t index;
     pthread_t thread;
     pthread_cond_t called; /* a job is there for it, or shutdown */
@@ -159,7 +175,10 @@ struct ss_worker {
     _Atomic uint64_t wants; /* the lock that it waits for, plus 1; 0: none */
     struct ss_lock_fault lock_fault;
     uint64_t undo_entries; /* room in the undo log */
+    uint64_t *buffer; /* what is being copied; see buffer.c */
+    uint64_t buffer_words;
     struct ss_statistics statistics; /* own figures; see figures.c */
+    struct ss_hot_place hot[SS_HOT_GROUPS * SS_HOT_ENTRIES];
 
     /* Faults; see fault.c. */
     volatile sig_atomic_t inside; /* 1: a fault now is the operator's */
@@ -202,7 +221,8 @@ struct ss_protocol {
     void (*store)(struct ss_run *run, uint64_t word, uint64_t value);
     /* The entry has returned; the verdict may still become SS_ABORTED. */
     void (*finish)(struct ss_worker *worker, struct ss_transaction *transaction);
-    /* With the turn, as the head. False: it read something else than the head would; sets reason. */
+    /* With the turn, as the head. False: it read something else than the head would; sets reason and
+     * conflict. */
     bool (*validate)(const struct ss_engine *engine, struct ss_transaction *transaction);
     void (*publish)(struct ss_engine *engine, struct ss_transaction *transaction);
     /* Takes back what others may see of a run that does not commit; idempotent. */
@@ -256,6 +276,14 @@ struct ss_record_region {
     uint64_t shift;
 };
 
+/* A word that is predicted; see prediction.c. */
+struct ss_counter {
+    _Atomic uint64_t name;  /* the word's index, plus 1; 0: this one is free */
+    _Atomic int64_t number; /* of the transaction that begins with `value`; -1: not known */
+    _Atomic uint64_t value;
+    _Atomic uint64_t usual; /* what the last committed transaction has added */
+};
+
 struct ss_engine {
     struct ss_config config;
     const struct ss_protocol *protocol;
@@ -294,6 +322,7 @@ struct ss_engine {
         void *context;
     } hooks;
 
+    _Alignas(SS_CACHE_LINE) struct ss_counter counters[SS_COUNTERS];
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_start;  /* first transaction not yet claimed */
     _Alignas(SS_CACHE_LINE) _Atomic int64_t next_commit; /* the head */
     _Alignas(SS_CACHE_LINE) _Atomic uint32_t turn;       /* 1: somebody holds the right to commit */
@@ -365,12 +394,26 @@ static inline bool ss_has_committed(struct ss_engine *engine, int64_t number)
     return status >> 3 != (uint64_t)number || (status & 7) == SS_FREE;
 }
 
+/* Set in a slot's key where deltas of its word are pending: the value is not known before they are
+ * settled. Compiled code then finds neither the word nor an empty slot, and calls C. */
+#define SS_PENDING (UINT64_C(1) << 32)
+
+/* Nobody's: of an earlier epoch. */
+static inline bool ss_slot_is_empty(const struct ss_run *run, const struct ss_slot *slot)
+{
+    return (slot->key ^ run->epoch_key) >> 33 != 0;
+}
+
 /* redo_log.c */
 void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction);
-/* The slot of the index that holds `word`, or the empty one where it belongs. */
+/* The slot of the index that holds `word`, deltas pending or not, or the empty one where it belongs. */
 struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word);
-/* The entry that holds an element which this run has stored to; NULL: it has not. */
-const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit);
+/* A word read from the state for the sake of an element of it, and logged as the protocol does; the
+ * verdict says whether the run may go on. */
+typedef uint64_t (*ss_reader)(struct ss_run *run, struct ss_unit unit);
+/* The entry that holds an element which this run has stored to; NULL: it has not. Deltas of the
+ * element are settled first. */
+const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit, ss_reader read);
 /* Puts an element into the entry that `slot` refers to. */
 void ss_redo_merge(struct ss_run *run, const struct ss_slot *slot, struct ss_unit unit,
                    uint64_t value);
@@ -380,7 +423,63 @@ static inline void ss_redo_append(struct ss_run *run, struct ss_slot *slot, stru
     *slot = (struct ss_slot){run->epoch_key | write.word, run->redo_count};
     run->redo[run->redo_count++] = write;
 }
+static inline struct ss_write ss_store_entry(struct ss_unit unit, uint64_t value)
+{
+    return (struct ss_write){
+        .word = (uint32_t)unit.word, .bytes = unit.bytes, .value = value << unit.shift};
+}
+/* The head's own store: the old word goes into the undo log. */
+void ss_store_in_place(struct ss_run *run, struct ss_unit unit, uint64_t value);
 void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction);
+
+/* delta.c */
+/* Logs a delta, or applies it to what this run has stored. */
+void ss_delta_log(struct ss_run *run, struct ss_unit unit, uint32_t delta, uint64_t operand);
+/* Puts a store to a word whose deltas are pending into its chain, or settles them. True: done; false:
+ * `slot` is no longer pending, or the verdict says that the run ends. */
+bool ss_delta_store(struct ss_run *run, struct ss_slot *slot, struct ss_unit unit, uint64_t value,
+                    ss_reader read);
+/* The entry of a pending word that holds an element; NULL: none does, or the run ends. */
+const struct ss_write *ss_delta_find(struct ss_run *run, struct ss_slot *slot, struct ss_unit unit,
+                                     ss_reader read);
+/* With the turn: what a delta makes of a word; false: the element cannot hold it. */
+bool ss_delta_apply(const struct ss_write *delta, uint64_t *word);
+/* With the turn: what a chain of entries, given by its last one, makes of its word, and which bytes
+ * of it they are about; false: an element cannot hold it. */
+bool ss_delta_chain(const struct ss_engine *engine, const struct ss_transaction *transaction,
+                    const struct ss_write *last, uint64_t *word, uint32_t *bytes);
+/* With the turn: whether all deltas of a finished run can be applied. */
+bool ss_delta_fits(const struct ss_engine *engine, const struct ss_transaction *transaction);
+
+/* prediction.c */
+/* The mask of bytes of a logged read that is no read but a prediction (`eager`). */
+enum { SS_PREDICTION = 0x100 };
+/* An increment by a speculative run. `read_as`: how its protocol logs the prediction; `read`: how it
+ * reads a word that cannot be predicted. */
+uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_as, ss_reader read);
+/* Whether there is a counter. Relaxed: who sees it late predicts worse. */
+static inline bool ss_predicts(const struct ss_engine *engine)
+{
+    return atomic_load_explicit(&engine->counters[0].name, memory_order_relaxed) != 0;
+}
+void ss_prediction_begin(struct ss_transaction *transaction);
+/* With the turn: transaction `number` is the head. */
+void ss_prediction_fold(struct ss_engine *engine, int64_t number);
+void ss_prediction_start(struct ss_engine *engine, int64_t chunk_before);
+
+/* ranges.c */
+enum { SS_RANGE = 0x8000 };
+/* Entries of the read log that hold the words of a range. */
+static inline uint64_t ss_range_entries(uint64_t count)
+{
+    return (count + 1) / 2;
+}
+/* Whether the run has stored to a word of the range; then it is read word by word. */
+bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count);
+const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count);
+/* With the turn: whether a range still holds what was read; if not, `conflict` is where. */
+bool ss_range_unchanged(const struct ss_engine *engine, const struct ss_read *head,
+                        struct ss_place *conflict);
 
 /* value.c */
 extern const struct ss_protocol ss_protocol_value;
@@ -405,6 +504,15 @@ uint64_t ss_eager_owned_limit(const struct ss_config *config);
 uint64_t ss_eager_region_bytes(const struct ss_config *config);
 /* Whether an earlier transaction has taken a lock from this run, and which. */
 bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int64_t *thief);
+
+static inline struct ss_place ss_place_of(const struct ss_read *read)
+{
+    return (struct ss_place){read->word, read->bytes, read->site};
+}
+
+/* profile.c */
+/* Remembers that a run was dropped for a place. */
+void ss_hot_note(struct ss_worker *worker, struct ss_place place);
 
 /* undo_log.c */
 void ss_undo_roll_back(struct ss_run *run);

@@ -24,12 +24,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "only little-endian pr
 /* One element. */
 struct ss_unit {
     uint64_t word;
-    uint32_t bytes; /* which bytes of the word, as in struct ss_read */
+    uint32_t bytes; /* which bytes of the word, as in struct ss_read; 0: all of it */
     uint32_t shift; /* of its lowest bit */
 };
 
 static inline struct ss_unit ss_unit_at(uint64_t byte, uint64_t size)
 {
+    if (size == 8)
+        return (struct ss_unit){byte / 8, 0, 0};
     uint32_t first = (uint32_t)(byte % 8);
     return (struct ss_unit){byte / 8, ((UINT32_C(1) << size) - 1) << first, 8 * first};
 }

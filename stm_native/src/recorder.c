@@ -33,13 +33,61 @@ void ss_record_in_place(struct ss_engine *engine, const struct ss_transaction *t
         };
 }
 
+/* Reads, word by word also where a range is one entry of the log (ranges.c). Returns how many; `entries`
+ * may be NULL. */
+static uint64_t take_reads(const struct ss_transaction *transaction, struct ss_read *entries)
+{
+    uint64_t count = 0;
+    const struct ss_read *end = transaction->reads + transaction->read_count;
+    for (const struct ss_read *read = transaction->reads; read != end; read++) {
+        if (read->bytes != SS_RANGE) {
+            if (entries != NULL)
+                entries[count] = *read;
+            count++;
+            continue;
+        }
+        const uint64_t *values = (const uint64_t *)(read + 1);
+        for (uint64_t i = 0; i < read->value; i++, count++)
+            if (entries != NULL)
+                entries[count] =
+                    (struct ss_read){read->word + (uint32_t)i, 0, read->site, values[i]};
+        read += ss_range_entries(read->value);
+    }
+    return count;
+}
+
+/* Writes; of deltas what they make of their word, as the head will. May be NULL: as above. */
+static uint64_t take_writes(const struct ss_engine *engine,
+                            const struct ss_transaction *transaction, struct ss_read *entries)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < transaction->redo_count; i++) {
+        const struct ss_write *write = &transaction->redo[i];
+        uint32_t bytes = write->bytes;
+        uint64_t value = write->value;
+        if (write->is_last)
+            ss_delta_chain(engine, transaction, write, &value, &bytes);
+        else if (write->delta != SS_NO_DELTA && write->delta != SS_FORESEEN)
+            continue; /* the last one of its chain stands for all */
+        if (entries != NULL)
+            entries[count] = (struct ss_read){write->word, (uint16_t)bytes, 0, value};
+        count++;
+    }
+    return count;
+}
+
 void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction *transaction,
                            int64_t nanoseconds)
 {
     struct ss_recorder *recorder = engine->recorder;
     bool completed = transaction->verdict == SS_COMPLETED;
+    bool takes = recorder->entries != NULL;
     uint64_t reads = completed ? transaction->read_count : 0;
     uint64_t writes = completed ? transaction->redo_count : 0;
+    if (takes && completed) {
+        reads = take_reads(transaction, NULL);
+        writes = take_writes(engine, transaction, NULL);
+    }
     struct ss_record *record = next_record(recorder, reads + writes);
     if (record == NULL)
         return;
@@ -54,15 +102,11 @@ void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction
         .writes = writes,
         .row_words = transaction->row_words,
     };
-    if (recorder->entries == NULL)
+    if (!takes || !completed)
         return;
-    for (uint64_t i = 0; i < reads; i++)
-        recorder->entries[recorder->entry_count++] = transaction->reads[i];
-    for (uint64_t i = 0; i < writes; i++) {
-        const struct ss_write *write = &transaction->redo[i];
-        recorder->entries[recorder->entry_count++] =
-            (struct ss_read){write->word, write->bytes, write->value};
-    }
+    take_reads(transaction, recorder->entries + recorder->entry_count);
+    take_writes(engine, transaction, recorder->entries + recorder->entry_count + reads);
+    recorder->entry_count += reads + writes;
 }
 
 int64_t ss_clock_nanoseconds(void)

@@ -30,16 +30,20 @@ static inline uint64_t hash(uint64_t word)
 void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
 {
     struct ss_run *run = &worker->run;
-    if (SS_UNLIKELY(++worker->epoch == 0)) {
+    if (SS_UNLIKELY((worker->epoch += 2) == 0)) {
         memset(run->slots, 0, (run->slot_mask + 1) * sizeof *run->slots);
-        worker->epoch = 1;
+        worker->epoch = 2;
     }
     run->epoch_key = (uint64_t)worker->epoch << 32;
+    worker->transaction = transaction;
     run->redo = transaction->redo;
     run->redo_count = 0;
+    run->delta_count = 0;
+    if (SS_UNLIKELY(ss_predicts(worker->engine)))
+        ss_prediction_begin(transaction);
 }
 
-/* The slot that holds `word`, or the empty one where it belongs. The table has four times as many
+/* The slot that holds `word`, pending or not, or the empty one where it belongs. The table has four times as many
  * slots as the log has entries, so there is always an empty one. */
 struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word)
 {
@@ -47,19 +51,32 @@ struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word)
     uint64_t at = hash(word) & run->slot_mask;
     for (;;) {
         struct ss_slot *slot = &run->slots[at];
-        if (slot->key == key || (slot->key ^ run->epoch_key) >> 32 != 0)
+        if ((slot->key & ~SS_PENDING) == key || ss_slot_is_empty(run, slot))
             return slot;
         at = (at + 1) & run->slot_mask;
     }
 }
 
-const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit)
+const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit, ss_reader read)
 {
-    const struct ss_slot *slot = ss_redo_find(run, unit.word);
+    struct ss_slot *slot = ss_redo_find(run, unit.word);
+    if (slot->key == (run->epoch_key | SS_PENDING | unit.word))
+        return ss_delta_find(run, slot, unit, read);
     if (slot->key != (run->epoch_key | unit.word))
         return NULL;
     const struct ss_write *own = &run->redo[slot->position];
     return (own->bytes & unit.bytes) != 0 ? own : NULL;
+}
+
+static uint64_t read_word(struct ss_run *run, struct ss_unit unit)
+{
+    uint64_t value = ss_word_read(&run->state[unit.word]);
+    if (SS_UNLIKELY(run->read_top == run->read_end))
+        run->verdict = SS_LOG_FULL;
+    else
+        *run->read_top++ =
+            (struct ss_read){(uint32_t)unit.word, (uint16_t)unit.bytes, run->site, value};
+    return value;
 }
 
 void ss_redo_merge(struct ss_run *run, const struct ss_slot *slot, struct ss_unit unit,
@@ -79,13 +96,12 @@ uint64_t ss_load(struct ss_run *run, uint64_t word)
     struct ss_slot *slot = ss_redo_find(run, word);
     if (slot->key == (run->epoch_key | word))
         return run->redo[slot->position].value;
-    uint64_t value = ss_word_read(&run->state[word]);
-    if (SS_UNLIKELY(run->read_top == run->read_end)) {
-        run->verdict = SS_LOG_FULL;
-        return value;
+    struct ss_unit whole = ss_unit_at(8 * word, 8);
+    if (slot->key == (run->epoch_key | SS_PENDING | word)) {
+        const struct ss_write *settled = ss_delta_find(run, slot, whole, read_word);
+        return settled != NULL ? settled->value : 0;
     }
-    *run->read_top++ = (struct ss_read){(uint32_t)word, 0, value};
-    return value;
+    return read_word(run, whole);
 }
 
 uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
@@ -94,36 +110,32 @@ uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
     assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
     if (!run->speculative)
         return ss_extract(ss_word_read(&run->state[unit.word]), unit);
-    const struct ss_write *own = ss_redo_find_unit(run, unit);
-    if (own != NULL)
-        return ss_extract(own->value, unit);
-    uint64_t value = ss_word_read(&run->state[unit.word]);
-    if (SS_UNLIKELY(run->read_top == run->read_end))
-        run->verdict = SS_LOG_FULL;
-    else
-        *run->read_top++ = (struct ss_read){(uint32_t)unit.word, unit.bytes, value};
-    return ss_extract(value, unit);
+    const struct ss_write *own = ss_redo_find_unit(run, unit, read_word);
+    return ss_extract(own != NULL ? own->value : read_word(run, unit), unit);
 }
 
-/* The head's own store: the old word goes into the undo log. */
-static void store_in_place(struct ss_run *run, uint64_t word, uint32_t bytes, uint64_t value)
+void ss_store_in_place(struct ss_run *run, struct ss_unit unit, uint64_t value)
 {
-    uint64_t *address = &run->state[word];
+    uint64_t *address = &run->state[unit.word];
     if (run->undo_top == run->undo_end && !ss_undo_grow(run))
         return;
     uint64_t old = ss_word_read(address);
     *run->undo_top++ = (struct ss_undo){address, old};
-    ss_word_write(address, ss_merge(old, bytes, value));
+    ss_word_write(address, ss_merge(old, unit.bytes, value << unit.shift));
 }
 
 void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
 {
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
+    struct ss_unit whole = ss_unit_at(8 * word, 8);
     if (!run->speculative) {
-        store_in_place(run, word, 0, value);
+        ss_store_in_place(run, whole, value);
         return;
     }
     struct ss_slot *slot = ss_redo_find(run, word);
+    if (slot->key == (run->epoch_key | SS_PENDING | word) &&
+        (ss_delta_store(run, slot, whole, value, read_word) || run->verdict != SS_COMPLETED))
+        return;
     if (slot->key == (run->epoch_key | word)) {
         run->redo[slot->position].value = value;
         return;
@@ -132,7 +144,7 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
         run->verdict = SS_LOG_FULL;
         return;
     }
-    ss_redo_append(run, slot, (struct ss_write){(uint32_t)word, 0, value});
+    ss_redo_append(run, slot, ss_store_entry(whole, value));
 }
 
 void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value)
@@ -140,10 +152,13 @@ void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t v
     struct ss_unit unit = ss_unit_at(byte, size);
     assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
     if (!run->speculative) {
-        store_in_place(run, unit.word, unit.bytes, value << unit.shift);
+        ss_store_in_place(run, unit, value);
         return;
     }
     struct ss_slot *slot = ss_redo_find(run, unit.word);
+    if (slot->key == (run->epoch_key | SS_PENDING | unit.word) &&
+        (ss_delta_store(run, slot, unit, value, read_word) || run->verdict != SS_COMPLETED))
+        return;
     if (slot->key == (run->epoch_key | unit.word)) {
         ss_redo_merge(run, slot, unit, value);
         return;
@@ -152,8 +167,17 @@ void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t v
         run->verdict = SS_LOG_FULL;
         return;
     }
-    ss_redo_append(run, slot,
-                   (struct ss_write){(uint32_t)unit.word, unit.bytes, value << unit.shift});
+    ss_redo_append(run, slot, ss_store_entry(unit, value));
+}
+
+uint64_t ss_increment(struct ss_run *run, uint64_t word)
+{
+    assert(word < run->worker->engine->config.state_words); /* invariant 5 */
+    if (run->speculative)
+        return ss_predict_increment(run, word, 0, read_word);
+    uint64_t value = ss_word_read(&run->state[word]) + 1;
+    ss_store_in_place(run, ss_unit_at(8 * word, 8), value);
+    return value;
 }
 
 void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction)
@@ -163,7 +187,14 @@ void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *tran
     const struct ss_write *end = transaction->redo + transaction->redo_count;
     for (const struct ss_write *write = transaction->redo; write != end; write++) {
         uint64_t value = write->value;
-        if (write->bytes != 0)
+        if (SS_UNLIKELY(write->delta == SS_SETTLED))
+            continue;
+        if (SS_UNLIKELY(write->delta != SS_NO_DELTA && write->delta != SS_FORESEEN)) {
+            value = ss_word_read(&state[write->word]);
+            bool fits = ss_delta_apply(write, &value);
+            assert(fits); /* ss_delta_fits has seen to it */
+            (void)fits;
+        } else if (write->bytes != 0)
             value = ss_merge(ss_word_read(&state[write->word]), write->bytes, value);
         ss_word_write(&state[write->word], value);
     }

@@ -258,7 +258,11 @@ void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
     if (reason != SS_ABORT_HOOK &&
         (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED))
         ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
+    transaction->reason = reason;
     worker->engine->protocol->roll_back(worker->engine, transaction);
+    if (reason == SS_ABORT_CONFLICT || reason == SS_ABORT_INCONSISTENT_SNAPSHOT ||
+        reason == SS_ABORT_LOCKED || reason == SS_ABORT_STOLEN)
+        ss_hot_note(worker, transaction->conflict);
     ss_tell_dropped(worker->engine, transaction, reason);
 }
 
@@ -274,6 +278,9 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
         if (!protocol->validate(engine, transaction)) {
             reason = transaction->reason;
             in_place = !protocol->head_speculates;
+        } else if (!ss_delta_fits(engine, transaction)) {
+            transaction->verdict = SS_RAISED; /* which shows only now */
+            reason = SS_ABORT_RAISED;
         } else if ((answer = ss_ask_finished(engine, transaction)) != SS_PROCEED) {
             reason = SS_ABORT_HOOK;
         } else if (ss_rows_append(engine, transaction->rows, transaction->row_words)) {
@@ -393,6 +400,8 @@ static void advance(struct ss_worker *worker)
         }
         ss_count(&worker->statistics.commits, 1);
         atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
+        if (SS_UNLIKELY(ss_predicts(engine)))
+            ss_prediction_fold(engine, head + 1);
         /* Release: who sees the new head sees the state it starts from, and the slot FREE. */
         atomic_store_explicit(&engine->next_commit, head + 1, memory_order_release);
         if (((head + 1) & 63) == 0) {

@@ -6,7 +6,7 @@
  * comparison is exact: the run read precisely what the head would read, hence did precisely what
  * the head would do. There are no versions to wrap, no ABA (a value that came back is the right
  * value), a store that changes nothing is no conflict, and neither is one to another element of a
- * word whose elements are narrow.
+ * word whose elements are narrow. Rows and slices are logged as one (ranges.c).
  *
  * A run may meanwhile have seen a mixture that never existed. It then cannot pass the comparison
  * (some logged value differs), and until then it is confined to its own logs. */
@@ -24,17 +24,27 @@ static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
 {
     transaction->read_count = (uint64_t)(worker->run.read_top - transaction->reads);
     transaction->redo_count = worker->run.redo_count;
+    transaction->delta_count = worker->run.delta_count;
 }
 
-static bool unchanged(const struct ss_engine *engine, const struct ss_transaction *transaction)
+/* False: not everything; the first that has changed is the conflict. */
+static bool unchanged(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
     const uint64_t *state = engine->config.state;
     const struct ss_read *end = transaction->reads + transaction->read_count;
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
+        if (SS_UNLIKELY(read->bytes == SS_RANGE)) {
+            if (!ss_range_unchanged(engine, read, &transaction->conflict))
+                return false;
+            read += ss_range_entries(read->value);
+            continue;
+        }
         uint64_t changed = ss_word_read(&state[read->word]) ^ read->value;
         /* Only now the mask: a word that is the same costs what it did without masks. */
-        if (changed != 0 && (changed & ss_bits_of(read->bytes)) != 0)
+        if (changed != 0 && (changed & ss_bits_of(read->bytes)) != 0) {
+            transaction->conflict = ss_place_of(read);
             return false;
+        }
     }
     return true;
 }

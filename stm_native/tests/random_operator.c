@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "internal.h"
+
 struct sightings sightings;
 
 /* One event under way. `run` is NULL in the model, `model` everywhere else. */
@@ -15,6 +17,7 @@ struct execution {
     const struct shape *shape;
     uint64_t *scratch;
     int64_t sequence;
+    enum temper temper;
     struct dice dice;
     uint64_t mixed; /* of everything read: a wrong value anywhere shows in later stores and rows */
 };
@@ -152,6 +155,52 @@ static bool store_element(struct execution *execution, struct element element, u
     return run->verdict == SS_COMPLETED;
 }
 
+/* A commutative update; the model does at once what the head does later. */
+static bool update(struct execution *execution, struct element element, uint64_t delta,
+                   uint64_t operand)
+{
+    uint64_t byte = 8 * element.word + element.first;
+    struct ss_run *run = execution->run;
+    if (execution->model == NULL && execution->variant == SS_EAGER) {
+        ss_eager_delta(run, byte, element.size, delta, operand);
+        return run->verdict == SS_COMPLETED;
+    }
+    if (execution->model == NULL &&
+        (execution->variant == SS_PLAIN || execution->variant == SS_TRANSACTIONAL)) {
+        ss_delta(run, byte, element.size, delta, operand);
+        return run->verdict == SS_COMPLETED;
+    }
+    uint64_t *state = execution->model != NULL ? execution->model->state : run->state;
+    uint64_t word = state[element.word];
+    struct ss_unit unit = ss_unit_at(byte, element.size);
+    struct ss_write write = {
+        .word = (uint32_t)unit.word, .bytes = unit.bytes, .delta = delta & 15, .value = operand};
+    if (!ss_delta_apply(&write, &word))
+        return raise_error(execution);
+    return store(execution, element.word, word);
+}
+
+static bool count(struct execution *execution)
+{
+    struct ss_run *run = execution->run;
+    uint64_t words = execution->shape->free_words;
+    /* More words than are predicted. */
+    uint64_t word = below(&execution->dice, words < SS_COUNTERS + 2 ? words : SS_COUNTERS + 2);
+    uint64_t value;
+    if (execution->model != NULL || execution->variant == SS_LOG_FREE ||
+        execution->variant == SS_LOCKED) {
+        value = (execution->model != NULL ? execution->model->state : run->state)[word] + 1;
+        store(execution, word, value);
+    } else {
+        value = execution->variant == SS_EAGER ? ss_eager_increment(run, word)
+                                               : ss_increment(run, word);
+        if (run->verdict != SS_COMPLETED)
+            return false;
+    }
+    execution->mixed = mix(execution->mixed ^ value) + word;
+    return true;
+}
+
 static bool emit(struct execution *execution, uint64_t value)
 {
     uint64_t words = execution->shape->emit_words;
@@ -268,6 +317,52 @@ static bool transfer(struct execution *execution)
     return store(execution, to, balance + amount);
 }
 
+static bool remit(struct execution *execution)
+{
+    struct element from = {account_word(execution), 0, 8};
+    struct element to = {account_word(execution), 0, 8};
+    uint64_t amount = execution->mixed % 1000;
+    const uint64_t add = SS_FIRST_DELTA + 3 * SS_ADD + SS_SIGNED;
+    return update(execution, from, add, 0 - amount) && dawdle(execution) &&
+           update(execution, to, add, amount);
+}
+
+static bool use_deltas(struct execution *execution)
+{
+    const struct shape *shape = execution->shape;
+    struct dice *dice = &execution->dice;
+    struct element at = {free_word(execution), 0, 8};
+    struct element neighbour = at;
+    if (shape->narrow_words != 0 && chance(dice, 2)) {
+        at = narrow_element(execution);
+        neighbour = at;
+        neighbour.first = at.size * below(dice, 8 / at.size);
+    }
+    for (uint64_t updates = 1 + below(dice, 4); updates > 0; updates--) {
+        uint64_t number = below(dice, at.size == 8 || at.size == 4 ? 3 : 2);
+        uint64_t delta = SS_FIRST_DELTA + 3 * below(dice, 3) + number;
+        double sum = (double)below(dice, 9) / 7;
+        /* An event that must not raise leaves out sums that a narrow integer may not hold. */
+        if (execution->temper == TEMPER_CALM && at.size < 8 && number != SS_FLOAT &&
+            delta < SS_FIRST_DELTA + 3 * SS_MINIMUM)
+            continue;
+        uint64_t operand = below(dice, 5) - (number == SS_SIGNED ? 2 : 0);
+        if (number == SS_FLOAT)
+            memcpy(&operand, &sum, sizeof operand);
+        if (!update(execution, chance(dice, 3) ? neighbour : at, delta, operand))
+            return false;
+    }
+    uint64_t value;
+    if (!chance(dice, 3) || !dawdle(execution))
+        return execution->model != NULL || execution->run->verdict == SS_COMPLETED;
+    if (at.size == 8)
+        return (chance(dice, 2) || store(execution, at.word, execution->mixed)) &&
+               load(execution, at.word, &value);
+    if (chance(dice, 2) && !store_element(execution, neighbour, execution->mixed))
+        return false;
+    return load_element(execution, chance(dice, 2) ? at : neighbour, &value);
+}
+
 static bool advance_pair(struct execution *execution)
 {
     uint64_t word = pair_word(execution);
@@ -349,6 +444,35 @@ static bool use_narrow(struct execution *execution)
     return load_element(execution, narrow_element(execution), &value);
 }
 
+static const uint64_t *load_range(struct execution *execution, uint64_t word, uint64_t count)
+{
+    if (execution->model != NULL)
+        return execution->model->state + word;
+    if (execution->variant == SS_LOG_FREE || execution->variant == SS_LOCKED)
+        return execution->run->state + word;
+    return execution->variant == SS_EAGER ? ss_eager_load_range(execution->run, word, count)
+                                          : ss_load_range(execution->run, word, count);
+}
+
+/* The range may hold what the event itself has stored, and a neighbour of it changes afterwards. */
+static bool use_range(struct execution *execution)
+{
+    uint64_t words = execution->shape->free_words;
+    uint64_t first = free_word(execution);
+    uint64_t longest = words - first < 70 ? words - first : 70;
+    uint64_t count = 1 + below(&execution->dice, longest);
+    if (chance(&execution->dice, 2) &&
+        !store(execution, first + below(&execution->dice, count), execution->mixed))
+        return false;
+    const uint64_t *values = load_range(execution, first, count);
+    if (values == NULL)
+        return false;
+    for (uint64_t i = 0; i < count; i++)
+        execution->mixed = mix(execution->mixed ^ values[i]) + i;
+    return dawdle(execution) && (chance(&execution->dice, 2) ||
+                                 store(execution, free_word(execution), execution->mixed));
+}
+
 static bool take_step(struct execution *execution, enum step step)
 {
     struct dice *dice = &execution->dice;
@@ -390,8 +514,16 @@ static bool take_step(struct execution *execution, enum step step)
                        execution->mixed + stores))
                 return false;
         return true;
+    case STEP_REMIT:
+        return execution->shape->accounts == 0 || remit(execution);
+    case STEP_DELTA:
+        return use_deltas(execution);
+    case STEP_COUNT:
+        return count(execution);
     case STEP_NARROW:
         return use_narrow(execution);
+    case STEP_RANGE:
+        return use_range(execution);
     case STEP_SCRATCH:
         return use_scratch(execution);
     default:
@@ -424,18 +556,19 @@ static bool process(struct execution *execution, enum temper temper)
     return emit(execution, execution->mixed);
 }
 
+static enum temper temper_of(void *const *columns, int64_t event)
+{
+    return (enum temper)((const uint8_t *)columns[COLUMN_TEMPER])[event];
+}
+
 static struct execution begin(void *const *columns, int64_t event, int64_t sequence)
 {
     const uint64_t *seeds = columns[COLUMN_SEED];
     return (struct execution){.shape = columns[COLUMN_SHAPE],
                               .sequence = sequence,
+                              .temper = temper_of(columns, event),
                               .dice = {seeds[event]},
                               .mixed = seeds[event]};
-}
-
-static enum temper temper_of(void *const *columns, int64_t event)
-{
-    return (enum temper)((const uint8_t *)columns[COLUMN_TEMPER])[event];
 }
 
 /* The loop inside an entry, as the compiler writes it. */
@@ -534,6 +667,7 @@ void shape_steps(struct shape *shape, struct dice *dice)
         [STEP_TRANSFER] = 60, [STEP_ADVANCE] = 40, [STEP_AGREE] = 4,   [STEP_REREAD] = 8,
         [STEP_DOUBT] = 12,    [STEP_EMIT] = 60,   [STEP_FLOOD] = 1,    [STEP_FILL] = 2,
         [STEP_SCRATCH] = 10,  [STEP_WORK] = 60,   [STEP_NARROW] = 120,
+        [STEP_REMIT] = 60,    [STEP_DELTA] = 120, [STEP_COUNT] = 60,  [STEP_RANGE] = 60,
     };
     memcpy(shape->weights, usual, sizeof usual);
     /* Operators differ: each leaves some steps out and is fond of one. */

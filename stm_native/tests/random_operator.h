@@ -32,7 +32,11 @@ enum step {
     STEP_EMIT,
     STEP_FLOOD,   /* emits many rows */
     STEP_FILL,    /* stores many words */
+    STEP_REMIT,   /* from account to account, by deltas */
+    STEP_DELTA,   /* commutative updates of words and elements, of which some are read later */
+    STEP_COUNT,   /* increments one of a few words, and uses the result */
     STEP_NARROW,  /* reads and writes elements smaller than a word */
+    STEP_RANGE,   /* reads neighbouring words at once, moves one of them */
     STEP_SCRATCH,
     STEP_WORK,
     STEPS

@@ -61,13 +61,13 @@ static void earlier_stores_are_not_found(void)
     CHECK(loads(5, 0) && worker->run.read_top == reads + 1);
 }
 
-/* After 2^32 - 1 transactions the epochs begin anew, and old entries must not come back to life. */
+/* After 2^31 - 1 transactions the epochs begin anew, and old entries must not come back to life. */
 static void epochs_begin_anew(void)
 {
     worker->epoch = 0;
     begin("the first epoch");
     ss_store(&worker->run, 5, 1);
-    worker->epoch = UINT32_MAX;
+    worker->epoch = UINT32_MAX - 1;
     begin("the first epoch, for the second time");
     CHECK(loads(5, 0));
     ss_store(&worker->run, 5, 2);

@@ -1,0 +1,184 @@
+"""Updates in Numba's terms: ``add``, ``minimum``, ``maximum``, ``increment`` of
+:mod:`specstream.structures`.
+
+Where the state is accessed directly, an update is a load, an operation and a store. A speculative
+run hands it to C, which logs it (``delta.c``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from specstream._native import lib
+from specstream.compiler.access import (
+    _field,
+    _index_types,
+    _index_values,
+    _remaining,
+    _View,
+    check_kind,
+    convert,
+    refuse,
+)
+from specstream.compiler.memory import I64, Run
+from specstream.compiler.types import EAGER, SPECULATIVE, StateType, Variant, ViewType
+from specstream.storage import Storage
+
+__all__ = ["increment_element", "update_add", "update_maximum", "update_minimum"]
+
+Value = Any
+
+_OPERATIONS = {"add": lib.SS_ADD, "minimum": lib.SS_MINIMUM, "maximum": lib.SS_MAXIMUM}
+
+
+def _delta(operation: str, storage: Storage) -> int:
+    """The enum ss_delta of an operation on elements of a type."""
+    signed = storage.number == "int" and storage.dtype.kind == "i"
+    number = lib.SS_FLOAT if storage.number == "float" else lib.SS_UNSIGNED
+    if signed:
+        number = lib.SS_SIGNED
+    return int(lib.SS_FIRST_DELTA + 3 * _OPERATIONS[operation] + number)
+
+
+def _combined(builder: Any, operation: str, storage: Storage, own: Value, given: Value) -> Value:
+    """What the update makes of an element; both are widened."""
+    is_float = storage.number == "float"
+    if operation == "add":
+        return builder.fadd(own, given) if is_float else builder.add(own, given)
+    sign = "<" if operation == "minimum" else ">"
+    if is_float:
+        takes = builder.fcmp_ordered(sign, given, own)
+    elif storage.number == "uint":
+        takes = builder.icmp_unsigned(sign, given, own)
+    else:
+        takes = builder.icmp_signed(sign, given, own)
+    return builder.select(takes, given, own)
+
+
+def _update(
+    run: Run,
+    operation: str,
+    place: tuple[str, Variant, Storage],
+    at: Value,
+    given: Value,
+) -> None:
+    """Updates element number ``at``; the caller has checked the bounds and the kind."""
+    space, variant, storage = place
+    if space != "state" or variant not in SPECULATIVE:
+        own = run.load(space, variant, storage, at)
+        result = _combined(run.builder, operation, storage, own, given)
+        run.store(space, variant, storage, at, result)
+        return
+    symbol = "ss_eager_delta" if variant in EAGER else "ss_delta"
+    size = I64(storage.size)
+    byte = run.builder.mul(at, size)
+    delta = I64(_delta(operation, storage))
+    operand = run.to_bits(storage.number, given)
+    run.call(symbol, ir.VoidType(), run.pointer, byte, size, delta, operand)
+    run.fault_if_verdict()
+
+
+class _Target:
+    """What an update is about: a scalar field, or one element of an array."""
+
+    def __init__(self, name: str, container: types.Type, key: types.Type) -> None:
+        self.container = container
+        self.key = key
+        if isinstance(container, StateType):
+            field = _field(container, key.literal_value)
+            self.what = f"field {field.name!r}"
+            if field.shape != ():
+                raise refuse(f"{self.what} is an array: write {name}(state.{field.name}, i, ...)")
+            self.place: tuple[str, Variant, Storage]
+            self.place = (field.space, container.variant, field.storage)
+            self.start = field.start
+        elif isinstance(container, ViewType):
+            self.key = types.unliteral(key)
+            self.what = "an array"
+            if isinstance(_remaining(container, _index_types(container, self.key)), ViewType):
+                raise refuse(f"{name} works on one element: give as many indices as axes")
+            self.place = (container.space, container.variant, container.storage)
+        else:
+            raise refuse(
+                f"{name} is given {container}: write {name}(state.array, i, ...), or "
+                f'{name}(state, "scalar", ...)'
+            )
+
+    @property
+    def storage(self) -> Storage:
+        return self.place[2]
+
+    def locate(self, context: Any, builder: Any, container: Value, key: Value) -> tuple[Run, Value]:
+        """The run, and the number of the element; its index is checked."""
+        if isinstance(self.container, StateType):
+            return Run(context, builder, container), I64(self.start)
+        view = _View(context, builder, self.container, container)
+        parts = _index_types(self.container, self.key)
+        at, _, _ = view.select(parts, _index_values(builder, self.key, key))
+        return view.run, at
+
+
+def _is_second_try(container: types.Type, key: types.Type) -> bool:
+    """Numba tries once more without literals, where the name of a field cannot be known."""
+    return isinstance(container, StateType) and not isinstance(key, types.StringLiteral)
+
+
+def _update_function(operation: str) -> Any:
+    def rule(typing_context: Any, container: Any, key: Any, value: Any) -> Any:
+        if _is_second_try(container, key):
+            return None
+        target = _Target(operation, container, key)
+        storage = target.storage
+        if storage.number == "bool":
+            raise refuse(
+                f"{operation} works on numbers, and {target.what} is declared bool: assign to it"
+            )
+        check_kind(value, storage.number, target.what, storage.name)
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            run, at = target.locate(context, builder, args[0], args[1])
+            given = convert(context, builder, args[2], sig.args[2], storage.number)
+            _update(run, operation, target.place, at, given)
+            return context.get_dummy_value()
+
+        return types.void(container, target.key, types.unliteral(value)), code
+
+    rule.__name__ = f"update_{operation}"
+    rule.__doc__ = f"``specstream.structures.{operation}``."
+    return intrinsic(prefer_literal=True)(rule)
+
+
+update_add = _update_function("add")
+update_minimum = _update_function("minimum")
+update_maximum = _update_function("maximum")
+
+
+@intrinsic(prefer_literal=True)
+def increment_element(typing_context: Any, container: Any, key: Any) -> Any:
+    """``specstream.structures.increment``."""
+    if _is_second_try(container, key):
+        return None
+    target = _Target("increment", container, key)
+    if target.storage.name != "int":
+        raise refuse(
+            f"increment counts in {target.what}, which is declared {target.storage.name}: declare "
+            "it int"
+        )
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        run, at = target.locate(context, builder, args[0], args[1])
+        space, variant, storage = target.place
+        if space == "state" and variant in SPECULATIVE:
+            symbol = "ss_eager_increment" if variant in EAGER else "ss_increment"
+            count = run.call(symbol, I64, run.pointer, at)
+            run.fault_if_verdict()
+            return count
+        count = builder.add(run.load(space, variant, storage, at), I64(1))
+        run.store(space, variant, storage, at, count)
+        return count
+
+    return types.int64(container, target.key), code

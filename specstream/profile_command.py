@@ -1,0 +1,123 @@
+"""``specstream profile``: where an operator's conflicts are, on the user's data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pyarrow as pa
+import pyarrow.dataset
+
+import specstream as ss
+from specstream.cli import check_input, load_operator, main, needs, parse_arguments, reported_errors
+
+__all__ = ["profile"]
+
+
+@main.command()
+@click.argument("target", metavar="MODULE:OPERATOR")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Argument of a function that makes the operator; repeatable.",
+)
+@click.option(
+    "--input",
+    "input_",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
+    help="Directory of Parquet files.",
+)
+@click.option("--order-by", metavar="COL", help="Column of the event time; else the files' order.")
+@click.option("--source", metavar="COL", help="Column that tells sources apart.")
+@click.option(
+    "--events",
+    type=click.IntRange(min=1),
+    default=1_000_000,
+    show_default=True,
+    help="Rows to run, from the first file on.",
+)
+@click.option("--threads", default=2, show_default=True, help="Threads of the engine.")
+@click.option(
+    "--horizon",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Transactions that may start ahead of the next to commit.",
+)
+@click.option(
+    "--chunk",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Events in one transaction.",
+)
+@click.option(
+    "--protocol",
+    type=click.Choice(["value", "eager"]),
+    default="value",
+    show_default=True,
+    help="How conflicts are found.",
+)
+@click.option("--top", default=10, show_default=True, help="Words to show.")
+@click.option(
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture, like hot.png."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
+def profile(
+    target: str,
+    arguments: tuple[str, ...],
+    input_: Path,
+    order_by: str | None,
+    source: str | None,
+    events: int,
+    threads: int,
+    horizon: int,
+    chunk: int,
+    protocol: str,
+    top: int,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Show which words of an operator's state make its runs conflict, and on which lines.
+
+    The operator runs over Parquet files, speculatively whether that pays or not. Each word that a
+    run was dropped for is named with its field, its index and the lines that accessed it; below
+    stands what may help. MODULE:OPERATOR is as in `specstream run`.
+    """
+    with reported_errors():
+        operator = load_operator(target, parse_arguments(arguments))
+        check_input(input_, operator, order_by, source)
+        if plot is not None:
+            needs("plot", "matplotlib")
+        table = _read(input_, operator, order_by, source, events)
+        with ss.Engine(
+            operator,
+            threads=threads,
+            horizon=horizon,
+            chunk=chunk,
+            protocol=protocol,
+            execution="speculate",
+            profile=True,
+        ) as engine:
+            engine.process(table, order_by=order_by, source=source)
+            found = engine.profile()
+        if plot is not None:
+            found.plot(plot)
+        if as_json:
+            click.echo(json.dumps(found.to_dict()))
+        else:
+            click.echo(found.text(top))
+
+
+def _read(
+    directory: Path, operator: ss.Operator, order_by: str | None, source: str | None, events: int
+) -> pa.Table:
+    """The columns that are needed, of the first rows."""
+    needed = dict.fromkeys((*operator.event.names, order_by, source))
+    columns = [name for name in needed if name is not None]
+    dataset = pyarrow.dataset.dataset(directory, format="parquet")
+    return dataset.head(events, columns=columns)

@@ -1,0 +1,73 @@
+/* Ranges: neighbouring words that are read together.
+ *
+ * A row that is summed up, compared or copied is read as a whole, so under protocol `value` it is one
+ * entry of the read log: a head, that says where it begins and how long it is, and the words, eight
+ * bytes each instead of sixteen. The run works on the words in the log, which are then by
+ * construction the ones that it used. Validation compares them in one go.
+ *
+ * Words that the run itself has stored to, or updated unread (delta.c), are not the state's. Where
+ * there are such in the range, it is read word by word. Whole words only: a range of narrow elements would take their neighbours in
+ * the first and the last word along, and conflict with those. */
+#include <string.h>
+
+#include "internal.h"
+
+_Static_assert(sizeof(struct ss_read) == 2 * sizeof(uint64_t), "two words of a range in an entry");
+
+bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    if (run->redo_count < count) {
+        for (uint64_t i = 0; i < run->redo_count; i++)
+            if (run->redo[i].word - word < count)
+                return true;
+        return false;
+    }
+    for (uint64_t i = word; i < word + count; i++)
+        if (!ss_slot_is_empty(run, ss_redo_find(run, i)))
+            return true;
+    return false;
+}
+
+const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    uint64_t *values = ss_buffer(run, count);
+    if (values == NULL)
+        return NULL;
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = run->worker->engine->protocol->load(run, word + i);
+    return run->verdict == SS_COMPLETED ? values : NULL;
+}
+
+const uint64_t *ss_load_range(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    assert(word + count <= run->worker->engine->config.state_words); /* invariant 5 */
+    if (!run->speculative)
+        return &run->state[word];
+    if (ss_range_is_own(run, word, count))
+        return ss_range_by_words(run, word, count);
+    if ((uint64_t)(run->read_end - run->read_top) < 1 + ss_range_entries(count)) {
+        run->verdict = SS_LOG_FULL;
+        return NULL;
+    }
+    *run->read_top = (struct ss_read){(uint32_t)word, SS_RANGE, run->site, count};
+    uint64_t *values = (uint64_t *)(run->read_top + 1);
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = ss_word_read(&run->state[word + i]);
+    run->read_top += 1 + ss_range_entries(count);
+    return values;
+}
+
+bool ss_range_unchanged(const struct ss_engine *engine, const struct ss_read *head,
+                        struct ss_place *conflict)
+{
+    const uint64_t *values = (const uint64_t *)(head + 1);
+    const uint64_t *words = &engine->config.state[head->word];
+    /* Only who holds the turn writes the state, and that is us: no need of atomic reads. */
+    if (memcmp(words, values, head->value * sizeof *values) == 0)
+        return true;
+    uint64_t at = 0;
+    while (words[at] == values[at])
+        at++;
+    *conflict = (struct ss_place){head->word + (uint32_t)at, 0, head->site};
+    return false;
+}

@@ -1,0 +1,341 @@
+/* Commutative updates and predicted counters, step by step.
+ *
+ * Transactions 1 and 2 are driven from one thread through the functions that compiled code and the
+ * scheduler call, under both protocols: what conflicts and what does not, in which order updates are
+ * applied, and what becomes of one that is read, stored to, or does not fit. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+enum { WORDS = 4, WORD = 2, BYTE = 8 * WORD, LIMIT = 8 };
+enum {
+    ADD_INT = SS_FIRST_DELTA + 3 * SS_ADD + SS_SIGNED,
+    ADD_UNSIGNED = SS_FIRST_DELTA + 3 * SS_ADD + SS_UNSIGNED,
+    ADD_FLOAT = SS_FIRST_DELTA + 3 * SS_ADD + SS_FLOAT,
+    LEAST_INT = SS_FIRST_DELTA + 3 * SS_MINIMUM + SS_SIGNED,
+    MOST_INT = SS_FIRST_DELTA + 3 * SS_MAXIMUM + SS_SIGNED
+};
+
+static uint64_t state[WORDS];
+static struct ss_engine *engine;
+static const char *scenario;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "FAILED: %s: line %d: %s\n", scenario, __LINE__, #condition);          \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static bool is_eager(void)
+{
+    return engine->protocol == &ss_protocol_eager;
+}
+
+static struct ss_run *run_of(int number)
+{
+    return &engine->workers[number].run;
+}
+
+static void update(int number, uint64_t byte, uint64_t size, uint64_t delta, uint64_t operand)
+{
+    if (is_eager())
+        ss_eager_delta(run_of(number), byte, size, delta, operand);
+    else
+        ss_delta(run_of(number), byte, size, delta, operand);
+}
+
+static uint64_t load(int number)
+{
+    return engine->protocol->load(run_of(number), WORD);
+}
+
+static void store(int number, uint64_t value)
+{
+    engine->protocol->store(run_of(number), WORD, value);
+}
+
+static uint64_t load_byte(int number, uint64_t at)
+{
+    return is_eager() ? ss_eager_load_bytes(run_of(number), BYTE + at, 1)
+                      : ss_load_bytes(run_of(number), BYTE + at, 1);
+}
+
+static void store_byte(int number, uint64_t at, uint64_t value)
+{
+    if (is_eager())
+        ss_eager_store_bytes(run_of(number), BYTE + at, 1, value);
+    else
+        ss_store_bytes(run_of(number), BYTE + at, 1, value);
+}
+
+static uint64_t count(int number)
+{
+    return is_eager() ? ss_eager_increment(run_of(number), WORD)
+                      : ss_increment(run_of(number), WORD);
+}
+
+static bool finishes(int number)
+{
+    struct ss_transaction *transaction = &engine->ring[number];
+    engine->protocol->finish(&engine->workers[number], transaction);
+    ss_set_status(transaction, number, SS_FINISHED);
+    return run_of(number)->verdict == SS_COMPLETED;
+}
+
+/* Whether the run got to its end, was still valid, and is published. */
+static bool commits(int number)
+{
+    struct ss_transaction *transaction = &engine->ring[number];
+    if (!finishes(number) || !engine->protocol->validate(engine, transaction) ||
+        !ss_delta_fits(engine, transaction))
+        return false;
+    engine->protocol->publish(engine, transaction);
+    ss_prediction_fold(engine, number + 1);
+    atomic_store(&engine->next_commit, number + 1);
+    return true;
+}
+
+static void begin(int number)
+{
+    struct ss_run *run = run_of(number);
+    run->speculative = 1;
+    run->verdict = SS_COMPLETED;
+    engine->ring[number].number = number;
+    engine->protocol->begin(&engine->workers[number], &engine->ring[number]);
+    ss_set_status(&engine->ring[number], number, SS_RUNNING);
+}
+
+static void open_scenario(const char *name, enum ss_protocol_kind protocol, uint64_t first_value)
+{
+    scenario = name;
+    for (int word = 0; word < WORDS; word++)
+        state[word] = first_value;
+    struct ss_config config = {.state = state,
+                               .state_words = WORDS,
+                               .emit_words = 1,
+                               .threads = 3,
+                               .read_limit = 32,
+                               .redo_limit = LIMIT,
+                               .emit_limit = 1,
+                               .protocol = protocol};
+    struct ss_job job = {.chunk = 1, .horizon = 3, .mode = SS_MODE_SPECULATE};
+    engine = ss_engine_new(&config);
+    CHECK(engine != NULL && ss_engine_start(engine, &job));
+    while (!ss_engine_wait(engine, 50))
+        continue;
+    ss_engine_take_turn(engine);
+    begin(0);
+    CHECK(commits(0));
+    begin(1);
+    begin(2);
+}
+
+static void close_scenario(void)
+{
+    for (int number = 1; number < 3; number++) {
+        engine->protocol->finish(&engine->workers[number], &engine->ring[number]);
+        engine->protocol->roll_back(engine, &engine->ring[number]);
+    }
+    ss_engine_release_turn(engine);
+    ss_engine_free(engine);
+}
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void updates_alone(enum ss_protocol_kind protocol)
+{
+    open_scenario("two runs update one word, and both commit", protocol, 10);
+    update(2, BYTE, 8, ADD_INT, 5);
+    update(2, BYTE, 8, MOST_INT, 17);
+    update(1, BYTE, 8, ADD_INT, 1);
+    update(1, BYTE, 8, LEAST_INT, 3);
+    CHECK(state[WORD] == 10); /* invariant 1 */
+    CHECK(commits(1) && state[WORD] == 3);
+    CHECK(commits(2) && state[WORD] == 17);
+    CHECK(engine->ring[1].read_count == 0 && engine->ring[2].read_count == 0);
+    close_scenario();
+
+    open_scenario("float operands are not added up first", protocol, bits_of(1e16));
+    for (int i = 0; i < 4; i++)
+        update(1, BYTE, 8, ADD_FLOAT, bits_of(1.0)); /* each is lost, four at once would not be */
+    CHECK(commits(1) && state[WORD] == bits_of(1e16));
+    close_scenario();
+
+    open_scenario("an update of what the run has stored", protocol, 10);
+    store(1, 100);
+    update(1, BYTE, 8, ADD_INT, 1);
+    CHECK(load(1) == 101 && run_of(1)->redo_count == 1);
+    CHECK(commits(1) && state[WORD] == 101);
+    close_scenario();
+}
+
+static void updates_that_are_read(enum ss_protocol_kind protocol)
+{
+    open_scenario("a run reads what it has updated", protocol, 10);
+    update(1, BYTE, 8, ADD_INT, 1);
+    update(2, BYTE, 8, ADD_INT, 5);
+    update(2, BYTE, 8, ADD_INT, 6);
+    CHECK(load(2) == 21 && load(2) == 21);
+    update(2, BYTE, 8, ADD_INT, 1);
+    CHECK(load(2) == 22);
+    CHECK(commits(1) && !commits(2));
+    CHECK(state[WORD] == 11);
+    close_scenario();
+
+    open_scenario("a run stores to what it has updated", protocol, 10);
+    update(1, BYTE, 8, ADD_INT, 1);
+    store(1, 50);
+    update(1, BYTE, 8, ADD_INT, 2);
+    CHECK(commits(1) && state[WORD] == 52);
+    close_scenario();
+
+    open_scenario("a later run has read what an earlier one updates", protocol, 10);
+    CHECK(load(2) == 10);
+    update(1, BYTE, 8, ADD_INT, 1);
+    CHECK(commits(1) && !commits(2));
+    close_scenario();
+
+    open_scenario("a later run has read what an earlier one updates and reads", protocol, 10);
+    CHECK(load(2) == 10);
+    update(1, BYTE, 8, ADD_INT, 1);
+    CHECK(load(1) == 11 && commits(1) && state[WORD] == 11);
+    CHECK(!commits(2));
+    close_scenario();
+
+    open_scenario("a later run reads after the commit", protocol, 10);
+    update(1, BYTE, 8, ADD_INT, 1);
+    CHECK(commits(1) && load(2) == 11);
+    CHECK(commits(2));
+    close_scenario();
+}
+
+static void updates_of_bytes(enum ss_protocol_kind protocol)
+{
+    open_scenario("updates, stores and loads of neighbours", protocol, 0x1413121110);
+    update(1, BYTE, 1, ADD_INT, 1);
+    update(1, BYTE + 1, 1, ADD_INT, 1);
+    store_byte(1, 2, 0x77); /* into the ring of its word */
+    CHECK(load_byte(1, 2) == 0x77);
+    CHECK(load_byte(1, 4) == 0x14); /* from the state; nothing is settled */
+    CHECK((ss_redo_find(run_of(1), WORD)->key & SS_PENDING) != 0);
+    update(1, BYTE + 2, 1, ADD_INT, 1); /* applied to the store */
+    update(1, BYTE, 1, ADD_INT, 1);
+    CHECK(load_byte(1, 0) == 0x12);
+    CHECK((ss_redo_find(run_of(1), WORD)->key & SS_PENDING) == 0);
+    CHECK(load_byte(1, 1) == 0x12 && load_byte(1, 2) == 0x78);
+    CHECK(commits(1) && state[WORD] == 0x1413781212);
+    close_scenario();
+
+    open_scenario("a store, and an update beside it", protocol, 0x1413121110);
+    store_byte(1, 0, 0x55);
+    update(1, BYTE + 1, 1, ADD_INT, 1);
+    CHECK(load_byte(1, 0) == 0x55);
+    store_byte(1, 0, 0x56);
+    CHECK(commits(1) && state[WORD] == 0x1413121256);
+    close_scenario();
+}
+
+static void updates_that_do_not_fit(enum ss_protocol_kind protocol)
+{
+    open_scenario("a sum that does not fit in between", protocol, 0);
+    update(1, BYTE, 1, ADD_INT, 100);
+    update(1, BYTE, 1, ADD_INT, 28);
+    update(1, BYTE, 1, ADD_INT, (uint64_t)-1);
+    CHECK(!commits(1) && run_of(1)->verdict == SS_COMPLETED && state[WORD] == 0);
+    close_scenario();
+
+    open_scenario("one that just fits", protocol, 0);
+    update(1, BYTE, 1, ADD_INT, (uint64_t)-128);
+    update(1, BYTE + 1, 1, ADD_UNSIGNED, 255);
+    CHECK(commits(1) && state[WORD] == 0xff80);
+    close_scenario();
+
+    open_scenario("one that does not fit when it is read", protocol, 0);
+    update(1, BYTE, 1, ADD_UNSIGNED, (uint64_t)-1);
+    load_byte(1, 0);
+    CHECK(run_of(1)->verdict == SS_RAISED);
+    close_scenario();
+
+    open_scenario("one more than the log holds", protocol, 0);
+    for (int i = 0; i < LIMIT; i++)
+        update(1, BYTE, 8, ADD_INT, 1);
+    CHECK(run_of(1)->verdict == SS_COMPLETED);
+    update(1, BYTE, 8, ADD_INT, 1);
+    CHECK(run_of(1)->verdict == SS_LOG_FULL);
+    close_scenario();
+}
+
+static void updates_in_place(void)
+{
+    open_scenario("an update in place goes through the undo log", SS_PROTOCOL_VALUE, 10);
+    struct ss_run *run = run_of(1);
+    run->speculative = 0;
+    run->undo_top = run->undo_base;
+    ss_delta(run, BYTE, 8, ADD_INT, 5);
+    CHECK(ss_increment(run, WORD) == 16 && state[WORD] == 16);
+    ss_delta(run, BYTE, 1, ADD_INT, 127);
+    CHECK(run->verdict == SS_RAISED);
+    ss_undo_roll_back(run);
+    CHECK(state[WORD] == 10);
+    close_scenario();
+}
+
+static void counters(enum ss_protocol_kind protocol)
+{
+    open_scenario("a counter is foreseen", protocol, 10);
+    count(1);
+    ss_prediction_fold(engine, 1); /* it is a counter since its first increment */
+    count(1);
+    CHECK(finishes(1));
+    CHECK(count(2) == 13); /* what 1 has logged is known: it is finished */
+    CHECK(load(2) == 13);
+    CHECK(commits(1) && state[WORD] == 12);
+    CHECK(commits(2) && state[WORD] == 13);
+    close_scenario();
+
+    open_scenario("a counter is foreseen wrongly", protocol, 10);
+    CHECK(count(2) == 11);
+    CHECK(count(1) == 11);
+    CHECK(commits(1) && state[WORD] == 11);
+    CHECK(!commits(2) && engine->ring[2].reason == SS_ABORT_CONFLICT);
+    CHECK(state[WORD] == 11);
+    engine->protocol->roll_back(engine, &engine->ring[2]);
+    begin(2);
+    CHECK(count(2) == 12 && commits(2) && state[WORD] == 12);
+    close_scenario();
+}
+
+static void later_locks(void)
+{
+    open_scenario("eager: an update takes a later run's lock", SS_PROTOCOL_EAGER, 10);
+    store(2, 50);
+    update(1, BYTE, 8, ADD_INT, 1);
+    CHECK(commits(1) && state[WORD] == 11);
+    CHECK(!commits(2) && engine->ring[2].reason == SS_ABORT_STOLEN);
+    close_scenario();
+}
+
+int main(void)
+{
+    const enum ss_protocol_kind protocols[] = {SS_PROTOCOL_VALUE, SS_PROTOCOL_EAGER};
+    for (int i = 0; i < 2; i++) {
+        updates_alone(protocols[i]);
+        updates_that_are_read(protocols[i]);
+        updates_of_bytes(protocols[i]);
+        updates_that_do_not_fit(protocols[i]);
+        counters(protocols[i]);
+    }
+    updates_in_place();
+    later_locks();
+    puts("deltas: passed");
+    return 0;
+}

@@ -1,0 +1,228 @@
+"""Rows and slices: what NumPy makes of them, on every execution path."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import Path, assert_identical, run_engine, run_oracle
+
+import specstream as ss
+
+LENGTH = 13
+
+
+class Fields(ss.State):
+    x = ss.array(int, LENGTH)
+    y = ss.array(int, LENGTH)
+    f = ss.array(float, (4, 6))
+    cube = ss.array(int, (3, 4, 5))
+    bytes = ss.array(np.uint8, (3, 9))
+    flags = ss.array(np.bool_, 11)
+    work = ss.scratch(int, (2, 7))
+
+
+# A slice is of the first and of the second kind: a:b:c and d:e:g.
+EVENT = {"what": int, "i": int, "v": int} | dict.fromkeys("abcdeg", int)
+
+
+def reversed_into(target, source):
+    """Views go to helpers as they are."""
+    target[:] = source[::-1]
+    return target[0]
+
+
+@ss.operator(state=Fields, event=EVENT, emits={"found": float})
+def slices(state, event, emit):
+    a, b, c = event.a, event.b, event.c
+    d, e, g = event.d, event.e, event.g
+    i, v = event.i, event.v
+    found = 0.0
+    if event.what == 0:
+        state.x[a:b:c] = v
+    elif event.what == 1:
+        state.x[a:b:c] = state.x[d:e:g]
+    elif event.what == 2:
+        state.y[a:b:c] = state.x[d:e:g]
+    elif event.what == 3:
+        part = state.x[a:b:c]
+        found = float(sum(part) + len(part) + part.shape[0])
+        if len(part) > 0:
+            part[0] += v
+            part[-1] = part[0] + 1
+            found += float(min(part) + 2 * max(part))
+    elif event.what == 4:
+        state.f[i % 4] = float(v)
+        state.f[i % 4, a:b:c] = state.f[(i + 1) % 4, d:e:g]
+    elif event.what == 5:
+        state.f[:, i % 6] = state.f[::-1, v % 6]
+    elif event.what == 6:
+        state.cube[a:b:c, 1:, ::2] = state.cube[d:e:g, 2:0:-1, 1:4]
+    elif event.what == 7:
+        state.cube[i % 3] = state.cube[0, 1]
+        state.cube[1:, i % 4, :] = v
+    elif event.what == 8:
+        state.bytes[1:3, a:b:c] = state.bytes[0:2, d:e:g]
+        state.bytes[i % 3, 2:7] = v
+    elif event.what == 9:
+        state.work[:, :5] = state.cube[0, :2]
+        state.work[1, 1:] = state.work[0, :6]
+        state.cube[2, 1] = state.work[1, 1:6]
+        found = float(sum(state.work[1]))
+    elif event.what == 10:
+        found = float(reversed_into(state.x[a:b:c], state.x[a:b:c])) if b - a > 99 else 0.0
+        found += float(reversed_into(state.y, state.y))
+        found += float(reversed_into(state.cube[i % 3, 1], state.cube[i % 3, 1]))
+    elif event.what == 11:
+        for row in state.cube[a:b:c]:
+            for element in row[i % 4]:
+                found = found * 3.0 + float(element)
+            row[0] = row[1]
+    elif event.what == 12:
+        state.flags[a:b:c] = state.flags[d:e:g]
+        state.flags[3:] = v % 2 == 0
+    elif event.what == 13:
+        state.f[a:b:c] = state.x[:6]
+        state.f[1:3] = state.flags[2:8]
+    elif event.what == 14:
+        state.x[a:b:c] += state.x[d:e:g]
+        state.f[:, 1:3] *= 0.5
+        state.cube[1:, i % 4, :] -= state.cube[2, i % 4]
+        state.cube[0, :, ::2] ^= v
+        state.bytes[i % 3, ::2] //= 2
+        state.y[2:9] += state.bytes[1, 1:8]
+    else:
+        window = state.x[a:b:c][d:e:g]
+        window[::2] = i
+        found = float(sum(window))
+        if i in window:
+            found += 0.5
+    emit(found)
+
+
+def slice_of(rng: np.random.Generator, length: int) -> tuple[int, int, int]:
+    """Bounds beyond both ends, steps of both signs, often nothing at all."""
+    step = int(rng.choice([-3, -2, -1, 1, 1, 1, 2, 3]))
+    low, high = rng.integers(-length - 3, length + 4, 2)
+    return int(low), int(high), step
+
+
+def slices_that_fit(rng: np.random.Generator, length: int) -> tuple[int, ...]:
+    """Two slices of the same length, as a rule; now and then of one element, or none that fit."""
+    while True:
+        one, other = slice_of(rng, length), slice_of(rng, length)
+        lengths = [len(range(length)[slice(*part)]) for part in (one, other)]
+        if lengths[0] == lengths[1] and (lengths[0] > 1 or rng.random() < 0.2):
+            return (*one, *other)
+        if lengths[1] == 1 and rng.random() < 0.05:
+            return (*one, *other)
+        if rng.random() < 0.0005:
+            return (*one, *other)
+
+
+AXIS = {4: 6, 6: 3, 8: 9, 11: 3, 12: 11, 13: 4}  # that a:b:c cuts, by kind of event
+
+
+def events(count: int, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(count):
+        what = int(rng.integers(0, 16))
+        bounds = slices_that_fit(rng, AXIS.get(what, LENGTH))
+        rows.append((what, *map(int, rng.integers(0, 40, 2)), *bounds))
+    return pa.table(dict(zip(EVENT, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def run_numpy(table: pa.Table) -> tuple[list[float], dict[str, Any], list[int]]:
+    """The very same function, over NumPy's arrays; what raises is undone."""
+    layout = Fields.layout()
+    arrays = {
+        field.name: np.zeros(
+            field.shape, bool if field.storage.number == "bool" else field.storage.dtype
+        )
+        for field in layout.fields
+    }
+    emitted: list[float] = []
+    raised = []
+    for row, event in enumerate(table.to_pylist()):
+        before = {name: array.copy() for name, array in arrays.items()}
+        arrays["work"][...] = 0
+        mark = len(emitted)
+        try:
+            slices.function(SimpleNamespace(**arrays), SimpleNamespace(**event), emitted.append)
+        except ValueError:
+            raised.append(row)
+            del emitted[mark:]
+            for name, array in before.items():
+                arrays[name][...] = array
+    del arrays["work"]
+    return emitted, arrays, raised
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return events(1200, seed=5)
+
+
+def test_the_oracle_is_numpy(table: pa.Table) -> None:
+    emitted, arrays, raised = run_numpy(table)
+    found = run_oracle(slices, table)
+    assert found.output["found"].to_pylist() == emitted
+    assert [row for row, _, _ in found.raised] == raised
+    assert 5 < len(raised) < 200
+    assert all(kind == "ValueError" for _, kind, _ in found.raised)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found.state[name], array, err_msg=name)
+        assert array.any()
+
+
+def test_every_path_is_the_oracle(path: Path, table: pa.Table) -> None:
+    assert_identical(path(slices, table), run_oracle(slices, table))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_random_slices_under_conflicts(seed: int, protocol: str) -> None:
+    table = events(600, seed=100 + seed)
+    found = run_engine(slices, table, threads=3, horizon=16, chunk=2, protocol=protocol)
+    assert_identical(found, run_oracle(slices, table))
+
+
+def test_a_shape_that_does_not_fit_is_an_error_with_its_line() -> None:
+    @ss.operator(state=Fields, event={"n": int}, emits={"n": int})
+    def misfit(state, event, emit):
+        state.x[: event.n] = state.y[:4]  # planted
+        emit(event.n)
+
+    with (
+        ss.Engine(misfit, threads=2, horizon=4, chunk=2) as engine,
+        pytest.raises(ValueError, match=r"broadcast elements of state\.y of shape") as info,
+    ):
+        engine.process({"n": [4, 4, 5, 4]})
+    partial = info.value.specstream_partial  # type: ignore[attr-defined]
+    assert partial.consumed == 2
+    assert "planted" in str(info.traceback[-3].statement) or any(
+        "planted" in str(entry.statement) for entry in info.traceback
+    )
+
+
+def test_an_array_is_not_an_element() -> None:
+    @ss.operator(state=Fields, event={"n": int}, emits={"n": int})
+    def wrong(state, event, emit):
+        state.x[event.n] = state.y
+
+    with pytest.raises(ss.CompileError, match="an array is assigned to one element") as info:
+        ss.Engine(wrong)
+    assert info.value.line == wrong.function.__code__.co_firstlineno + 2
+
+
+def test_a_slice_of_floats_does_not_go_into_integers() -> None:
+    @ss.operator(state=Fields, event={"n": int}, emits={"n": int})
+    def wrong(state, event, emit):
+        state.x[:6] = state.f[0]
+
+    with pytest.raises(ss.CompileError, match="declared int and gets float"):
+        ss.Engine(wrong)
