@@ -131,3 +131,21 @@ def test_it_needs_a_checkpoint() -> None:
         pytest.raises(ss.ConfigurationError, match="give checkpoint= as well"),
     ):
         ss.spark.foreach_batch(engine, to=print, ahead=True)
+
+
+def test_close_waits_for_the_batch_under_way(tmp_path: Path) -> None:
+    engine = ss.Engine(chain, threads=2)
+    sink = ss.spark.memory_sink("rows")
+    feed = ss.spark.foreach_batch(engine, to=sink, checkpoint=tmp_path / "images", ahead=True)
+    ahead: Any = feed._ahead
+    ahead.follows("query", 0)
+    ahead.take("query", lambda: rows_of(0), 0)
+    feed.close()
+    assert engine.closed
+    assert sink.to_arrow().num_rows == rows_of(0).num_rows
+    # Nothing holds the directory any more.
+    with ss.Engine(chain, threads=2) as another:
+        again = ss.spark.foreach_batch(another, to=sink, checkpoint=tmp_path / "images")
+        assert again.checkpoint is not None
+        assert again.checkpoint.recorded is not None
+        assert again.checkpoint.recorded.batch_id == 0

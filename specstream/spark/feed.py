@@ -237,6 +237,19 @@ class BatchFeed:
         if self._ahead is not None:
             self._ahead.wait()
 
+    def close(self) -> None:
+        """Waits until the last batch is in the sink, and closes the engine and the checkpoint.
+
+        Raises:
+            Exception: what that batch raised; all is closed nevertheless.
+        """
+        try:
+            self.wait()
+        finally:
+            self.engine.close()
+            if self.checkpoint is not None:
+                self.checkpoint.close()
+
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Runs one micro-batch; Spark calls this."""
         self.error = None
