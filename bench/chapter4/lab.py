@@ -75,9 +75,9 @@ class Lab:
     def __init__(self, method: str) -> None:
         self._ffi, self._lib = _library()
         self.method = METHODS.index(method)
-        state = _state()
-        pointer = self._ffi.cast("uint64_t *", state.ctypes.data)
-        self._lab = self._lib.lab_open(pointer, len(state), self.method)
+        self.state = _state()
+        pointer = self._ffi.cast("uint64_t *", self.state.ctypes.data)
+        self._lab = self._lib.lab_open(pointer, len(self.state), self.method)
         if self._lab == self._ffi.NULL:
             raise MemoryError("no memory or no threads for the laboratory")
         # The first transactions touch the memory of the logs.
