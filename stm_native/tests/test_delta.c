@@ -303,10 +303,13 @@ static void counters(enum ss_protocol_kind protocol)
     close_scenario();
 
     open_scenario("a counter is foreseen wrongly", protocol, 10);
+    run_of(2)->site = 5;
     CHECK(count(2) == 11);
     CHECK(count(1) == 11);
     CHECK(commits(1) && state[WORD] == 11);
     CHECK(!commits(2) && engine->ring[2].reason == SS_ABORT_CONFLICT);
+    struct ss_place conflict = engine->ring[2].conflict;
+    CHECK(conflict.word == WORD && conflict.bytes == 0 && conflict.site == 5);
     CHECK(state[WORD] == 11);
     engine->protocol->roll_back(engine, &engine->ring[2]);
     begin(2);
