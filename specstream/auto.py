@@ -106,7 +106,7 @@ class Auto(Predictor):
     ...     seconds = 3e-6 if setting.horizon else 5e-6
     ...     predictor.record(setting, Measurement(10_000, 10_000 * seconds, 5_000, aborts=0))
     >>> predictor.current()
-    (8, 1)
+    (20, 2)
     >>> predictor.decisions[0].reason
     'plain 5000 ns, speculative 3000 ns per event'
     """
