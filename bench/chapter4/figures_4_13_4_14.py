@@ -69,7 +69,7 @@ def _curves(
 
 
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(10, 7), layout="constrained")
+    figure = Figure(figsize=(12, 7), layout="constrained")
     panels = figure.subplots(2, 2, sharey="row")
     for row, kind in zip(panels, ("busy", "asleep"), strict=True):
         for axes, state in zip(row, STATES, strict=True):
@@ -84,7 +84,7 @@ def draw(data: Data) -> Figure:
             axes.set_xlabel("work in microseconds")
             axes.set_ylim(bottom=0)
         row[0].set_ylabel("speed-up against one plain thread")
-        row[0].legend(fontsize=7)
+        row[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 

@@ -17,6 +17,7 @@ WRITES = (5, 100)
 # Seconds of busy work.
 WORK = (0.0, 0.5e-6, 1e-6, 2e-6, 5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3)
 SECONDS = 0.02
+TICKS = (1, 2, 4, 8)
 ROUNDS = 5
 # Of the two-thread runs: horizon and chunk, by the length of the work.
 SHORT, LONG = (8, 16), (16, 1)
@@ -116,6 +117,8 @@ def draw(data: Data) -> Figure:
         for method in METHODS[1:]:
             curve = data["slowdown"][str(writes)][method]
             above.loglog(work, curve, "o-", label=method, color=COLOURS[method])
+        above.set_yticks(TICKS, [f"{tick}" for tick in TICKS])
+        above.minorticks_off()
         above.set_title(f"{writes} random writes: slowdown, one thread")
         for protocol in TRANSACTIONAL:
             curve = data["speedup"][str(writes)][protocol]
