@@ -8,17 +8,33 @@ starts to run when its turn has come; with speculation it has run by then, if al
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import specstream as ss
-from bench.chapter4.slowed import SlowedEngine
+from bench.chapter4.experiment import COLOURS, Data, Effort, Finding, Say
+from bench.chapter4.slowed import SlowedEngine, busy_rounds
 
-__all__ = ["DIFFERENCES", "SETTINGS", "mean_latency"]
+__all__ = [
+    "DIFFERENCES",
+    "SETTINGS",
+    "Values",
+    "draw_panels",
+    "mean_latency",
+    "measure_curves",
+    "speculation_is_below",
+]
+
+# Events per second of source A.
+RATE = 1000.0
+SECONDS = 0.5
+ROUNDS = 3
 
 # d: by how much A sends more than B.
 DIFFERENCES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
@@ -86,3 +102,62 @@ def mean_latency(
             # Microseconds: integer keys are what a program that wants low latency uses.
             engine.submit_event(int(at * 1e6), source, ordered=True, **columns)
     return float(np.mean(latency))
+
+
+def measure_curves(
+    operator: ss.Operator, values: Values, work: float, title: str, effort: Effort, say: Say
+) -> dict[str, list[float]]:
+    """Milliseconds by setting, one for each of DIFFERENCES: medians of interleaved rounds.
+
+    Args:
+        work: seconds of busy work before each event.
+        title: to be said.
+    """
+    rounds = round(work * busy_rounds())
+    taken: dict[str, list[list[float]]] = {s: [[] for _ in DIFFERENCES] for s in SETTINGS}
+    for number in range(effort.times(ROUNDS)):
+        say(f"{title}, round {number + 1}")
+        for place, difference in enumerate(DIFFERENCES):
+            for setting in SETTINGS:
+                seed = 100 * number + place
+                mean = mean_latency(
+                    operator, setting, values, RATE, difference, SECONDS, rounds, seed
+                )
+                taken[setting][place].append(1000 * mean)
+    return {
+        setting: [statistics.median(means) for means in places] for setting, places in taken.items()
+    }
+
+
+def draw_panels(data: Data, titles: Mapping[str, str], sharey: bool = False) -> Figure:
+    """A panel for each of the curves in ``data``; ``titles`` by their names."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    panels = figure.subplots(1, len(titles), sharey=sharey)
+    percent = [100 * difference for difference in data["differences"]]
+    for axes, (name, title) in zip(panels, titles.items(), strict=True):
+        for setting, curve in data["milliseconds"][name].items():
+            colour = COLOURS.get(setting, "#555555")
+            axes.plot(percent, curve, "o-", label=setting, color=colour)
+        axes.set_title(title)
+        axes.set_xlabel("source A sends so many percent more than B")
+        axes.set_ylim(bottom=0)
+    panels[0].set_ylabel("milliseconds from arrival to commit, mean")
+    panels[0].legend()
+    return figure
+
+
+def speculation_is_below(
+    what: str, differences: list[float], curves: Mapping[str, list[float]], protocol: str
+) -> Finding:
+    """Whether speculation has the lower latency wherever A sends at least twice as much as B."""
+    waits, aheads = curves["no speculation"], curves[protocol]
+    points = [
+        (100 * difference, waited, ahead)
+        for difference, waited, ahead in zip(differences, waits, aheads, strict=True)
+        if difference >= 1
+    ]
+    return Finding(
+        what,
+        ", ".join(f"{d:.0f} %: {a:.2f} against {w:.2f} ms" for d, w, a in points),
+        all(ahead < waited for _, waited, ahead in points),
+    )
