@@ -211,7 +211,7 @@ class _PurePython(Contestant):
         for layout_field in layout.fields:
             if layout_field.space == "state":
                 layout.elements(words, layout_field)[...] = getattr(state, layout_field.name)
-        self.oracle = Oracle(self.operator.program.oracle, layout, words)
+        self.oracle = Oracle(self.operator.program, layout, words)
 
     def run(self, events: pa.Table) -> None:
         operator = self.operator

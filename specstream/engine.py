@@ -30,7 +30,7 @@ from specstream.columns import (
 )
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.types import PROFILED, VARIANTS, Variant
-from specstream.compiler.variants import Entry, compile_entry
+from specstream.compiler.variants import Entry, compile_entry, compile_operation
 from specstream.conversion import order_distance, time_at
 from specstream.errors import (
     ConfigurationError,
@@ -278,6 +278,9 @@ class Engine(OutOfOrder):
                 "record_shift": record_shift,
                 "regions": native_regions,
                 "region_count": len(regions),
+                "operations": len(layout.operations),
+                "boosted_first": min((f.offset for f, _ in layout.operations), default=0),
+                "boosted_end": max((f.offset + f.words for f, _ in layout.operations), default=0),
             },
         )
         if memory is not None:
@@ -293,11 +296,21 @@ class Engine(OutOfOrder):
             for variant in variants
         }
         self._speculative: Variant = speculative
+        # Each operation on a boosted field, and its inverse.
+        self._operations = [
+            [
+                compile_operation(program, layout, operator.event, operator.emits, number, inverse)
+                for inverse in ((False, True) if operation.inverse is not None else (False,))
+            ]
+            for number, (_, operation) in enumerate(layout.operations)
+        ]
         self._native = lib.ss_engine_new(config)
         if self._native == ffi.NULL:
             raise MemoryError(f"engine of {self.name!r}: no memory or no threads to be had")
         for variant in self._entries:
             self._set_entry(variant)
+        for number in range(len(layout.operations)):
+            self._set_operation(number)
         self._hooks.set_in(self._native)
         self._closed = False
         self._count()
@@ -328,6 +341,17 @@ class Engine(OutOfOrder):
     def _set_entry(self, variant: Variant) -> None:
         address = ffi.cast("ss_entry", self._entries[variant].address)
         lib.ss_engine_set_entry(self._native, VARIANTS[variant], address)
+
+    def _set_operation(self, number: int) -> None:
+        field, _ = self.operator.layout.operations[number]
+        entry, *inverse = [
+            ffi.cast("ss_operation_entry", one.address) for one in self._operations[number]
+        ]
+        native = {"entry": entry, "first": field.offset, "words": field.words}
+        if inverse:
+            native["inverse"] = inverse[0]
+        native = ffi.new("struct ss_boosted *", native)
+        lib.ss_engine_set_operation(self._native, number, native)
 
     # ---- life ----
 
@@ -621,7 +645,7 @@ class Engine(OutOfOrder):
         overlay of the committed state.
         """
         operator = self.operator
-        oracle = Oracle(operator.program.oracle, operator.layout, self._words, overlay=True)
+        oracle = Oracle(operator.program, operator.layout, self._words, overlay=True)
         oracle.begin(operator.event, operator.emits, events.columns, first, self.seed)
         key = f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})"
         partial = Partial(output, row if consumed is None else consumed)
@@ -986,6 +1010,8 @@ class Engine(OutOfOrder):
             self._bad_rows.from_bytes(content.bad_rows)
             self._take_over(arrivals)
             self._words[:] = content.words
+            if not _new:
+                lib.ss_engine_state_changed(self._native)
             self._next_sequence = content.next_sequence
             self._strings = strings
             self._reached = None
@@ -1015,6 +1041,7 @@ class Engine(OutOfOrder):
         with self._open():
             self._end_open_job()
             self._words[:] = mark.words
+            lib.ss_engine_state_changed(self._native)
             self._next_sequence = mark.next_sequence
             self._strings.truncate(mark.strings)
             self._bad_rows.rewind(mark.bad_rows)

@@ -84,21 +84,34 @@ class Operator:
         self.layout = layout
         self.event = event
         self.emits = emits
-        self.program: Program = analyse(function, name, event, emits)
+        self.program: Program = analyse(function, name, event, emits, layout)
         self.__doc__ = function.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
         # By value: the module that it was declared in need not be where it is unpickled.
+        places: dict[Any, int] = {one: at for at, one in enumerate(self.program.written)}
         return {
             "name": self.name,
             "layout": self.layout,
             "event": self.event,
             "emits": self.emits,
             "functions": pack(self.program.written),
+            "operations": tuple(
+                (places[one.function], None if one.inverse is None else places[one.inverse])
+                for _, one in self.layout.operations
+            ),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._declare(unpack(state.pop("functions")), **state)
+        functions = unpack(state.pop("functions"))
+        operations = [
+            one.with_functions(functions[at], None if inverse is None else functions[inverse])
+            for (_, one), (at, inverse) in zip(
+                state["layout"].operations, state.pop("operations"), strict=True
+            )
+        ]
+        state["layout"] = state["layout"].with_operations(operations)
+        self._declare(functions[-1], **state)
 
     def __repr__(self) -> str:
         return f"Operator({self.name!r})"
@@ -165,7 +178,7 @@ class Operator:
             checked_policy(bad_rows),
         )
         words = self.layout.allocate()
-        oracle = Oracle(self.program.oracle, self.layout, words)
+        oracle = Oracle(self.program, self.layout, words)
         oracle.begin(self.event, self.emits, events.columns, 0, seed)
 
         def output() -> pa.Table:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.errors import DeclarationError
+from specstream.operations import Operation
 from specstream.storage import Number, Storage, storage_of, type_named
 
 __all__ = ["Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
@@ -31,6 +32,7 @@ class Declaration:
     fill: int | float | bool
     space: Space
     share: int | None = None
+    operations: tuple[Operation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Field:
         share: protocol "eager": so many neighbouring words share an ownership record; None: as many
             as the engine says. Machine code does not depend on it, hence it is not in the repr,
             which keys the cache.
+        operations: of a boosted field: the only way to it.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Field:
     space: Space
     offset: int
     share: int | None = dataclasses.field(default=None, repr=False)
+    operations: tuple[Operation, ...] = ()
 
     @property
     def kind(self) -> Number:
@@ -130,6 +134,7 @@ class Layout:
                 declaration.space,
                 used[declaration.space],
                 _share(declaration.share, what),
+                declaration.operations,
             )
             used[declaration.space] += packed.words
             fields.append(packed)
@@ -148,6 +153,22 @@ class Layout:
     def words(self, space: Space) -> int:
         """Number of words of a space; of the space "locks", number of locks."""
         return sum(field.words for field in self.fields if field.space == space)
+
+    @property
+    def operations(self) -> tuple[tuple[Field, Operation], ...]:
+        """Operations on boosted fields, those of one field side by side; numbered from 0."""
+        return tuple((field, one) for field in self.fields for one in field.operations)
+
+    def with_operations(self, operations: Sequence[Operation]) -> Layout:
+        """The same, with these for the operations, in the order of their numbers."""
+        given = iter(operations)
+        return dataclasses.replace(
+            self,
+            fields=tuple(
+                dataclasses.replace(field, operations=tuple(next(given) for _ in field.operations))
+                for field in self.fields
+            ),
+        )
 
     def field(self, name: str) -> Field | None:
         """The field of that name, if there is one."""

@@ -24,6 +24,7 @@ ABORT_REASONS = {
     "reordered": lib.SS_ABORT_REORDERED,
     "hook": lib.SS_ABORT_HOOK,
     "fault": lib.SS_ABORT_FAULT,
+    "shadow": lib.SS_ABORT_SHADOW,
 }
 
 
@@ -42,7 +43,8 @@ class Statistics:
         speculative_runs: transactions run speculatively.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
             "raised", "log_full" (a limit was passed), "runaway" (killed in an endless loop),
-            "fault" (its machine code crashed).
+            "fault" (its machine code crashed), "shadow" (the inverse of an operation on a boosted
+            field has failed, or operations commute less than they were said to).
             Protocol "eager" tells its conflicts apart (Brito 2010, 4.2.2): "inconsistent_snapshot"
             (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
             "stolen" (iv: an earlier transaction took a lock). Where events come out of order:

@@ -430,6 +430,7 @@ def test_statistics_add_up() -> None:
         "reordered",
         "hook",
         "fault",
+        "shadow",
     }
     with pytest.raises(AttributeError):
         stats.events = 0  # type: ignore[misc]

@@ -83,7 +83,7 @@ def python_seconds(load: Load, engine: Engine, rows: pa.Table, limit: float) -> 
     for field in layout.fields:
         if field.space == "state":
             layout.elements(words, field)[...] = getattr(engine.state, field.name)
-    oracle = Oracle(operator.program.oracle, layout, words)
+    oracle = Oracle(operator.program, layout, words)
     read = read_events(rows, operator.event, StringTable(()), operator.name, 0)
     oracle.begin(operator.event, operator.emits, read.columns, 0, 0)
     began = time.perf_counter()

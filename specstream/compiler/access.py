@@ -39,8 +39,11 @@ from specstream.compiler.locking import LocksType
 from specstream.compiler.memory import F64, I64, POINTER, Run
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.types import (
+    BOOSTED,
     NUMBA_KINDS,
     SPECULATIVE,
+    UNDOING,
+    BoostedType,
     EmitType,
     EventType,
     RunType,
@@ -155,12 +158,12 @@ def _poll(name: str, variants: tuple[str, ...], why: str) -> Any:
 
 poll_for = _poll(
     "poll_for",
-    SPECULATIVE,
+    (*SPECULATIVE, BOOSTED),
     "In a bounded loop: on inconsistent data the bound may be anything.",
 )
 poll_while = _poll(
     "poll_while",
-    (*SPECULATIVE, "plain"),
+    (*SPECULATIVE, *UNDOING),
     "In an unbounded loop: the user's own endless loop must not outlive Ctrl-C.",
 )
 
@@ -184,6 +187,8 @@ class _StateAttribute(AttributeTemplate):
         field = _field(state, name)
         if field.space == "locks":
             return LocksType(field)
+        if field.operations:
+            return BoostedType(state, field)
         view = ViewType(field.storage, len(field.shape), field.space, state.variant)
         return view.with_ndim(view.ndim)
 
@@ -191,21 +196,26 @@ class _StateAttribute(AttributeTemplate):
 @lower_getattr_generic(StateType)
 def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, name: str) -> Value:
     field = _field(state, name)
-    if field.space == "locks":
+    if field.space == "locks" or field.operations:
         return value
     if field.shape == ():
         return Run(context, builder, value).load(
             field.space, state.variant, field.storage, I64(field.start)
         )
+    view = ViewType(field.storage, len(field.shape), field.space, state.variant)
+    return whole_field(context, builder, view, value, field)
+
+
+def whole_field(context: Any, builder: Any, view: ViewType, run: Value, field: Field) -> Value:
+    """The view of all elements of a field."""
     strides = [1]
     for length in reversed(field.shape[1:]):
         strides.insert(0, strides[0] * length)
-    view = ViewType(field.storage, len(field.shape), field.space, state.variant)
     return _make_view(
         context,
         builder,
         view,
-        value,
+        run,
         I64(field.start),
         [I64(length) for length in field.shape],
         [I64(stride) for stride in strides],
@@ -222,6 +232,8 @@ def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
     field = _field(state, name.literal_value)
     if field.space == "locks":
         raise refuse(f"field {field.name!r} holds locks: write with state.{field.name}[i]")
+    if field.operations:
+        raise _is_boosted(field)
     if field.shape != ():
         raise refuse(
             f"field {field.name!r} is an array and cannot be replaced: assign elements, "
@@ -351,6 +363,8 @@ def _remaining(view: ViewType, parts: list[types.Type]) -> types.Type:
 class _ViewGetitem(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
         view, index = args
+        if isinstance(view, BoostedType):
+            raise _is_boosted(view.field)
         if not isinstance(view, ViewType):
             return None
         index = types.unliteral(index)
@@ -362,6 +376,18 @@ def _view_getitem(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     view = _View(context, builder, sig.args[0], args[0])
     parts = _index_types(sig.args[0], sig.args[1])
     return view.sub(parts, _index_values(builder, sig.args[1], args[1]))
+
+
+def _no_array(owner: types.Type) -> TypingError:
+    """Why an item of something cannot be assigned."""
+    if isinstance(owner, BoostedType):
+        return _is_boosted(owner.field)
+    return refuse(f"an item of {owner} cannot be assigned: only arrays of the state can")
+
+
+def _is_boosted(field: Field) -> TypingError:
+    ways = ", ".join(f"state.{field.name}.{one.name}(...)" for one in field.operations)
+    return refuse(f"field {field.name!r} is boosted: use its operations, {ways}")
 
 
 def set_item(view: Any, index: Any, value: Any) -> Any:
@@ -376,7 +402,7 @@ class _SetItem(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
         view, index, value = args
         if not isinstance(view, ViewType):
-            raise refuse(f"an item of {view} cannot be assigned: only arrays of the state can")
+            raise _no_array(view)
         index = types.unliteral(index)
         remaining = _remaining(view, _index_types(view, index))
         given = value
@@ -421,7 +447,7 @@ def update_items(view: Any, index: Any, operation: Any, value: Any) -> Any:
 @overload(update_items)
 def _update_items(view: Any, index: Any, operation: Any, value: Any) -> Any:
     if not isinstance(view, ViewType):
-        raise refuse(f"an item of {view} cannot be assigned: only arrays of the state can")
+        raise _no_array(view)
     target = _remaining(view, _index_types(view, types.unliteral(index)))
     if isinstance(value, ViewType) and value.ndim > 1:
         raise refuse(
@@ -459,6 +485,8 @@ def _update_items(view: Any, index: Any, operation: Any, value: Any) -> Any:
 
 @overload(len)
 def _view_len(view: Any) -> Any:
+    if isinstance(view, BoostedType):
+        raise _is_boosted(view.field)
     if not isinstance(view, ViewType):
         return None
 

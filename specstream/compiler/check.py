@@ -10,6 +10,7 @@ import ast
 import builtins
 import math
 import types
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -62,15 +63,19 @@ class Analysis:
         operator: its name, for messages.
         event: columns of its events.
         emits: columns of its rows.
+        operations: names of the operations on boosted fields.
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
     """
 
-    def __init__(self, operator: str, event: Schema, emits: Schema) -> None:
+    def __init__(
+        self, operator: str, event: Schema, emits: Schema, operations: Collection[str]
+    ) -> None:
         self.operator = operator
         self.event = event
         self.emits = emits
+        self.operations = operations
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False

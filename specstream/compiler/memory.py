@@ -34,7 +34,7 @@ from numba.core import cgutils
 
 from specstream._native import ffi, lib
 from specstream.compiler.arithmetic import OperatorFault
-from specstream.compiler.types import EAGER, PROFILED, SPECULATIVE, Variant
+from specstream.compiler.types import EAGER, PROFILED, SPECULATIVE, UNDOING, Variant
 from specstream.schema import Kind
 from specstream.storage import Number, Storage
 
@@ -158,7 +158,7 @@ class Run:
         bits = self.narrow(storage, value)
         if space == "state" and variant in SPECULATIVE:
             self._store_speculatively(variant, storage, at, bits)
-        elif space == "state" and variant == "plain":
+        elif space == "state" and variant in UNDOING:
             self._store_plain(storage, at, bits)
         else:
             self.builder.store(bits, self.element_address(space, storage, at))

@@ -11,7 +11,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.schema import Column, Schema
 from specstream.state import Layout, Space
 from specstream.storage import Storage
+
+if TYPE_CHECKING:
+    from specstream.compiler.source import CompiledOperation, Program
 
 __all__ = ["BUILTINS", "Oracle", "OverlaidWords"]
 
@@ -334,9 +337,13 @@ class OracleState:
     """The state under Python: scalars as attributes, arrays as :class:`View`."""
 
     def __init__(
-        self, layout: Layout, elements: dict[tuple[Space, str], Any], journal: list[Any]
+        self,
+        layout: Layout,
+        elements: dict[tuple[Space, str], Any],
+        journal: list[Any],
+        operations: Iterable[CompiledOperation],
     ) -> None:
-        views = {}
+        views: dict[str, Any] = {}
         scalars = {}
         for field in layout.fields:
             if field.space == "locks":
@@ -354,6 +361,10 @@ class OracleState:
             views[field.name] = View(
                 field.name, storage, words, journal, field.start, field.shape, tuple(strides)
             )
+        declared = [field.name for field, _ in layout.operations]
+        for name in dict.fromkeys(declared):
+            of_field = [one for at, one in zip(declared, operations, strict=True) if at == name]
+            views[name] = OracleBoosted(name, views[name], of_field)
         self.__dict__.update(views)
         self.__dict__["_scalars"] = scalars
         self.__dict__["_journal"] = journal
@@ -375,6 +386,35 @@ class OracleState:
         stored = convert(value, f"state.{name}")
         self._journal.append((words, offset, words[offset]))
         words[offset] = stored
+
+
+class OracleBoosted:
+    """A boosted field under Python: its operations, and nothing else."""
+
+    def __init__(self, name: str, view: View, operations: Iterable[CompiledOperation]) -> None:
+        self._name = name
+        for one in operations:
+            self.__dict__[one.declared.name] = self._operation(view, one)
+
+    def _operation(self, view: View, one: CompiledOperation) -> Callable[..., Any]:
+        kinds = one.declared.kinds
+        what = f"state.{self._name}.{one.declared.name}"
+
+        def operation(*values: Any) -> Any:
+            if len(values) != len(kinds):
+                raise TypeError(f"{what} takes {len(kinds)} number(s) and gets {len(values)}")
+            taken = [
+                _LOAD[kind](_STORE["uint64" if kind == "uint" else kind](value, what))
+                for kind, value in zip(kinds, values, strict=True)
+            ]
+            return one.oracle(view, *taken)
+
+        return operation
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"state.{self._name} is boosted and has no {name!r}: use its operations"
+        )
 
 
 class OracleLocks:
@@ -488,7 +528,7 @@ class Oracle:
     """Runs an operator's oracle over one set of columns.
 
     Args:
-        function: the oracle function of a :class:`~specstream.compiler.source.Program`.
+        program: what is run.
         layout: the state's layout.
         words: state words, changed in place (int64, as :meth:`Layout.allocate` makes them).
         overlay: leave ``words`` as they are and keep changes on the side.
@@ -496,12 +536,12 @@ class Oracle:
 
     def __init__(
         self,
-        function: Callable[..., None],
+        program: Program,
         layout: Layout,
         words: npt.NDArray[np.int64],
         overlay: bool = False,
     ) -> None:
-        self._function = function
+        self._function = program.oracle
         self._journal: list[tuple[Any, int, Any]] = []
         scratch = np.zeros(layout.words("scratch"), np.int64)
         self._scratch = scratch
@@ -515,7 +555,7 @@ class Oracle:
             elements.setdefault(
                 (field.space, field.storage.name), OverlaidWords(view) if is_overlaid else view
             )
-        self._state = OracleState(layout, elements, self._journal)
+        self._state = OracleState(layout, elements, self._journal, program.operations)
 
     def begin(
         self,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from specstream.compiler import access, arithmetic, delta, locking, numbers, oracle
+from specstream.compiler import access, arithmetic, boosting, delta, locking, numbers, oracle
 from specstream.compiler.check import (
     Analysis,
     Check,
@@ -592,13 +592,19 @@ class NativeRewriter(Rewriter):
             return self.core(access.event_is_null, self.visit(owner), name, at=node)
         if callee.attr in _LOCK_METHODS and not node.args and not node.keywords:
             return self.core(_LOCK_METHODS[callee.attr], self.run(), self.visit(owner), at=node)
+        if callee.attr in self.analysis.operations:
+            self.positional(node, callee.attr)
+            owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
+            values = [self.visit(argument) for argument in node.args]
+            return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
         methods = {"random": access.event_random, "random_bits": access.event_random_bits}
         if callee.attr not in methods:
             self.check.refuse(
                 node,
                 f"method {callee.attr!r} cannot be called",
                 "an event has random(i), random_bits(i) and is_null(name), a lock acquire() and "
-                "release(); use plain functions for the rest",
+                "release(), a boosted field the operations that it declares; use plain functions "
+                "for the rest",
             )
         self.positional(node, callee.attr)
         if len(node.args) != 1:

@@ -68,7 +68,7 @@ class Packed:
 
 
 def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
-    """The functions as plain data; the operator's own is the last."""
+    """The functions as plain data, in their order; the operator's own is the last."""
     places = {function: place for place, function in enumerate(written)}
     return tuple(
         Packed(
@@ -84,13 +84,13 @@ def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
     )
 
 
-def unpack(packed: tuple[Packed, ...]) -> types.FunctionType:
-    """The operator's function, made from its source, with the functions that it calls."""
+def unpack(packed: tuple[Packed, ...]) -> list[types.FunctionType]:
+    """The functions, made from their source, in the same order."""
     made: list[types.FunctionType] = []
     for function in packed:
         names = {name: _original(value, made) for name, value in function.names.items()}
         made.append(_made(function, names))
-    return made[-1]
+    return made
 
 
 def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:

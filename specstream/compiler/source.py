@@ -29,7 +29,9 @@ from specstream.compiler import access, sites
 from specstream.compiler.check import Analysis, Check, FunctionSource
 from specstream.compiler.rewrite import NativeRewriter, OracleRewriter
 from specstream.errors import CompileError, DeclarationError
+from specstream.operations import Operation
 from specstream.schema import Schema
+from specstream.state import Layout
 
 __all__ = ["Program", "analyse"]
 
@@ -53,6 +55,22 @@ class Written:
     names: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class CompiledOperation:
+    """An operation on a boosted field, rewritten.
+
+    Attributes:
+        native: for Numba; parameters (run, field, key ...).
+        inverse: likewise; None where it changes nothing.
+        oracle: the same for the oracle, without the run.
+    """
+
+    declared: Operation
+    native: Any
+    inverse: Any
+    oracle: Callable[..., Any]
+
+
 @dataclass
 class Program:
     """An operator's function and all it calls, rewritten.
@@ -65,6 +83,7 @@ class Program:
         fingerprint: everything about the code that decides what it does, as text.
         reads_timestamp: whether the code reads ``event.timestamp``.
         written: the functions as they were written, those that are called before their callers.
+        operations: of the boosted fields, by their numbers.
     """
 
     operator: str
@@ -75,14 +94,17 @@ class Program:
     fingerprint: str
     reads_timestamp: bool
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
+    operations: tuple[CompiledOperation, ...] = ()
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""
         return tuple((one.filename, one.line, one.site, one.text) for one in self.written.values())
 
 
-def analyse(function: Callable[..., Any], operator: str, event: Schema, emits: Schema) -> Program:
-    """Checks and rewrites an operator's function.
+def analyse(
+    function: Callable[..., Any], operator: str, event: Schema, emits: Schema, layout: Layout
+) -> Program:
+    """Checks and rewrites an operator's function, and the operations on its boosted fields.
 
     Raises:
         CompileError: the function has something that cannot be compiled; names line and way out.
@@ -98,12 +120,13 @@ def analyse(function: Callable[..., Any], operator: str, event: Schema, emits: S
             f"operator {operator!r} takes ({', '.join(inspect.signature(function).parameters)}); "
             "expected exactly three parameters: (state, event, emit)"
         )
-    return _Analysis(operator, event, emits).program(function)
+    return _Analysis(operator, event, emits, layout).program(function)
 
 
 class _Analysis(Analysis):
-    def __init__(self, operator: str, event: Schema, emits: Schema) -> None:
-        super().__init__(operator, event, emits)
+    def __init__(self, operator: str, event: Schema, emits: Schema, layout: Layout) -> None:
+        super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
+        self.layout = layout
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
@@ -111,6 +134,7 @@ class _Analysis(Analysis):
         self.next_site = 1  # 0 stands for no line
 
     def program(self, function: types.FunctionType) -> Program:
+        operations = tuple(self.operation(one) for _, one in self.layout.operations)
         native, oracle = self.function(function)
         return Program(
             self.operator,
@@ -121,6 +145,18 @@ class _Analysis(Analysis):
             "\n".join(self.fingerprint),
             self.reads_timestamp,
             self.written,
+            operations,
+        )
+
+    def operation(self, one: Operation) -> CompiledOperation:
+        """An operation on a boosted field."""
+        function: Any = one.function
+        inverse: Any = one.inverse
+        return CompiledOperation(
+            one,
+            self.compiled(function),
+            None if inverse is None else self.compiled(inverse),
+            self.function(function)[1],
         )
 
     def function(self, original: types.FunctionType) -> tuple[Any, types.FunctionType]:

@@ -26,6 +26,8 @@ CALLED_BY_COMPILED_CODE = (
     "ss_eager_increment",
     "ss_load_range",
     "ss_eager_load_range",
+    "ss_boost",
+    "ss_boost_follow",
     "ss_buffer",
     "ss_undo_grow",
     "ss_emit_grow",

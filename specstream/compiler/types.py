@@ -6,22 +6,29 @@ what code is generated for an access. A view adds where in the state it lies.
 
 from __future__ import annotations
 
-from typing import Literal
+import hashlib
+from typing import TYPE_CHECKING, Literal
 
 from numba.core import types
 from numba.extending import models, register_model
 
 from specstream._native import lib
 from specstream.schema import Schema
-from specstream.state import Layout, Space
+from specstream.state import Field, Layout, Space
 from specstream.storage import Number, Storage
 
+if TYPE_CHECKING:
+    from specstream.compiler.source import CompiledOperation, Program
+
 __all__ = [
+    "BOOSTED",
     "EAGER",
     "NUMBA_KINDS",
     "PROFILED",
     "SPECULATIVE",
+    "UNDOING",
     "VARIANTS",
+    "BoostedType",
     "EmitType",
     "EventType",
     "RunType",
@@ -43,6 +50,9 @@ VARIANTS: dict[Variant, int] = {
 }
 # What takes the place of a variant where an engine profiles: the same, and it logs the lines.
 PROFILED: dict[Variant, Variant] = {"transactional": "profiled", "eager": "profiled_eager"}
+# An operation on a boosted field: direct access with an undo log, to the state or to its shadow.
+BOOSTED: Variant = "boosted"
+UNDOING = ("plain", BOOSTED)
 # Access to the state goes through a protocol.
 SPECULATIVE = (*PROFILED, *PROFILED.values())
 EAGER = ("eager", PROFILED["eager"])
@@ -71,10 +81,34 @@ class RunType(_Pointer):
 class StateType(_Pointer):
     """The state of an operator."""
 
-    def __init__(self, layout: Layout, variant: Variant) -> None:
+    def __init__(self, layout: Layout, variant: Variant, program: Program) -> None:
         self.layout = layout
         self.variant = variant
-        super().__init__(f"specstream.state({variant}, {layout})")
+        self.program = program
+        # The layout has the operations' names only; the code behind them is the program's.
+        code = hashlib.sha256(program.fingerprint.encode()).hexdigest()
+        ending = f", {code}" if layout.operations else ""
+        super().__init__(f"specstream.state({variant}, {layout}{ending})")
+
+
+class BoostedType(_Pointer):
+    """A boosted field: what can be done with it is to call its operations."""
+
+    def __init__(self, state: StateType, field: Field) -> None:
+        self.state = state
+        self.field = field
+        super().__init__(f"specstream.boosted({field.name}, {state.name})")
+
+    def operation(self, name: str) -> tuple[int, CompiledOperation] | None:
+        """An operation and its number; None: there is none of that name."""
+        for number, (field, one) in enumerate(self.state.layout.operations):
+            if field == self.field and one.name == name:
+                return number, self.state.program.operations[number]
+        return None
+
+    def view(self, variant: Variant) -> ViewType:
+        """What an operation gets as the field."""
+        return ViewType(self.field.storage, len(self.field.shape), "state", variant)
 
 
 class EventType(_Pointer):
@@ -135,7 +169,7 @@ class ViewIterator(types.SimpleIteratorType):
         super().__init__(f"iter({view.name})", view.with_ndim(view.ndim - 1))
 
 
-for _pointer in (RunType, StateType, EventType, EmitType):
+for _pointer in (RunType, StateType, BoostedType, EventType, EmitType):
     register_model(_pointer)(models.OpaqueModel)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +27,15 @@ from numba.extending import intrinsic
 from specstream._native import lib
 from specstream.compiler import access, cache
 from specstream.compiler.arithmetic import scalar_kind
+from specstream.compiler.boosting import operation_entry
 from specstream.compiler.memory import I32, I64, POINTER, Run
 from specstream.compiler.sites import OperatorLowering
 from specstream.compiler.source import Program
 from specstream.compiler.symbols import register
 from specstream.compiler.types import (
+    BOOSTED,
     SPECULATIVE,
+    UNDOING,
     EmitType,
     EventType,
     RunType,
@@ -42,7 +46,7 @@ from specstream.errors import CompileError
 from specstream.schema import Schema
 from specstream.state import Layout
 
-__all__ = ["Entry", "OperatorCompiler", "compile_entry"]
+__all__ = ["Entry", "OperatorCompiler", "compile_entry", "compile_operation"]
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -136,7 +140,7 @@ def _begin_event(typing_context: Any, run: Any, state: Any, row: Any) -> Any:
         current = Run(context, builder, args[0])
         current.store_member("event", args[2])
         current.store_member("emit_mark", current.load_member("emit_top", POINTER))
-        if run.variant == "plain":
+        if run.variant in UNDOING:
             current.store_member("undo_top", current.load_member("undo_base", POINTER))
         if scratch_bytes:
             scratch = current.load_member("scratch", POINTER, invariant=True)
@@ -234,21 +238,28 @@ def compile_entry(
     """
     register()
     key = cache.key(program, layout, event, emits, variant)
-    stored = cache.load(key)
-    codegen = cpu_target.target_context.codegen()
-    if stored is not None:
-        library = codegen.unserialize_library(stored.library)
-        return Entry(library.get_pointer_to_function(stored.symbol), library)
+    state, the_event, emit = StateType(layout, variant, program), EventType(event), EmitType(emits)
 
-    run = RunType(variant)
-    state, the_event, emit = StateType(layout, variant), EventType(event), EmitType(emits)
-    try:
+    def compiled() -> Any:
         # Inlined into the loop over the events: a call costs 3 ns, a tenth of a short event.
         process = numba.njit(
             pipeline_class=OperatorCompiler, forceinline=True, **access.COMPILE_OPTIONS
         )(program.native)
         entry = _entry_function(process, state, the_event, emit)
-        compiled = entry.get_compile_result(types.int64(run, types.int64, types.int64))
+        return entry.get_compile_result(types.int64(RunType(variant), types.int64, types.int64))
+
+    return _entry(key, program, compiled)
+
+
+def _entry(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
+    """From the disk cache, or compiled and put there."""
+    stored = cache.load(key)
+    codegen = cpu_target.target_context.codegen()
+    if stored is not None:
+        library = codegen.unserialize_library(stored.library)
+        return Entry(library.get_pointer_to_function(stored.symbol), library)
+    try:
+        compiled = compile_it()
     except NumbaError as error:
         raise _translate(error, program) from (error if config.DEVELOPER_MODE else None)
     library = compiled.library
@@ -256,6 +267,26 @@ def compile_entry(
     address = library.get_pointer_to_function(symbol)
     cache.store(key, cache.Stored(symbol, library.serialize_using_object_code()))
     return Entry(address, library)
+
+
+def compile_operation(
+    program: Program, layout: Layout, event: Schema, emits: Schema, number: int, is_inverse: bool
+) -> Entry:
+    """Machine code of an operation on a boosted field, or of its inverse.
+
+    Raises:
+        CompileError: as of :func:`compile_entry`.
+    """
+    register()
+    way = "inverse" if is_inverse else "operation"
+    key = cache.key(program, layout, event, emits, f"{way} {number}")
+    field, _ = layout.operations[number]
+
+    def compiled() -> Any:
+        entry = operation_entry(StateType(layout, BOOSTED, program), field, number, is_inverse)
+        return entry.get_compile_result(types.int64(RunType(BOOSTED)))
+
+    return _entry(key, program, compiled)
 
 
 def _translate(error: NumbaError, program: Program) -> CompileError:

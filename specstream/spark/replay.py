@@ -176,7 +176,7 @@ class _Run:
         self.origin = origin
         self.strings = strings
         self.first = start.next_sequence
-        self.oracle = Oracle(operator.program.oracle, operator.layout, start.words)
+        self.oracle = Oracle(operator.program, operator.layout, start.words)
         self.events: Events | None = None
         self.done = 0
         self.error: Exception | None = None

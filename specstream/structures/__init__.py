@@ -4,6 +4,7 @@ They are compiled along with the operator that calls them, so what they do is lo
 and committed like everything else that the operator does.
 """
 
+from specstream.structures.boosting import boosted, boosted_set
 from specstream.structures.commutative import add, maximum, minimum
 from specstream.structures.counters import (
     approximate_count,
@@ -36,6 +37,8 @@ __all__ = [
     "allocate",
     "approximate_count",
     "approximate_counter",
+    "boosted",
+    "boosted_set",
     "contains",
     "find",
     "get",

@@ -84,7 +84,7 @@ class PurePython(Contestant):
         for field in layout.fields:
             if field.space == "state":
                 layout.elements(words, field)[...] = getattr(state, field.name)
-        self._oracle = Oracle(self._operator.program.oracle, layout, words)
+        self._oracle = Oracle(self._operator.program, layout, words)
 
     def run(self, batch: pa.Table, number: int) -> pa.Table | None:
         operator = self._operator

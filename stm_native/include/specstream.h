@@ -15,7 +15,7 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 6
+#define SS_ABI_VERSION 7
 
 /* How an entry ended. */
 enum ss_verdict {
@@ -40,7 +40,10 @@ enum ss_abort_reason {
     SS_ABORT_REORDERED = 7, /* open jobs: an event came that belongs between those of its chunk */
     SS_ABORT_HOOK = 8,      /* the on_commit hook asked for it */
     SS_ABORT_FAULT = 9,     /* it faulted, perhaps on values that never coexisted */
-    SS_ABORT_REASONS = 10
+    /* It had worked on a boosted field whose shadow was given up: an inverse has failed, or operations
+     * commute less than they were said to. */
+    SS_ABORT_SHADOW = 10,
+    SS_ABORT_REASONS = 11
 };
 
 /* How conflicts are found. */
@@ -88,6 +91,9 @@ struct ss_slot {
     uint64_t position; /* of the word in the redo log; pending: of the last entry of its chain */
 };
 
+/* Arguments of an operation on a boosted structure, at most. */
+enum { SS_OPERANDS = 4 };
+
 /* What compiled code sees of a running transaction. One per worker, so that all of it stays in that
  * core's cache; the logs it points to belong to the transaction. */
 struct ss_run {
@@ -123,12 +129,27 @@ struct ss_run {
     uint32_t speculative;
     struct ss_worker *worker;
     uint16_t site; /* kept by a profiling variant: where in the operator the run is */
+    uint32_t changed; /* by the operation that was called: 0: nothing, as it has reported */
+    uint32_t boosting; /* operations of an in-place run on boosted structures are followed */
+    uint64_t operands[SS_OPERANDS + 1]; /* of the operation that is called; an inverse gets its result, too */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and
  * stores into *next the first one that did not complete. `fault` is written and never read. */
 typedef int32_t (*ss_entry)(int64_t *next, void **fault, struct ss_run *run, int64_t first,
                             int64_t last);
+
+/* An operation on a boosted structure, or the inverse of one: works on `run->state`, directly and with
+ * the undo log, takes its arguments from `run->operands`, sets `run->changed`, and stores what it
+ * returns, as the bits of a word. 0: it has not raised. */
+typedef int32_t (*ss_operation_entry)(int64_t *returned, void **fault, struct ss_run *run);
+
+struct ss_boosted {
+    ss_operation_entry entry;
+    ss_operation_entry inverse; /* NULL: it changes nothing */
+    uint64_t first;             /* word of the field */
+    uint64_t words;
+};
 
 /* Which entry runs where. */
 enum ss_variant {
@@ -172,6 +193,9 @@ struct ss_config {
      * one region of record_shift. */
     const struct ss_region *regions;
     uint64_t region_count;
+    uint64_t operations;    /* on boosted structures; see src/boosting.c */
+    uint64_t boosted_first; /* their fields lie within the words [boosted_first, boosted_end) */
+    uint64_t boosted_end;
 };
 
 struct ss_job {
@@ -296,6 +320,11 @@ struct ss_engine;
 /* NULL where memory or threads are not to be had. */
 struct ss_engine *ss_engine_new(const struct ss_config *config);
 void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_entry entry);
+/* `number` is below config.operations; before the first job. Those of one field are neighbours. */
+void ss_engine_set_operation(struct ss_engine *engine, uint64_t number,
+                             const struct ss_boosted *operation);
+/* Between jobs: the caller has changed the state. */
+void ss_engine_state_changed(struct ss_engine *engine);
 /* `kinds`: a sum of enum ss_hook_kind. Between jobs. */
 void ss_engine_set_hook(struct ss_engine *engine, uint32_t kinds, ss_hook hook, void *context);
 /* Waits for the job in flight, ends the threads and frees everything but the state. */
@@ -423,6 +452,12 @@ void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t d
 /* Adds one to a word and gives the sum, by a prediction of what it is; see src/prediction.c. */
 uint64_t ss_increment(struct ss_run *run, uint64_t word);
 uint64_t ss_eager_increment(struct ss_run *run, uint64_t word);
+/* An operation on a boosted structure by a speculative run; what it returns, unless the verdict says
+ * that the run ends. See src/boosting.c. */
+uint64_t ss_boost(struct ss_run *run, uint64_t operation, const uint64_t *operands);
+/* An in-place run that is `boosting` has done an operation on the state, which returned `result`. */
+void ss_boost_follow(struct ss_run *run, uint64_t operation, const uint64_t *operands,
+                     uint64_t result);
 /* Makes room in the undo log of an in-place run; false: out of memory. */
 bool ss_undo_grow(struct ss_run *run);
 /* Memory for so many words, until the run asks again; NULL: there is none, and the run ends. */

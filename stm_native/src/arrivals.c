@@ -230,6 +230,7 @@ static void dissolve(struct ss_engine *engine, uint64_t position, uint64_t statu
     struct ss_queue *queue = &engine->queue;
     struct ss_transaction *transaction = active_at(engine, position);
     engine->protocol->roll_back(engine, transaction);
+    ss_boost_roll_back(engine, transaction);
     ss_count(&queue->reordered, status != SS_WAITING);
     queue->claimed_spans -= transaction->span_count;
     give_back(queue, transaction, false);

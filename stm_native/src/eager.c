@@ -115,22 +115,6 @@ static inline uint64_t distance_to(const struct ss_engine *engine, int64_t numbe
     return ((content >> 1 & slot_mask) - (uint64_t)number) & (engine->ring_size - 1);
 }
 
-static inline bool has_earlier_key(const struct ss_transaction *a, const struct ss_transaction *b)
-{
-    int64_t difference[2];
-    difference[0] = atomic_load_explicit(&a->key.timestamp, memory_order_relaxed);
-    difference[1] = atomic_load_explicit(&b->key.timestamp, memory_order_relaxed);
-    if (difference[0] == difference[1]) {
-        difference[0] = atomic_load_explicit(&a->key.source, memory_order_relaxed);
-        difference[1] = atomic_load_explicit(&b->key.source, memory_order_relaxed);
-    }
-    if (difference[0] == difference[1]) {
-        difference[0] = atomic_load_explicit(&a->key.sequence, memory_order_relaxed);
-        difference[1] = atomic_load_explicit(&b->key.sequence, memory_order_relaxed);
-    }
-    return difference[0] < difference[1];
-}
-
 /* Who has locked a record, seen from a transaction. A stale look at a key may call a later one
  * earlier, which costs a rerun; that it is later is believed only where the record is looked at once
  * more and still refers to it. */
@@ -143,7 +127,7 @@ static inline enum relation relation_to(const struct ss_engine *engine,
     if (owner == transaction)
         return SELF;
     bool earlier = ss_is_open(engine)
-                       ? has_earlier_key(owner, transaction)
+                       ? ss_has_earlier_key(owner, transaction)
                        : distance_to(engine, transaction->number, content) >= engine->ring_size / 2;
     return earlier ? EARLIER : LATER;
 }

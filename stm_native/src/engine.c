@@ -104,14 +104,18 @@ static bool ring_resize(struct ss_engine *engine, uint64_t size)
         ring[i].rows = malloc(emit_bytes(config));
         if (eager)
             ring[i].owned = malloc(engine->owned_limit * sizeof *ring[i].owned);
+        if (config->operations > 0)
+            ring[i].performed = malloc(ss_boost_transaction_bytes(config));
         if (ring[i].reads == NULL || ring[i].redo == NULL || ring[i].rows == NULL ||
-            (eager && ring[i].owned == NULL)) {
+            (eager && ring[i].owned == NULL) ||
+            (config->operations > 0 && ring[i].performed == NULL)) {
             /* Back to the old size: any other is no power of two, and slots would be shared. */
             for (uint64_t j = engine->ring_size; j <= i; j++) {
                 free(ring[j].reads);
                 free(ring[j].redo);
                 free(ring[j].rows);
                 free(ring[j].owned);
+                free(ring[j].performed);
             }
             return false;
         }
@@ -153,7 +157,8 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     for (uint64_t i = 0; engine->workers != NULL && i < config->threads; i++)
         condition_init(&engine->workers[i].called);
     bool complete = engine->rows != NULL && engine->workers != NULL &&
-                    engine->config.regions != NULL && ss_locks_open(engine);
+                    engine->config.regions != NULL && ss_locks_open(engine) &&
+                    ss_boost_open(engine);
     for (uint64_t i = 0; complete && i < config->threads; i++)
         complete = worker_init(engine, i);
     if (config->protocol == SS_PROTOCOL_EAGER)
@@ -187,12 +192,14 @@ void ss_engine_free(struct ss_engine *engine)
         free(engine->ring[i].redo);
         free(engine->ring[i].rows);
         free(engine->ring[i].owned);
+        free(engine->ring[i].performed);
         free(engine->ring[i].spans);
     }
     ss_queue_close(engine);
     pthread_cond_destroy(&engine->queue.news);
     pthread_mutex_destroy(&engine->queue.mutex);
     ss_locks_close(engine);
+    ss_boost_close(engine);
     pthread_mutex_destroy(&engine->output);
     pthread_cond_destroy(&engine->pool_done);
     pthread_cond_destroy(&engine->park_condition);
@@ -266,6 +273,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->fault = (struct ss_fault){0};
     engine->lock_fault = (struct ss_lock_fault){0};
     ss_prediction_start(engine, chunk_before);
+    ss_boost_start(engine);
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->over, 0, memory_order_relaxed);
@@ -302,7 +310,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
     struct ss_memory needed = {0};
     needed.fixed = aligned_bytes(1, sizeof(struct ss_engine)) +
                    first_output_words * sizeof(uint64_t) +
-                   ss_locks_bytes(config) +
+                   ss_locks_bytes(config) + ss_boost_bytes(config) +
                    (config->region_count + 1) * sizeof(struct ss_region);
     needed.thread = aligned_bytes(1, sizeof(struct ss_worker)) +
                     aligned_bytes(config->scratch_words, sizeof(uint64_t)) +
@@ -312,7 +320,8 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
         needed.thread += emit_bytes(config);
     needed.transaction = sizeof(struct ss_transaction) +
                          config->read_limit * sizeof(struct ss_read) +
-                         config->redo_limit * sizeof(struct ss_write) + emit_bytes(config);
+                         config->redo_limit * sizeof(struct ss_write) + emit_bytes(config) +
+                         ss_boost_transaction_bytes(config);
     if (config->protocol == SS_PROTOCOL_EAGER) {
         needed.fixed += ss_eager_records(config) * sizeof(uint64_t) + ss_eager_region_bytes(config);
         needed.transaction += ss_eager_owned_limit(config) * sizeof(struct ss_owned);

@@ -129,6 +129,7 @@ int64_t ss_call(struct ss_worker *worker, enum ss_variant variant, int64_t first
         return go_inside(worker, variant, first, last);
     /* A function of libm that was left may have changed how numbers are rounded. */
     fesetenv(&worker->arithmetic);
+    ss_boost_recover(worker);
     assert(first <= run->event && run->event < last);
     run->verdict = SS_FAULTED;
     worker->fault.event = run->event;

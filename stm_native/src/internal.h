@@ -90,6 +90,7 @@ struct ss_span {
 };
 
 enum { SS_COUNTERS = 4 }; /* words that are predicted; see prediction.c */
+#define SS_NOT_ROBBED INT64_MIN
 
 struct ss_transaction {
     /* number << 3 | status. One word, so that a worker that comes back late from a speculative run
@@ -108,6 +109,9 @@ struct ss_transaction {
     uint64_t delta_count; /* entries of the redo log that are or were deltas */
     uint64_t row_words;
     _Atomic uint64_t increments[SS_COUNTERS]; /* of its run; atomic, because later ones look */
+    struct ss_performed *performed; /* operations on boosted structures; see boosting.c */
+    _Atomic uint32_t performed_count;
+    _Atomic int64_t robbed_by; /* number of the transaction that took one of its locks, or -1 */
     struct ss_place conflict; /* what it was dropped for, if it was for a word */
     /* Atomic, because a watcher may look at it while the slot already has its next tenant. */
     struct ss_worker *_Atomic owner;
@@ -172,6 +176,8 @@ struct ss_worker {
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     uint64_t locks_held;
+    volatile sig_atomic_t has_latch; /* of the boosted structures */
+    uint32_t has_followed; /* its run in place has done operations on them */
     _Atomic uint64_t wants; /* the lock that it waits for, plus 1; 0: none */
     struct ss_lock_fault lock_fault;
     uint64_t undo_entries; /* room in the undo log */
@@ -316,6 +322,7 @@ struct ss_engine {
     struct ss_lock_fault lock_fault;
     struct ss_queue queue;
     struct ss_recorder *recorder; /* NULL: nothing is recorded */
+    struct ss_boost *boost; /* NULL: no field is boosted */
     struct {
         uint32_t kinds;
         ss_hook hook;
@@ -394,6 +401,24 @@ static inline bool ss_has_committed(struct ss_engine *engine, int64_t number)
     return status >> 3 != (uint64_t)number || (status & 7) == SS_FREE;
 }
 
+/* Of two transactions of an open job: by their first events. */
+static inline bool ss_has_earlier_key(const struct ss_transaction *a,
+                                      const struct ss_transaction *b)
+{
+    int64_t difference[2];
+    difference[0] = atomic_load_explicit(&a->key.timestamp, memory_order_relaxed);
+    difference[1] = atomic_load_explicit(&b->key.timestamp, memory_order_relaxed);
+    if (difference[0] == difference[1]) {
+        difference[0] = atomic_load_explicit(&a->key.source, memory_order_relaxed);
+        difference[1] = atomic_load_explicit(&b->key.source, memory_order_relaxed);
+    }
+    if (difference[0] == difference[1]) {
+        difference[0] = atomic_load_explicit(&a->key.sequence, memory_order_relaxed);
+        difference[1] = atomic_load_explicit(&b->key.sequence, memory_order_relaxed);
+    }
+    return difference[0] < difference[1];
+}
+
 /* Set in a slot's key where deltas of its word are pending: the value is not known before they are
  * settled. Compiled code then finds neither the word nor an empty slot, and calls C. */
 #define SS_PENDING (UINT64_C(1) << 32)
@@ -466,6 +491,32 @@ void ss_prediction_begin(struct ss_transaction *transaction);
 /* With the turn: transaction `number` is the head. */
 void ss_prediction_fold(struct ss_engine *engine, int64_t number);
 void ss_prediction_start(struct ss_engine *engine, int64_t chunk_before);
+
+/* boosting.c */
+bool ss_boost_open(struct ss_engine *engine);
+void ss_boost_close(struct ss_engine *engine);
+uint64_t ss_boost_bytes(const struct ss_config *config);
+uint64_t ss_boost_transaction_bytes(const struct ss_config *config);
+/* The job begins. */
+void ss_boost_start(struct ss_engine *engine);
+/* A speculative run begins. */
+void ss_boost_begin(struct ss_transaction *transaction);
+/* Takes back the operations of a run that does not commit; idempotent. */
+void ss_boost_roll_back(struct ss_engine *engine, struct ss_transaction *transaction);
+/* With the turn, of the head: whether an operation of its was taken back. */
+static inline bool ss_boost_is_robbed(const struct ss_transaction *transaction)
+{
+    return atomic_load_explicit(&transaction->robbed_by, memory_order_relaxed) != SS_NOT_ROBBED;
+}
+/* Likewise: why; sets the conflict. */
+enum ss_abort_reason ss_boost_loss(struct ss_engine *engine, struct ss_transaction *transaction);
+/* With the turn: does the head's operations on the state. False: they return something else, and
+ * nothing is done; sets reason and conflict. */
+bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transaction);
+/* With the turn: an event that ran in place was taken back. */
+void ss_boost_undo_head(struct ss_worker *worker);
+/* The worker's run has faulted. */
+void ss_boost_recover(struct ss_worker *worker);
 
 /* ranges.c */
 enum { SS_RANGE = 0x8000 };

@@ -186,6 +186,7 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
         if (run->verdict != SS_COMPLETED) {
             ss_undo_roll_back(run);
             run->emit_top = run->emit_mark;
+            ss_boost_undo_head(worker);
         }
         if (engine->protocol->disturb != NULL && engine->job.horizon > 0)
             engine->protocol->disturb(worker, number, end);
@@ -255,13 +256,14 @@ void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
 {
     ss_count(&worker->statistics.aborts[reason], 1);
     ss_count(&worker->statistics.reruns, 1);
-    if (reason != SS_ABORT_HOOK &&
+    if (reason != SS_ABORT_HOOK && reason != SS_ABORT_SHADOW &&
         (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED))
         ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
     transaction->reason = reason;
     worker->engine->protocol->roll_back(worker->engine, transaction);
+    ss_boost_roll_back(worker->engine, transaction);
     if (reason == SS_ABORT_CONFLICT || reason == SS_ABORT_INCONSISTENT_SNAPSHOT ||
-        reason == SS_ABORT_LOCKED || reason == SS_ABORT_STOLEN)
+        reason == SS_ABORT_LOCKED || reason == SS_ABORT_STOLEN || reason == SS_ABORT_SHADOW)
         ss_hot_note(worker, transaction->conflict);
     ss_tell_dropped(worker->engine, transaction, reason);
 }
@@ -271,19 +273,29 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
 {
     struct ss_engine *engine = worker->engine;
     const struct ss_protocol *protocol = engine->protocol;
-    enum ss_abort_reason reason = ss_reason_of(transaction->verdict);
+    enum ss_abort_reason reason = transaction->verdict == SS_ABORTED
+                                      ? transaction->reason
+                                      : ss_reason_of(transaction->verdict);
     enum ss_answer answer = SS_PROCEED;
     bool in_place = true;
     if (transaction->verdict == SS_COMPLETED) {
         if (!protocol->validate(engine, transaction)) {
             reason = transaction->reason;
             in_place = !protocol->head_speculates;
+        } else if (ss_boost_is_robbed(transaction)) {
+            reason = ss_boost_loss(engine, transaction);
+            in_place = reason == SS_ABORT_SHADOW || !protocol->head_speculates;
         } else if (!ss_delta_fits(engine, transaction)) {
             transaction->verdict = SS_RAISED; /* which shows only now */
             reason = SS_ABORT_RAISED;
         } else if ((answer = ss_ask_finished(engine, transaction)) != SS_PROCEED) {
             reason = SS_ABORT_HOOK;
-        } else if (ss_rows_append(engine, transaction->rows, transaction->row_words)) {
+        } else if (!ss_rows_reserve(engine, transaction->row_words)) {
+            ; /* the run in place needs room as well, and says that there is none */
+        } else if (!ss_boost_commit(worker, transaction)) {
+            reason = transaction->reason;
+        } else {
+            ss_rows_append(engine, transaction->rows, transaction->row_words);
             assert(ss_is_open(engine) || transaction->first == engine->consumed); /* invariant 2 */
             protocol->publish(engine, transaction);
             engine->was_rerun = false;
@@ -472,6 +484,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     run->emit_top = run->emit_mark = transaction->rows;
     run->emit_end = transaction->rows + engine->config.emit_limit * engine->config.emit_words;
     protocol->begin(worker, transaction);
+    ss_boost_begin(transaction);
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     ss_set_status(transaction, number, SS_RUNNING);
     /* Dekker with end_job and stop: the flag is down before we look whether there is still a job. */
@@ -491,6 +504,8 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
             ss_call(worker, protocol->variant, span->first, span->last);
         }
     protocol->finish(worker, transaction);
+    if (SS_UNLIKELY(run->verdict != SS_COMPLETED))
+        ss_boost_roll_back(engine, transaction); /* others need not wait for what cannot commit */
     transaction->row_words = (uint64_t)(run->emit_top - transaction->rows);
     transaction->verdict = run->verdict;
     if (SS_UNLIKELY(began != 0))
@@ -510,7 +525,8 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
     __atomic_store_n(&worker->run.speculative, 1, __ATOMIC_RELAXED);
     for (;;) {
         run_once(worker, transaction, number);
-        if (transaction->verdict != SS_ABORTED)
+        /* Under `value` only operations on boosted structures end a run, and the head repeats it. */
+        if (transaction->verdict != SS_ABORTED || !engine->protocol->head_speculates)
             break;
         ss_drop(worker, transaction, transaction->reason);
         int64_t waits_for = atomic_load_explicit(&transaction->waits_for, memory_order_relaxed);
