@@ -524,6 +524,7 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
         return false;
     }
     run->undo_top = run->undo_base;
+    __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < count; i++) {
         const struct ss_performed *done = &transaction->performed[i];

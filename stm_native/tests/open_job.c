@@ -159,7 +159,8 @@ static void compare(struct arrivals *arrivals, struct plan *plan, int64_t *done,
         ++*done;
         ++*applied;
     }
-    if (memcmp(model->state, arrivals->state, arrivals->shape->words * sizeof(uint64_t)) != 0)
+    uint64_t words = arrivals->shape->words + arrivals->shape->boosted_words;
+    if (memcmp(model->state, arrivals->state, words * sizeof(uint64_t)) != 0)
         fail("after %" PRId64 " events out of order the state differs", outcome->consumed);
     if (outcome->row_count * arrivals->emit_words != model->row_words ||
         (model->row_words > 0 &&

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "boosted.h"
 #include "internal.h"
 
 struct sightings sightings;
@@ -473,6 +474,61 @@ static bool use_range(struct execution *execution)
                                  store(execution, free_word(execution), execution->mixed));
 }
 
+static uint64_t get_directly(void *context, uint64_t word)
+{
+    const struct execution *execution = context;
+    word += execution->shape->words;
+    return execution->model != NULL ? execution->model->state[word]
+                                    : ss_word_read(&execution->run->state[word]);
+}
+
+static void set_directly(void *context, uint64_t word, uint64_t value)
+{
+    struct execution *execution = context;
+    store(execution, execution->shape->words + word, value);
+}
+
+/* What compiled code does for `state.field.operation(...)`. */
+static bool boost(struct execution *execution, enum boosted_operation operation,
+                  const uint64_t *operands)
+{
+    const struct boosted_words words = {execution, get_directly, set_directly};
+    struct ss_run *run = execution->run;
+    uint64_t result = 0;
+    if (execution->model == NULL &&
+        (execution->variant == SS_TRANSACTIONAL || execution->variant == SS_EAGER)) {
+        result = ss_boost(run, operation, operands);
+        if (run->verdict != SS_COMPLETED)
+            return false;
+    } else {
+        if (!boosted_perform(&words, operation, operands, &result))
+            return raise_error(execution);
+        if (execution->model == NULL && run->boosting != 0)
+            ss_boost_follow(run, operation, operands, result);
+    }
+    execution->mixed = mix(execution->mixed ^ result) + operation;
+    return true;
+}
+
+static bool use_boosted(struct execution *execution)
+{
+    struct dice *dice = &execution->dice;
+    if (execution->shape->boosted_words == 0)
+        return true;
+    for (uint64_t times = 1 + below(dice, 3); times > 0; times--) {
+        enum boosted_operation operation = below(dice, BOOSTED_OPERATIONS);
+        /* One in many: each costs everybody's work on the structure. */
+        if (operation == BOOSTED_TAKE && !chance(dice, 8))
+            operation = BOOSTED_EXCHANGE;
+        uint64_t operands[SS_OPERANDS] = {below(dice, BOOSTED_KEYS), execution->mixed};
+        if (operation == BOOSTED_EXCHANGE)
+            operands[0] %= BOOSTED_SLOTS;
+        if (!boost(execution, operation, operands) || !dawdle(execution))
+            return false;
+    }
+    return true;
+}
+
 static bool take_step(struct execution *execution, enum step step)
 {
     struct dice *dice = &execution->dice;
@@ -524,6 +580,8 @@ static bool take_step(struct execution *execution, enum step step)
         return use_narrow(execution);
     case STEP_RANGE:
         return use_range(execution);
+    case STEP_BOOST:
+        return use_boosted(execution);
     case STEP_SCRATCH:
         return use_scratch(execution);
     default:
@@ -656,6 +714,7 @@ void shape_regions(struct shape *shape, uint64_t words, struct dice *dice)
     shape->accounts = words < 8 ? 0 : 2 + below(dice, words / 4 < 64 ? words / 4 - 1 : 63);
     shape->narrow_words = words < 16 ? 0 : below(dice, words / 4 < 24 ? words / 4 : 24);
     shape->free_words = words - shape->narrow_words - shape->accounts - 2 * shape->pairs;
+    shape->boosted_words = chance(dice, 2) ? BOOSTED_WORDS : 0;
     shape->scratch_words = 1 + below(dice, 16);
     shape->emit_words = 1 + below(dice, 4);
 }
@@ -668,6 +727,7 @@ void shape_steps(struct shape *shape, struct dice *dice)
         [STEP_DOUBT] = 12,    [STEP_EMIT] = 60,   [STEP_FLOOD] = 1,    [STEP_FILL] = 2,
         [STEP_SCRATCH] = 10,  [STEP_WORK] = 60,   [STEP_NARROW] = 120,
         [STEP_REMIT] = 60,    [STEP_DELTA] = 120, [STEP_COUNT] = 60,  [STEP_RANGE] = 60,
+        [STEP_BOOST] = 80,
     };
     memcpy(shape->weights, usual, sizeof usual);
     /* Operators differ: each leaves some steps out and is fond of one. */
@@ -684,6 +744,8 @@ void shape_fill(struct shape *shape, uint64_t *state, struct dice *dice)
 {
     for (uint64_t i = 0; i < shape->words; i++)
         state[i] = roll(dice);
+    for (uint64_t i = 0; i < shape->boosted_words; i++)
+        state[shape->words + i] = 0;
     shape->total = 0;
     for (uint64_t i = 0; i < shape->accounts; i++)
         shape->total += state[shape->free_words + shape->narrow_words + i];
@@ -707,11 +769,12 @@ const char *shape_violation(const struct shape *shape, const uint64_t *state)
 bool model_open(struct model *model, const struct shape *shape, const uint64_t *state)
 {
     *model = (struct model){0};
-    model->state = malloc(shape->words * sizeof *state);
+    uint64_t words = shape->words + shape->boosted_words;
+    model->state = malloc(words * sizeof *state);
     model->scratch = malloc(shape->scratch_words * sizeof *model->scratch);
     if (model->state == NULL || model->scratch == NULL)
         return false;
-    memcpy(model->state, state, shape->words * sizeof *state);
+    memcpy(model->state, state, words * sizeof *state);
     return true;
 }
 

@@ -3,9 +3,9 @@
  * An event is a seed: from it the operator draws a row of steps, and every step may depend on what
  * the earlier ones read. One body serves all variants; only how it loads, stores and emits differs.
  *
- * The state has four regions:
+ * The state has five regions:
  *
- *     free words | narrow words | accounts | pairs
+ *     free words | narrow words | accounts | pairs | a boosted structure (boosted.h)
  *
  * Anything may happen to the free words, and to the elements of 1, 2 or 4 bytes in the narrow ones. Steps move amounts between accounts, so their sum is
  * constant; the two words of a pair are always equal. Both hold between events only, and a
@@ -37,6 +37,7 @@ enum step {
     STEP_COUNT,   /* increments one of a few words, and uses the result */
     STEP_NARROW,  /* reads and writes elements smaller than a word */
     STEP_RANGE,   /* reads neighbouring words at once, moves one of them */
+    STEP_BOOST,   /* operations on a boosted structure */
     STEP_SCRATCH,
     STEP_WORK,
     STEPS
@@ -56,6 +57,7 @@ struct shape {
     uint64_t narrow_words;
     uint64_t accounts;
     uint64_t pairs;
+    uint64_t boosted_words; /* behind the others, and not counted in `words` */
     uint64_t total; /* of the accounts */
     uint64_t scratch_words;
     uint64_t emit_words;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "boosted.h"
 #include "open_job.h"
 #include "companions.h"
 #include "internal.h"
@@ -185,7 +186,7 @@ static void compare(struct world *world, const struct ss_job *job, const struct 
              outcome->consumed, job->count);
     }
     /* Without the turn: between two jobs the state stands still. */
-    compare_words("state", model->state, world->config.state, world->regions.words);
+    compare_words("state", model->state, world->config.state, world->config.state_words);
     if (outcome->row_count * world->config.emit_words != model->row_words)
         fail("%" PRIu64 " rows, but %" PRIu64 " in the sequential run", outcome->row_count,
              model->row_words / world->config.emit_words);
@@ -202,7 +203,8 @@ static void check_locked(struct world *world, const struct ss_job *job,
     if (outcome->consumed > job->count || (!outcome->failed && outcome->consumed != job->count))
         fail("%" PRId64 " of %" PRId64 " events consumed under locks", outcome->consumed,
              job->count);
-    memcpy(world->model.state, world->config.state, world->regions.words * sizeof(uint64_t));
+    memcpy(world->model.state, world->config.state,
+           world->config.state_words * sizeof(uint64_t));
 }
 
 static void draw_job(struct world *world, const struct batch *batch, int64_t offset,
@@ -437,7 +439,12 @@ static void run_world(uint64_t number)
 
     shape_regions(&world.regions, 1 + spread(&dice, 65535), &dice);
     config->threads = 1 + below(&dice, options.threads);
-    config->state_words = world.regions.words;
+    config->state_words = world.regions.words + world.regions.boosted_words;
+    if (world.regions.boosted_words > 0) {
+        config->operations = BOOSTED_OPERATIONS;
+        config->boosted_first = world.regions.words;
+        config->boosted_end = config->state_words;
+    }
     config->scratch_words = world.regions.scratch_words;
     config->emit_words = world.regions.emit_words;
     config->locks = 1;
@@ -461,6 +468,7 @@ static void run_world(uint64_t number)
         fail("no engine");
     for (int variant = 0; variant < SS_VARIANTS; variant++)
         ss_engine_set_entry(world.engine, (enum ss_variant)variant, random_operator[variant]);
+    boosted_open(world.engine);
     world.sleepy = chance(&dice, 2);
     long_sleep_in(world.sleepy ? world.engine : NULL);
     world.companions.engine = world.engine;
@@ -531,6 +539,7 @@ static bool summarize(void)
         {"aborts: stolen", engines->aborts[SS_ABORT_STOLEN]},
         {"aborts: reordered", engines->aborts[SS_ABORT_REORDERED]},
         {"aborts: fault", engines->aborts[SS_ABORT_FAULT]},
+        {"aborts: shadow", engines->aborts[SS_ABORT_SHADOW]},
         {"parks", engines->parks},
         {"turns taken from outside", totals.turns_taken},
         {"yields in place", atomic_load(&sightings.yields)},
