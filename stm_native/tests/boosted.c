@@ -69,7 +69,7 @@ bool boosted_perform(const struct boosted_words *words, enum boosted_operation o
     case BOOSTED_EXCHANGE:
         *result = words->get(context, slot);
         words->set(context, slot, operands[1]);
-        return true;
+        return operands[2] == 0;
     default:
         *result = words->get(context, NEXT);
         words->set(context, NEXT, *result + 1);

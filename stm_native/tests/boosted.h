@@ -12,12 +12,14 @@ enum boosted_operation {
     BOOSTED_INSERT,   /* of a key; raises where the set is full */
     BOOSTED_REMOVE,   /* of a key */
     BOOSTED_CONTAINS, /* whether the key is there; changes nothing */
-    BOOSTED_EXCHANGE, /* a slot's value for another one; its inverse needs what it returned */
+    /* A slot's value for another one; its inverse needs what it returned. Raises halfway where the
+     * third operand is not 0. */
+    BOOSTED_EXCHANGE,
     BOOSTED_TAKE,     /* the next number: said to commute, and does not */
     BOOSTED_OPERATIONS
 };
 
-enum { BOOSTED_CAPACITY = 20, BOOSTED_KEYS = 24, BOOSTED_SLOTS = 6 };
+enum { BOOSTED_CAPACITY = 24, BOOSTED_KEYS = 24, BOOSTED_SLOTS = 6 };
 /* The count, the keys in order, the slots, the next number. */
 enum { BOOSTED_WORDS = 1 + BOOSTED_CAPACITY + BOOSTED_SLOTS + 1 };
 

@@ -520,7 +520,8 @@ static bool use_boosted(struct execution *execution)
         /* One in many: each costs everybody's work on the structure. */
         if (operation == BOOSTED_TAKE && !chance(dice, 8))
             operation = BOOSTED_EXCHANGE;
-        uint64_t operands[SS_OPERANDS] = {below(dice, BOOSTED_KEYS), execution->mixed};
+        uint64_t raises = execution->temper == TEMPER_MAY_RAISE && chance(dice, 4);
+        uint64_t operands[SS_OPERANDS] = {below(dice, BOOSTED_KEYS), execution->mixed, raises};
         if (operation == BOOSTED_EXCHANGE)
             operands[0] %= BOOSTED_SLOTS;
         if (!boost(execution, operation, operands) || !dawdle(execution))

@@ -184,6 +184,15 @@ static void different_keys(enum ss_protocol_kind protocol)
     CHECK(!inserts(3, 5) && removes(3, 5));
     close_scenario();
 
+    open_scenario("two keys have two locks, whatever their hash", protocol);
+    CHECK(inserts(1, 5));
+    for (uint64_t key = 10; key < 3000; key++) {
+        if (key % 400 == 0)
+            begin_again(2);
+        CHECK(!contains(2, key));
+    }
+    close_scenario();
+
     open_scenario("a transaction is not in its own way", protocol);
     CHECK(inserts(1, 5) && contains(1, 5) && removes(1, 5) && !contains(1, 5) && inserts(1, 5));
     CHECK(commits(1) && set_is(3, (uint64_t[]){3, 5, 8}));
