@@ -17,7 +17,7 @@ from __future__ import annotations
 import datetime
 import math
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -25,6 +25,7 @@ from specstream.arrivals import END, Late, Name
 from specstream.columns import order_key
 from specstream.engine import Engine
 from specstream.errors import ConfigurationError, InputError
+from specstream.spark.delivery import Sink, is_sink
 
 __all__ = ["Amount", "Delay", "EventTime", "check_late"]
 
@@ -239,13 +240,13 @@ class EventTime:
         return reached
 
 
-def check_late(late: Late, late_to: Callable[..., object] | None) -> None:
+def check_late(late: Late, late_to: Sink | None) -> None:
     """Whether late rows have somewhere to go.
 
     Raises:
         ConfigurationError: they have not, or there are none to go there.
     """
-    if late_to is not None and not callable(late_to):
+    if late_to is not None and not is_sink(late_to):
         raise ConfigurationError(
             f"late_to={late_to!r}: expected a sink such as ss.spark.parquet_sink(path), or any "
             "function (pyarrow.Table, batch_id)"
