@@ -17,17 +17,18 @@ from __future__ import annotations
 import datetime
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import pyarrow as pa
 
-from specstream.arrivals import END, Late, Name
+from specstream.arrivals import END, Late, Name, Sources
 from specstream.columns import order_key
 from specstream.engine import Engine
 from specstream.errors import ConfigurationError, InputError
 from specstream.spark.delivery import Sink, is_sink
 
-__all__ = ["Amount", "Delay", "EventTime", "check_late"]
+__all__ = ["Amount", "Delay", "EventTime", "Frontiers", "check_late"]
 
 Amount = str | datetime.timedelta | int | float
 
@@ -56,6 +57,7 @@ class Delay:
     def __init__(self, option: str, amount: Amount) -> None:
         self._option = option
         self._amount = amount
+        self._shown = f"{option}={amount!r}"
         self._nanoseconds: int | None = None
         if isinstance(amount, str | datetime.timedelta):
             self._nanoseconds = _nanoseconds(option, amount)
@@ -69,6 +71,34 @@ class Delay:
             )
         if not 0 <= length < math.inf:
             raise ConfigurationError(f"{option}={amount!r}; expected zero or more")
+
+    def describe(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"amount": self._amount_in_numbers, "is_time": self.is_time, "shown": self._shown}
+
+    @classmethod
+    def described(cls, option: str, plain: Mapping[str, Any]) -> Delay:
+        """What :meth:`describe` gave.
+
+        >>> Delay.described("watermark", Delay("watermark", "3 s").describe()).is_time
+        True
+        """
+        delay = cls(option, plain["amount"])
+        delay._nanoseconds = plain["amount"] if plain["is_time"] else None
+        delay._shown = plain["shown"]
+        return delay
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a duration, and not a number."""
+        return self._nanoseconds is not None
+
+    @property
+    def _amount_in_numbers(self) -> int | float:
+        if self._nanoseconds is not None:
+            return self._nanoseconds
+        assert isinstance(self._amount, int | float)
+        return self._amount
 
     def before(self, key: int, of: pa.DataType, column: str) -> int:
         """The order key that lies so much before another one.
@@ -90,7 +120,7 @@ class Delay:
 
     def _in_unit_of(self, of: pa.DataType, column: str) -> int | float:
         """The amount in ticks of an order column; what is between two ticks is rounded up."""
-        found = f"{self._option}={self._amount!r}: order column {column!r} has type {of}"
+        found = f"{self._shown}: order column {column!r} has type {of}"
         if pa.types.is_temporal(of):
             if self._nanoseconds is None:
                 raise InputError(f'{found}; expected a duration such as "10 seconds"')
@@ -128,6 +158,90 @@ def _nanoseconds(option: str, amount: str | datetime.timedelta) -> int:
             '"1 minute 30 seconds", "500 ms" or "2 days"'
         ) from None
     return int(parsed.value)
+
+
+class Frontiers:
+    """How the frontiers of sources move with a micro-batch.
+
+    Args:
+        order_by: column of the event time.
+        watermark: how far a source's frontier stays behind its largest time.
+        idle_timeout: see :class:`EventTime`.
+    """
+
+    def __init__(self, order_by: str, watermark: Delay, idle_timeout: Delay | None) -> None:
+        self._order_by = order_by
+        self._watermark = watermark
+        self._idle_timeout = idle_timeout
+
+    def describe(self) -> dict[str, Any]:
+        """The delays as plain data."""
+        idle_timeout = self._idle_timeout
+        return {
+            "watermark": self._watermark.describe(),
+            "idle_timeout": None if idle_timeout is None else idle_timeout.describe(),
+        }
+
+    @classmethod
+    def described(cls, order_by: str, plain: Mapping[str, Any]) -> Frontiers:
+        """What :meth:`describe` gave."""
+        idle_timeout = plain["idle_timeout"]
+        return cls(
+            order_by,
+            Delay.described("watermark", plain["watermark"]),
+            None if idle_timeout is None else Delay.described("idle_timeout", idle_timeout),
+        )
+
+    def take_in(
+        self, sources: Sources, table: pa.Table, submit: Callable[[], object]
+    ) -> dict[Name, int]:
+        """Has a batch's rows submitted, and moves nothing yet.
+
+        Args:
+            sources: that the rows are of, and those before.
+            table: the rows.
+            submit: takes them in.
+
+        Returns:
+            How far each source has come; one that holds back the stream is not among them.
+
+        Raises:
+            InputError: the time column has not the unit of the delays.
+            Exception: what ``submit`` raised.
+        """
+        if not table.num_rows:
+            return {}
+        of = _type_of(table, self._order_by)
+        if of is not None:
+            self._check(of)
+        submit()
+        return {} if of is None else self._reached(sources, of)
+
+    def _check(self, of: pa.DataType) -> None:
+        """Whether the delays are of the column's kind, before anything is submitted."""
+        for delay in (self._watermark, self._idle_timeout):
+            if delay is not None:
+                delay.before(0, of, self._order_by)
+
+    def _reached(self, sources: Sources, of: pa.DataType) -> dict[Name, int]:
+        if sources.highest is None or sources.lowest is None:
+            return {}  # all rows were late or bad
+        reached, idle = {}, []
+        limit = None
+        if self._idle_timeout is not None:
+            limit = self._idle_timeout.before(sources.highest[0], of, self._order_by)
+        for source in sources:
+            has_sent = source.next_sequence > 0
+            if limit is not None and (source.last if has_sent else sources.lowest) < limit:
+                idle.append(source)
+            if has_sent:
+                reached[source.name] = self._watermark.before(source.last, of, self._order_by)
+        names = {source.name for source in idle}
+        # The source of the highest time is not idle.
+        least = min(to for name, to in reached.items() if name not in names)
+        for source in idle:
+            reached[source.name] = max(reached.get(source.name, least), least)
+        return reached
 
 
 class EventTime:
@@ -178,9 +292,12 @@ class EventTime:
     ) -> None:
         self._engine = engine
         self._order_by = order_by
-        self._watermark = Delay("watermark", watermark)
+        self._frontiers = Frontiers(
+            order_by,
+            Delay("watermark", watermark),
+            None if idle_timeout is None else Delay("idle_timeout", idle_timeout),
+        )
         self._source = source
-        self._idle_timeout = None if idle_timeout is None else Delay("idle_timeout", idle_timeout)
         if isinstance(sources, str):
             raise ConfigurationError(f"sources={sources!r}; expected a list of sources' names")
         engine._expect(tuple(sources), late)
@@ -194,14 +311,23 @@ class EventTime:
             Exception: what the operator raised.
         """
         engine = self._engine
-        if table.num_rows:
-            of = _type_of(table, self._order_by)
-            if of is not None:
-                self._check(of)
-            engine.submit(table, order_by=self._order_by, source_column=self._source)
-            if of is not None:
-                engine._advance_all(self._frontiers(of))
+        reached = self._frontiers.take_in(
+            engine._arrivals.sources,
+            table,
+            lambda: engine.submit(table, order_by=self._order_by, source_column=self._source),
+        )
+        if reached:
+            engine._advance_all(reached)
         return engine.poll(timeout=None)
+
+    def describe(self) -> dict[str, Any]:
+        """What decides, beside the rows, which events a batch commits; as plain data."""
+        engine = self._engine
+        return {
+            **self._frontiers.describe(),
+            "sources": [n if isinstance(n, str) else int(n) for n in engine._declared],
+            "late": engine._late,
+        }
 
     def finish(self) -> pa.Table:
         """Ends all sources; the rows of all events that were still waiting."""
@@ -210,34 +336,6 @@ class EventTime:
         if ends:
             engine._advance_all(ends)
         return engine.poll(timeout=None)
-
-    def _check(self, of: pa.DataType) -> None:
-        """Whether the delays are of the column's kind, before anything is submitted."""
-        for delay in (self._watermark, self._idle_timeout):
-            if delay is not None:
-                delay.before(0, of, self._order_by)
-
-    def _frontiers(self, of: pa.DataType) -> dict[Name, int]:
-        """How far each source has come; one that holds back the stream is not among them."""
-        sources = self._engine._arrivals.sources
-        if sources.highest is None or sources.lowest is None:
-            return {}  # all rows were late or bad
-        reached, idle = {}, []
-        limit = None
-        if self._idle_timeout is not None:
-            limit = self._idle_timeout.before(sources.highest[0], of, self._order_by)
-        for source in sources:
-            has_sent = source.next_sequence > 0
-            if limit is not None and (source.last if has_sent else sources.lowest) < limit:
-                idle.append(source)
-            if has_sent:
-                reached[source.name] = self._watermark.before(source.last, of, self._order_by)
-        names = {source.name for source in idle}
-        # The source of the highest time is not idle.
-        least = min(to for name, to in reached.items() if name not in names)
-        for source in idle:
-            reached[source.name] = max(reached.get(source.name, least), least)
-        return reached
 
 
 def check_late(late: Late, late_to: Sink | None) -> None:

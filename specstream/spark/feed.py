@@ -217,7 +217,9 @@ class BatchFeed:
         )
         self._inputs: Inputs | None = None
         if self.checkpoint is not None:
-            self._inputs = Inputs(self.checkpoint.place, engine, keep_batches, order_by, source)
+            in_time = None if self._event_time is None else self._event_time.describe()
+            place = self.checkpoint.place
+            self._inputs = Inputs(place, engine, keep_batches, order_by, source, in_time)
             # Also without ahead=: the program may have had it before.
             try:
                 catch_up(self.checkpoint, self._apply, self._deliver_recorded)
