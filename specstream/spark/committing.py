@@ -23,7 +23,7 @@ from specstream.bad_rows import BadRows
 from specstream.columns import Events
 from specstream.operator import Operator
 from specstream.spark.difference import Difference, first_difference
-from specstream.spark.event_time import Frontiers
+from specstream.spark.frontiers import Frontiers
 from specstream.spark.inputs import Origin
 from specstream.strings import StringTable
 

@@ -22,9 +22,20 @@ from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
+from specstream.errors import ConfigurationError
+from specstream.spark.checkpoint import Answer
 from specstream.spark.steps import reached
 
-__all__ = ["Deliveries", "Delivery", "Portion", "Prepared", "PreparingSink", "Sink", "is_sink"]
+__all__ = [
+    "Deliveries",
+    "Delivery",
+    "Portion",
+    "Prepared",
+    "PreparingSink",
+    "Sink",
+    "is_sink",
+    "portions",
+]
 
 
 class Prepared(Protocol):
@@ -60,6 +71,30 @@ def is_sink(found: object) -> bool:
     (True, False)
     """
     return callable(found) or callable(getattr(found, "prepare", None))
+
+
+def portions(
+    answer: Answer, to: Sink, late_to: Sink | None, bad_rows_to: Sink | None, what: str
+) -> list[Portion]:
+    """What a batch has for each sink.
+
+    Raises:
+        ConfigurationError: it has rows for a sink that is not there; begins with ``what``.
+    """
+    found: list[Portion] = [(to, answer.output)]
+    for rows, kind, sink, option in (
+        (answer.late, "late", late_to, "late_to"),
+        (answer.bad_rows, "bad", bad_rows_to, "bad_rows_to"),
+    ):
+        if rows is None:
+            continue
+        if sink is None:
+            raise ConfigurationError(
+                f"{what}: {rows.num_rows} {kind} row(s) were recorded for a sink: give {option}= "
+                "as before"
+            )
+        found.append((sink, rows))
+    return found
 
 
 class Deliveries:

@@ -38,7 +38,7 @@ from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
 from specstream.spark.ahead import Ahead, catch_up
 from specstream.spark.checkpoint import Answer, Checkpoint, Recorded
-from specstream.spark.delivery import Deliveries, Portion, Sink, is_sink
+from specstream.spark.delivery import Deliveries, Portion, Sink, is_sink, portions
 from specstream.spark.event_time import Amount, EventTime, check_late
 from specstream.spark.inputs import Inputs
 from specstream.spark.listener import BatchFigures, BatchLog
@@ -351,21 +351,8 @@ class BatchFeed:
         )
 
     def _portions(self, answer: Answer, batch_id: int) -> list[Portion]:
-        """What a batch has for each sink."""
-        portions: list[Portion] = [(self.to, answer.output)]
-        for rows, kind, sink, option in (
-            (answer.late, "late", self.late_to, "late_to"),
-            (answer.bad_rows, "bad", self.bad_rows_to, "bad_rows_to"),
-        ):
-            if rows is None:
-                continue
-            if sink is None:
-                raise ConfigurationError(
-                    f"{self._what(batch_id)}: {rows.num_rows} {kind} row(s) were recorded for a "
-                    f"sink: give {option}= as before"
-                )
-            portions.append((sink, rows))
-        return portions
+        what = self._what(batch_id)
+        return portions(answer, self.to, self.late_to, self.bad_rows_to, what)
 
     def _deliver(self, answer: Answer, batch_id: int) -> None:
         """Gives the sinks what a batch has for them."""
