@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -42,8 +43,15 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def threads() -> list[str]:
-    return [each.name for each in threading.enumerate() if each.name.startswith("specstream-sink")]
+@pytest.fixture(autouse=True)
+def threads() -> Callable[[], int]:
+    """How many threads prepare, beside those of other tests' feeds."""
+
+    def there() -> set[threading.Thread]:
+        return {each for each in threading.enumerate() if each.name.startswith("specstream-sink")}
+
+    before = there()
+    return lambda: len(there() - before)
 
 
 class Shelf:
@@ -112,7 +120,7 @@ def image_of(home: Path, batch_id: int) -> bool:
 
 
 def test_a_sink_prepares_while_the_image_is_written_and_shows_when_it_is_there(
-    engine: ss.Engine, tmp_path: Path
+    engine: ss.Engine, tmp_path: Path, threads: Callable[[], int]
 ) -> None:
     sink = Shelf()
     # One after the other, this would wait for ever.
@@ -127,11 +135,11 @@ def test_a_sink_prepares_while_the_image_is_written_and_shows_when_it_is_there(
         assert sink.log[-1] == f"commit {batch_id}"
         assert sink.shown[batch_id]["place"].to_pylist() == [2 * batch_id + 1, 2 * batch_id + 2]
     assert not unrecorded
-    assert len(threads()) == 1
+    assert threads() == 1
     stats = feed.stats
     assert min(stats.running, stats.recording, stats.writing) > 0
     feed.close()
-    assert not threads()
+    assert threads() == 0
 
 
 def test_the_parts_of_a_batch_add_up_though_they_overlap(engine: ss.Engine, tmp_path: Path) -> None:
@@ -148,41 +156,50 @@ def test_the_parts_of_a_batch_add_up_though_they_overlap(engine: ss.Engine, tmp_
 
 
 def test_an_image_that_fails_takes_away_what_was_prepared(
-    engine: ss.Engine, tmp_path: Path
+    engine: ss.Engine, tmp_path: Path, threads: Callable[[], int]
 ) -> None:
-    sink = Shelf()
-    parquet = ss.spark.parquet_sink(tmp_path / "late")
-    feed = make_feed(engine, tmp_path, sink)
+    parquet = ss.spark.parquet_sink(tmp_path / "out")
+    feed = make_feed(engine, tmp_path, Shelf())
     send(feed, 0)
-    feed.to = parquet
-    in_the_way = tmp_path / "images" / ".0000000001.increment.writing"
-    in_the_way.mkdir()
+    # An image that is written into a pipe waits for who reads it, and cannot be synced.
+    pipe = tmp_path / "images" / ".0000000001.increment.writing"
+    os.mkfifo(pipe)
 
-    def prepare(table: pa.Table, batch_id: int) -> Any:
-        prepared = parquet.prepare(table, batch_id)
-        assert [path.name for path in parquet.path.iterdir()] == [".part-00000001.parquet.writing"]
-        # The image has failed by the time that the state is as it was.
-        wait_until(lambda: feed.engine.state.seen == 2)
-        return prepared
+    def read() -> None:
+        while pipe.exists():
+            pipe.read_bytes()
 
-    both = Shelf()
-    both.prepare = prepare  # type: ignore[method-assign]
-    feed.to = both
-    with pytest.raises(IsADirectoryError):
+    otherwise = threading.Timer(WAIT_SECONDS, read)
+    otherwise.start()
+    meanwhile: list[bool] = []
+
+    class Both:
+        def prepare(self, table: pa.Table, batch_id: int) -> Any:
+            prepared = parquet.prepare(table, batch_id)
+            (hidden,) = parquet.path.iterdir()
+            assert hidden.name == ".part-00000001.parquet.writing"
+            meanwhile.append(otherwise.is_alive() and len(pipe.read_bytes()) > 0)
+            # The image has failed by the time that the state is as it was.
+            wait_until(lambda: engine.state.seen == 2)
+            return prepared
+
+    feed.to = Both()
+    with pytest.raises(OSError, match="Invalid argument"):
         send(feed, 1)
+    otherwise.cancel()
+    assert meanwhile == [True]
     assert engine.state.seen == 2
     assert not list(parquet.path.iterdir())
-    in_the_way.rmdir()
     feed.to = parquet
     send(feed, 1)
     assert [path.name for path in parquet.path.iterdir()] == ["part-00000001.parquet"]
     assert pq.read_table(parquet.file(1))["place"].to_pylist() == [3, 4]
     feed.close()
-    assert not threads()
+    assert threads() == 0
 
 
 def test_a_sink_that_cannot_prepare_gets_the_recorded_rows_again(
-    engine: ss.Engine, tmp_path: Path
+    engine: ss.Engine, tmp_path: Path, threads: Callable[[], int]
 ) -> None:
     sink = Shelf()
     sink.preparing = Fails(1)
@@ -201,7 +218,7 @@ def test_a_sink_that_cannot_prepare_gets_the_recorded_rows_again(
         assert another.state.seen == 4
         assert sink.shown[1]["place"].to_pylist() == [3, 4]
         feed.close()
-    assert not threads()
+    assert threads() == 0
 
 
 def test_without_a_checkpoint_a_sink_that_fails_puts_the_state_back(engine: ss.Engine) -> None:

@@ -180,6 +180,19 @@ def test_what_waits_is_compared_source_by_source_and_event_by_event(
     assert ", frontier: recorded " in str(found["later"])
 
 
+def test_a_batch_that_leaves_other_events_waiting_differs(module: Any, tmp_path: Path) -> None:
+    rows = {"x": [1, 2], "name": ["a", "b"], "time": [0, 9]}
+    for name, weight in (("one", 0.5), ("other", 0.25)):
+        life = Life(module.chain, tmp_path / name, watermark=5, source=None)
+        assert life.run(0, pa.table({**rows, "weight": [1.0, weight]})) == 1
+        life.end()
+    name = "0000000000.input"
+    (tmp_path / "other" / name).write_bytes((tmp_path / "one" / name).read_bytes())
+    assert ss.spark.replay(tmp_path / "one", 0).difference is None
+    found = ss.spark.replay(tmp_path / "other", 0).difference
+    assert str(found) == "waiting events, row 0, column weight: recorded 0.25, replayed 0.5"
+
+
 @pytest.fixture
 def failing(module: Any, tmp_path: Path) -> Path:
     """Two batches; an event of the first one has waited, and fails in the second."""
