@@ -176,6 +176,12 @@ class Sources:
         here = (last, source.rank)
         self._highest = here if self._highest is None else max(self._highest, here)
 
+    def advance(self, reached: Mapping[Name, int]) -> None:
+        """Moves frontiers, given as they are kept; one that lies behind changes nothing."""
+        for name, to in reached.items():
+            source = self.get(name)
+            source.frontier = to if source.frontier is None else max(source.frontier, to)
+
     def frontier(self) -> tuple[int, int] | None:
         """The last (timestamp, rank) whose events may commit; None: none yet."""
         reached = []

@@ -1,7 +1,7 @@
 """The command line: ``specstream run``, ``replay``, ``tune``, ``bench``, ``profile`` and ``demo``.
 
 Progress and messages go to stderr, results to stdout. Exit status: 0, 1 for what went wrong while
-running, 2 for a command that cannot be understood, 130 for Ctrl-C.
+running, 2 for a command that cannot be understood, 130 for Ctrl-C, 143 for SIGTERM.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ import pyarrow.dataset
 
 import specstream as ss
 from specstream.engine import Amount
+from specstream.event_time_options import event_time_options, feed_options
 from specstream.live import JsonLines, LiveTable, PlainLines, Watch, newest_time, reasons_of
 from specstream.tuning.commands import bench, tune
 
@@ -88,6 +89,16 @@ def ending_at_once(engine: ss.Engine) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if asked:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def put_off_exit() -> Iterator[list[Any]]:
+    """After SIGTERM the summary comes first; the list has the exit status then."""
+    ended: list[Any] = []
+    try:
+        yield ended
+    except SystemExit as end:
+        ended.append(end.code)
 
 
 def needs(extra: str, *modules: str) -> None:
@@ -348,6 +359,7 @@ DIRECTORY = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--output", type=DIRECTORY, required=True, help="Directory for the emitted rows; new or empty."
 )
+@event_time_options
 @engine_options
 @click.option(
     "--protocol",
@@ -392,18 +404,22 @@ def run(
     max_files_per_trigger: int | None,
     every: float | None,
     as_json: bool,
+    **event_time: Any,
 ) -> None:
     """Run an operator over a directory of Parquet files, through Spark.
 
     MODULE is a module name or the path of a .py file; OPERATOR an operator in it, or a function
     that makes one from the --arg values. Files are taken in the order in which they were last
-    modified; within a micro-batch, events run in the order (--order-by, --source, position).
+    modified; within a micro-batch, events run in the order (--order-by, --source, position), and
+    with --watermark across micro-batches as well. SIGTERM ends the run behind the micro-batch under
+    way.
     """
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
         rows, newest = check_input(input_, operator, order_by, source)
         check_fresh(output, checkpoint)
         needs("spark", "pyspark", "pandas")
+        in_time = feed_options(**event_time)
         show, default = shown_by(operator.name, as_json)
         with (
             ss.Engine(
@@ -412,7 +428,11 @@ def run(
             nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
         ):
             feed = ss.spark.foreach_batch(
-                engine, order_by=order_by, source=source, to=ss.spark.parquet_sink(output)
+                engine,
+                order_by=order_by,
+                source=source,
+                to=ss.spark.parquet_sink(output),
+                **in_time,
             )
             watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
             with watch:
@@ -422,7 +442,7 @@ def run(
                 try:
                     watch.begin()
                     started = time.perf_counter()
-                    with ending_at_once(engine):
+                    with ending_at_once(engine), put_off_exit() as ended:
                         ss.spark.stream_directory(
                             session,
                             input_,
@@ -430,6 +450,8 @@ def run(
                             checkpoint=place,
                             files_per_trigger=max_files_per_trigger,
                         )
+                        if in_time:
+                            feed.finish()
                     seconds = time.perf_counter() - started
                 finally:
                     session.stop()
@@ -440,6 +462,8 @@ def run(
             "rows_in": feed.stats.events,
             "rows_out": feed.stats.rows,
             "batches": feed.stats.batches,
+            "late": feed.stats.late,
+            "stopped": bool(ended),
             "seconds": seconds,
             "events_per_second": feed.stats.events / seconds,
             "engine_events_per_second": feed.stats.events / max(feed.stats.running, 1e-9),
@@ -454,20 +478,23 @@ def run(
         }
         if as_json:
             click.echo(json.dumps(summary))
-            return
-        table = Table(show_header=False, box=None)
-        for name, value in (
-            ("operator", operator.name),
-            ("rows in", f"{feed.stats.events:,}"),
-            ("rows out", f"{feed.stats.rows:,}  in {output}"),
-            ("batches", f"{feed.stats.batches:,}"),
-            ("seconds", f"{seconds:.1f}, of which {feed.stats.running:.2f} in the engine"),
-            ("events/s", f"{summary['events_per_second']:,.0f}"),
-            ("commits", f"{stats.commits:,}"),
-            ("aborts", reasons_of(dict(stats.aborts))),
-        ):
-            table.add_row(name, value)
-        Console().print(table)
+        else:
+            table = Table(show_header=False, box=None)
+            for name, value in (
+                ("operator", operator.name),
+                ("rows in", f"{feed.stats.events:,}"),
+                ("rows out", f"{feed.stats.rows:,}  in {output}"),
+                ("batches", f"{feed.stats.batches:,}" + (", stopped by SIGTERM" if ended else "")),
+                *((("late rows", f"{feed.stats.late:,}"),) if in_time else ()),
+                ("seconds", f"{seconds:.1f}, of which {feed.stats.running:.2f} in the engine"),
+                ("events/s", f"{summary['events_per_second']:,.0f}"),
+                ("commits", f"{stats.commits:,}"),
+                ("aborts", reasons_of(dict(stats.aborts))),
+            ):
+                table.add_row(name, value)
+            Console().print(table)
+        if ended:
+            sys.exit(ended[0])
 
 
 def progress_bar(console: Console) -> rich.progress.Progress:

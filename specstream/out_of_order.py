@@ -304,9 +304,7 @@ class OutOfOrder:
     def _advance_all(self, reached: Mapping[Name, int]) -> None:
         """Moves frontiers, given as they are kept: order keys of the order column's values."""
         with self._open():
-            for name, to in reached.items():
-                source = self._arrivals.sources.get(name)
-                source.frontier = to if source.frontier is None else max(source.frontier, to)
+            self._arrivals.sources.advance(reached)
             self._start_open_job()
             self._move_frontier()
 

@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -146,21 +147,60 @@ def end(process: subprocess.Popen[bytes]) -> int:
         process.wait()
 
 
+class Watched:
+    """A Parquet sink that writes down what it is given to prepare and to commit."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.sink = ss.spark.parquet_sink(directory / "out")
+
+    def prepare(self, table: pa.Table, batch_id: int) -> WatchedFile:
+        content = hashlib.sha256(repr(table.to_pydict()).encode()).hexdigest()
+        call = {"batch": batch_id, "rows": table.num_rows, "content": content}
+        return WatchedFile(self, call, self.sink.prepare(table, batch_id))
+
+
+class WatchedFile:
+    def __init__(self, watched: Watched, call: dict[str, Any], file: Any) -> None:
+        self.watched, self.call, self.file = watched, call, file
+
+    def commit(self) -> None:
+        log(self.watched.directory / "calls", **self.call)
+        self.file.commit()
+
+    def abort(self) -> None:
+        self.file.abort()
+
+
+def log(path: Path, **values: object) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(values) + "\n")
+
+
+def hold_images_for_sinks() -> None:
+    """Of the batch that is to be killed when it is prepared, the image does not come to be."""
+    from specstream.spark import places
+
+    crash = os.environ.get("SPECSTREAM_CRASH", "")
+    step, _, batch_id = crash.partition("@")
+    if step != "prepared":
+        return
+    reached = places.reached
+
+    def held(step: str, at: int) -> None:
+        reached(step, at)
+        if (step, at) == ("before-rename", int(batch_id)):
+            time.sleep(LIFE_SECONDS)
+
+    places.reached = held
+
+
 def main(directory: Path) -> None:
     from specstream.spark import checkpoint
 
     checkpoint.INCREMENTS = 3
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    sink = ss.spark.parquet_sink(directory / "out")
-
-    def log(name: str, **values: object) -> None:
-        with (directory / name).open("a") as file:
-            file.write(json.dumps(values) + "\n")
-
-    def watched(table: pa.Table, batch_id: int) -> None:
-        content = hashlib.sha256(repr(table.to_pydict()).encode()).hexdigest()
-        log("calls", batch=batch_id, rows=table.num_rows, content=content)
-        sink(table, batch_id)
+    hold_images_for_sinks()
 
     with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
         options = event_time(directory)
@@ -170,7 +210,7 @@ def main(directory: Path) -> None:
             engine,
             order_by="time",
             source="origin",
-            to=watched,
+            to=Watched(directory),
             checkpoint=directory / "images",
             **options,
         )
@@ -178,7 +218,7 @@ def main(directory: Path) -> None:
 
         def done(batch_id: int) -> None:
             nonlocal answered
-            log("batches", batch=batch_id, repeated=feed.stats.repeated > answered)
+            log(directory / "batches", batch=batch_id, repeated=feed.stats.repeated > answered)
             answered = feed.stats.repeated
 
         ss.spark.stream_directory(

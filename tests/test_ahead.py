@@ -27,7 +27,9 @@ STEPS = (
     "before-run",
     "before-write",
     "before-delete",
+    "prepared",
     "before-sink",
+    "before-commit",
     "after-sink",
 )
 
@@ -102,6 +104,7 @@ def test_killed_at_any_step_nothing_is_lost_or_done_twice(step: str, tmp_path: P
     found = pyarrow.dataset.dataset(tmp_path / "out", format="parquet").to_table()
     assert found.equals(expected)
     assert not list((tmp_path / "images").glob("*.rows"))
+    assert not list((tmp_path / "out").glob(".*"))
 
 
 def test_rows_that_were_kept_are_run_without_ahead_as_well(tmp_path: Path) -> None:

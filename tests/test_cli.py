@@ -157,6 +157,16 @@ def test_run_shows_the_traceback_of_the_operators_own_error(
         ("{file}:plain", ("--threads", "0"), 1, "threads"),
         ("{file}:plain", ("--protocol", "wild"), 1, "protocol='wild'"),
         ("{file}:plain", ("--max-files-per-trigger", "0"), 2, "max-files-per-trigger"),
+        ("{file}:plain", ("--late", "drop"), 2, "--late is about events that wait"),
+        ("{file}:plain", ("--idle-timeout", "5 s"), 2, "give --watermark as well"),
+        ("{file}:plain", ("--watermark", "5 parsecs"), 1, "watermark='5 parsecs' is no duration"),
+        ("{file}:plain", ("--watermark", "-5"), 1, "watermark=-5; expected zero or more"),
+        (
+            "{file}:plain",
+            ("--watermark", "5", "--late", "drop", "--late-output", "late"),
+            2,
+            "give one of them",
+        ),
     ],
 )
 def test_run_explains_what_it_refuses(
@@ -169,6 +179,88 @@ def test_run_explains_what_it_refuses(
     )  # fmt: skip
     assert result.exit_code == status, result.output
     assert message in " ".join(result.stderr.split())
+
+
+def test_run_needs_an_order_for_a_watermark(operators: Path, stream: Path, tmp_path: Path) -> None:
+    result = invoke(
+        "run", f"{operators}:plain", "--input", stream, "--output", tmp_path / "out",
+        "--watermark", "10 seconds",
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert "--order-by" in result.stderr
+
+
+def test_run_with_a_watermark_gives_the_answer_of_the_rows_in_order(
+    operators: Path, tmp_path: Path
+) -> None:
+    directory, output, late = (tmp_path / name for name in ("overlapping", "out", "late"))
+    directory.mkdir()
+    times = np.arange(60)
+    files = [times[times % 20 < 13], times[times % 20 >= 13], np.array([2, 70])]
+    for number, of in enumerate(files):
+        path = directory / f"{number}.parquet"
+        pq.write_table(pa.table({"time": of, "x": of}), path)
+        os.utime(path, (1_000_000_000 + number,) * 2)
+    options = (
+        "run", f"{operators}:plain", "--input", directory, "--order-by", "time",
+        "--watermark", 55, "--late-output", late, "--max-files-per-trigger", 1, "--json",
+    )  # fmt: skip
+    done = command(*options, "--output", output)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (summary["rows_in"], summary["rows_out"], summary["late"]) == (62, 61, 1)
+    assert not summary["stopped"]
+    operator = load_operator(f"{operators}:plain", {})
+    expected = operator.run_sequential({"x": [*times, 70]}).output
+    assert pyarrow.dataset.dataset(output, format="parquet").to_table().equals(expected)
+    assert pyarrow.dataset.dataset(late).to_table()["time"].to_pylist() == [2]
+    again = invoke(*options, "--output", tmp_path / "out2")
+    assert again.exit_code == 1
+    assert "--late-output" in again.stderr
+
+
+def test_sigterm_ends_a_run_behind_the_batch_under_way(operators: Path, tmp_path: Path) -> None:
+    directory, output = tmp_path / "many", tmp_path / "out"
+    directory.mkdir()
+    files = 200
+    for number in range(files):
+        path = directory / f"{number:03d}.parquet"
+        pq.write_table(pa.table({"time": [2 * number, 2 * number + 1], "x": [1, number]}), path)
+        os.utime(path, (1_000_000_000 + number,) * 2)
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "specstream.cli", "run", f"{operators}:plain", "--json"),
+            *("--input", str(directory), "--order-by", "time", "--output", str(output)),
+            *("--max-files-per-trigger", "1", "--every", "0.05"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(json.loads(line))
+            if lines[-1].get("batches", 0) >= 2:
+                process.terminate()
+                break
+        lines += map(json.loads, process.stdout)
+        errors = process.stderr.read()
+    assert process.returncode == 143, errors
+    assert "Traceback" not in errors
+    summary = lines[-1]
+    assert summary["event"] == "summary"
+    assert summary["stopped"]
+    written = [path.name for path in sorted(output.iterdir())]
+    assert written == [f"part-{at:08d}.parquet" for at in range(summary["batches"])]
+    assert 2 <= len(written) < files
+    assert summary["rows_in"] == 2 * len(written)
+    operator = load_operator(f"{operators}:plain", {})
+    xs = [x for number in range(len(written)) for x in (1, number)]
+    expected = operator.run_sequential({"x": xs}).output
+    assert pyarrow.dataset.dataset(output, format="parquet").to_table().equals(expected)
 
 
 def test_run_refuses_an_empty_input_and_files_that_are_no_parquet(

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from click.testing import CliRunner, Result
 import specstream as ss
 from specstream.cli import main
 from specstream.spark import checkpoint as checkpoints
+from specstream.spark import inputs
 from specstream.spark.checkpoint import Checkpoint
 from specstream.spark.images import DamagedImage
 from specstream.spark.inputs import Input, Inputs
@@ -353,6 +355,27 @@ def test_every_flipped_byte_and_every_cut_of_an_input_is_detected(recorded: Path
             Input.from_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
         with pytest.raises(DamagedImage):
             Input.from_bytes(content[:at])
+
+
+def test_an_input_of_the_version_before_is_read(recorded: Path) -> None:
+    kept = Input.from_bytes((recorded / "0000000006.input").read_bytes())
+    table = pa.ipc.open_stream(recorded / "0000000006.input").read_all()
+    metadata = dict(table.schema.metadata)
+    origin = json.loads(metadata[b"specstream"])
+    assert origin.pop("event_time") is None
+    for version, known in ((1, True), (3, False)):
+        metadata[b"specstream"] = json.dumps({**origin, "version": version}).encode()
+        changed = table.replace_schema_metadata(metadata)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, changed.schema) as writer:
+            writer.write_table(changed)
+        body = sink.getvalue().to_pybytes()
+        content = body + inputs._TRAILER.pack(inputs._MAGIC, zlib.crc32(body))
+        if known:
+            assert Input.from_bytes(content) == kept
+        else:
+            with pytest.raises(ss.SnapshotError, match="version 3 of the format"):
+                Input.from_bytes(content)
 
 
 def test_an_input_opens_with_arrow_alone(recorded: Path) -> None:

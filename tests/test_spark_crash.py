@@ -28,9 +28,11 @@ CRASHES = (
     ("before-run", 1),
     ("before-write", 1),
     ("before-rename", 2),
+    ("prepared", 3),
     ("after-rename", 4),
     ("before-sink", 5),
     ("after-sink", 6),
+    ("before-commit", 7),
     ("between-deletes", 8),
     ("before-delete", 12),
 )
@@ -38,12 +40,21 @@ CRASHES = (
 WAITING_FILES = 6
 WAITING_CRASHES = (
     ("before-write", 2),
-    ("before-sink", 3),
+    ("before-commit", 3),
     ("after-rename", 4),
     ("before-sink", WAITING_FILES),
 )
 # Crashes after which the batch is recorded.
-RECORDED = ("after-rename", "before-delete", "between-deletes", "before-sink", "after-sink")
+RECORDED = (
+    "after-rename",
+    "before-delete",
+    "between-deletes",
+    "before-sink",
+    "before-commit",
+    "after-sink",
+)
+# Crashes after which the sink has a whole file of the batch that nobody sees.
+HIDDEN = ("prepared", "before-commit")
 
 
 def lines(path: Path) -> list[Any]:
@@ -88,6 +99,12 @@ def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
         assert not (tmp_path / "spark" / "commits" / str(batch_id)).exists()  # in flight
         seen = lines(tmp_path / "batches")
         assert batch_id not in [line["batch"] for line in seen]
+        visible = tmp_path / "out" / f"part-{batch_id:08d}.parquet"
+        assert visible.exists() == (step == "after-sink")
+        if step in HIDDEN:
+            hidden = visible.with_name(f".{visible.name}.writing")
+            assert pq.read_table(hidden).num_rows == ROWS
+            assert any((tmp_path / "images").glob(f"{batch_id:010d}.*")) == (step in RECORDED)
     status = end(begin(tmp_path))
     assert status == 0, (tmp_path / "errors").read_text()
 
@@ -95,6 +112,7 @@ def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
     assert not any(crash_driver.compare(whole).values())
     assert not any(crash_driver.compare(tmp_path).values())
     assert (tmp_path / "final").read_bytes() == (whole / "final").read_bytes()
+    assert len(list((tmp_path / "out").iterdir())) == FILES  # no hidden one
     for part in (whole / "out").iterdir():
         assert (tmp_path / "out" / part.name).read_bytes() == part.read_bytes()
 

@@ -207,6 +207,68 @@ def test_a_batch_that_fails_after_the_signal_fails_the_query(session: Any, direc
             engine.snapshot()
 
 
+@pytest.mark.parametrize("ahead", [False, True])
+def test_sigterm_while_a_directory_is_streamed_ends_the_program_behind_the_batch(
+    session: Any, directory: Path, ahead: bool
+) -> None:
+    sink = ss.spark.parquet_sink(directory / "out")
+    before = signal.getsignal(signal.SIGTERM)
+
+    def to(table: Any, batch_id: int) -> None:
+        if batch_id == 2:
+            (query,) = session.streams.active
+            os.kill(os.getpid(), signal.SIGTERM)
+            while query.isActive:  # until the signal has told Spark's thread
+                time.sleep(0.005)
+        sink(table, batch_id)
+
+    with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
+        feed = ss.spark.foreach_batch(
+            engine,
+            order_by="time",
+            source="origin",
+            to=to,
+            checkpoint=directory / "images",
+            ahead=ahead,
+        )
+        with pytest.raises(SystemExit) as ended:
+            ss.spark.stream_directory(
+                session,
+                directory / "events",
+                feed,
+                checkpoint=directory / "spark",
+                files_per_trigger=1,
+            )
+        assert ended.value.code == 128 + signal.SIGTERM
+        # One batch more, where Spark has handed it over by then.
+        batches = feed.stats.batches
+        assert batches in ((3, 4) if ahead else (3,))
+        assert len(list(sink.path.iterdir())) == batches
+        assert acknowledged(directory) == list(range(batches))
+        feed.checkpoint.close()  # type: ignore[union-attr]
+    assert signal.getsignal(signal.SIGTERM) is before
+    run_to_the_end(session, directory)
+
+
+def test_a_handler_of_the_users_own_stays_in_place_while_a_directory_is_streamed(
+    session: Any, directory: Path
+) -> None:
+    signals: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: signals.append(number))
+    try:
+        with ss.Engine(chain, horizon=0) as engine:
+            feed = ss.spark.foreach_batch(
+                engine, to=lambda table, batch_id: os.kill(os.getpid(), signal.SIGTERM)
+            )
+            ss.spark.stream_directory(
+                session, directory / "events", feed, checkpoint=directory / "spark"
+            )
+        assert signals == [signal.SIGTERM]
+        assert feed.stats.events == FILES * ROWS
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_without_a_signal_handlers_are_as_they_were(session: Any, directory: Path) -> None:
     before = signal.getsignal(signal.SIGTERM)
     with ss.Engine(chain, horizon=0) as engine:

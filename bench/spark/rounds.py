@@ -156,7 +156,11 @@ def _made(path: Path) -> Path:
 
 def spent(way: Specstream) -> dict[str, float]:
     """Seconds so far: fetching the rows, converting and ordering them, in events, the image, the
-    sink."""
+    sink.
+
+    The sink writes its file while the image is written; what it takes beyond that is its part, so
+    that nothing counts twice.
+    """
     stats, events = way.feed.stats, way.engine.stats.seconds
     return {
         "fetch": stats.reading,

@@ -450,10 +450,16 @@ class OracleEvent:
     """The running event under Python."""
 
     def __init__(
-        self, schema: Schema, columns: Sequence[npt.NDArray[Any]], first_sequence: int, seed: int
+        self,
+        schema: Schema,
+        columns: Sequence[npt.NDArray[Any]],
+        first_sequence: int,
+        seed: int,
+        sequences: npt.NDArray[np.int64] | None = None,
     ) -> None:
         self._seed = seed
         self._first_sequence = first_sequence
+        self._sequences = None if sequences is None else _words(sequences)
         self._columns = [_words(column) for column in columns]
         self._readers: dict[str, tuple[Any, Callable[[Any], Any]]] = {
             name: (self._columns[number], _load_int) for number, name in enumerate(RESERVED_COLUMNS)
@@ -467,6 +473,9 @@ class OracleEvent:
 
     def __getattr__(self, name: str) -> Any:
         if name == "sequence":
+            sequences = self._sequences
+            if sequences is not None:
+                return Int64(sequences[self._row])
             return Int64(self._first_sequence + self._row)
         reader = self.__dict__["_readers"].get(name)
         if reader is None:
@@ -564,9 +573,13 @@ class Oracle:
         columns: Sequence[npt.NDArray[Any]],
         first_sequence: int,
         seed: int,
+        sequences: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Sets the columns that :meth:`run` takes its events from."""
-        self._event = OracleEvent(event, columns, first_sequence, seed)
+        """Sets the columns that :meth:`run` takes its events from.
+
+        Their sequence numbers run on from ``first_sequence``, unless ``sequences`` has them.
+        """
+        self._event = OracleEvent(event, columns, first_sequence, seed, sequences)
         self._emit = OracleEmit(emits)
 
     @property

@@ -20,8 +20,9 @@ class Difference:
     """A place, and what is there.
 
     Attributes:
-        where: "error", "columns", "output" or "state".
-        name: of the column or field.
+        where: "error", "columns", "output", "state", or "waiting", for the events that wait for
+            the frontier of their source.
+        name: of the column or field, or of what it is of a source.
         index: the row of the output, or the indices of the field's element; () for a scalar.
         recorded: what the record has there; None also where it has nothing.
         replayed: what the replay has there.
@@ -40,6 +41,9 @@ class Difference:
         place = {"error": "error", "columns": "columns of the output"}.get(self.where)
         if place is None and self.where == "output":
             place = f"output row {self.index[0]}" + (f", column {self.name!r}" if self.name else "")
+        elif place is None and self.where == "waiting":
+            place = "waiting events" + "".join(f", row {at}" for at in self.index)
+            place += f", {self.name}" if self.name else ""
         elif place is None:
             place = f"state.{self.name}"
             place += f"[{', '.join(map(str, self.index))}]" if self.index else ""

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from specstream.errors import ConfigurationError
 from specstream.spark.feed import BatchFeed
+from specstream.spark.stopping import ending_on_sigterm
 
 __all__ = ["stream_directory"]
 
@@ -28,6 +29,10 @@ def stream_directory(
 
     Spark takes the files in the order in which they were last modified.
 
+    SIGTERM ends the program when the batch under way is done: what is behind this call does not
+    run, but ``finally`` and ``with`` do. That holds in the main thread, and where the program does
+    not handle the signal itself; a second one ends the process at once.
+
     Args:
         session: the Spark session.
         path: the directory; its files have one schema, which is read from them.
@@ -40,6 +45,7 @@ def stream_directory(
     Raises:
         ConfigurationError: ``files_per_trigger`` is below 1.
         Exception: what the operator, the engine or the sink raised, as it was raised.
+        SystemExit: with status 143; SIGTERM came, and the batch under way is done.
     """
     if files_per_trigger is not None and files_per_trigger < 1:
         raise ConfigurationError(
@@ -65,7 +71,8 @@ def stream_directory(
         .start()
     )
     try:
-        query.awaitTermination()
+        with ending_on_sigterm(query, feed.wait):
+            query.awaitTermination()
     except StreamingQueryException:
         # Spark's exception holds the traceback of the real one as text; raise the real one.
         if feed.error is not None:

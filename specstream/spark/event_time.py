@@ -14,119 +14,18 @@ are silent, nothing is idle; :meth:`BatchFeed.finish` ends such a stream.
 
 from __future__ import annotations
 
-import datetime
-import math
-import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 
 from specstream.arrivals import END, Late, Name
-from specstream.columns import order_key
 from specstream.engine import Engine
-from specstream.errors import ConfigurationError, InputError
+from specstream.errors import ConfigurationError
+from specstream.spark.delivery import Sink, is_sink
+from specstream.spark.frontiers import Amount, Delay, Frontiers
 
 __all__ = ["Amount", "Delay", "EventTime", "check_late"]
-
-Amount = str | datetime.timedelta | int | float
-
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-_LEAST = -(2**63)
-
-
-class Delay:
-    """A length of event time: a duration, or a number in the order column's own unit.
-
-    Args:
-        option: names it in messages.
-        amount: a duration such as ``"10 seconds"``, ``"1 minute 30 seconds"`` or a ``timedelta``,
-            for columns of timestamps and dates; a number for columns of numbers.
-
-    Raises:
-        ConfigurationError: it is none of these, or below zero.
-
-    >>> delay = Delay("watermark", "1.5 s")
-    >>> delay.before(10_000, pa.timestamp("ms"), "time")
-    8500
-    >>> Delay("watermark", 3).before(10, pa.int64(), "time")
-    7
-    """
-
-    def __init__(self, option: str, amount: Amount) -> None:
-        self._option = option
-        self._amount = amount
-        self._nanoseconds: int | None = None
-        if isinstance(amount, str | datetime.timedelta):
-            self._nanoseconds = _nanoseconds(option, amount)
-            length: float = self._nanoseconds
-        elif isinstance(amount, int | float) and not isinstance(amount, bool):
-            length = amount
-        else:
-            raise ConfigurationError(
-                f'{option}={amount!r}; expected a duration such as "10 seconds", or a number in '
-                "the unit of an order column of numbers"
-            )
-        if not 0 <= length < math.inf:
-            raise ConfigurationError(f"{option}={amount!r}; expected zero or more")
-
-    def before(self, key: int, of: pa.DataType, column: str) -> int:
-        """The order key that lies so much before another one.
-
-        Args:
-            key: as the engine has it: the column's value, of floats their image in order.
-            of: type of the order column.
-            column: its name.
-
-        Raises:
-            InputError: the column has another kind of unit, or no times at all.
-        """
-        amount = self._in_unit_of(of, column)
-        if not pa.types.is_floating(of):
-            return max(key - int(amount), _LEAST)
-        bits = key if key >= 0 else key ^ (2**63 - 1)
-        value = struct.unpack("<d", struct.pack("<q", bits))[0] - amount
-        return int(order_key(pa.array([value], pa.float64()), column, self._option)[0])
-
-    def _in_unit_of(self, of: pa.DataType, column: str) -> int | float:
-        """The amount in ticks of an order column; what is between two ticks is rounded up."""
-        found = f"{self._option}={self._amount!r}: order column {column!r} has type {of}"
-        if pa.types.is_temporal(of):
-            if self._nanoseconds is None:
-                raise InputError(f'{found}; expected a duration such as "10 seconds"')
-            tick = _DAY if of == pa.date32() else _NANOSECONDS[getattr(of, "unit", "ms")]
-            return -(-self._nanoseconds // tick)
-        if not (pa.types.is_integer(of) or pa.types.is_floating(of)):
-            raise InputError(f"{found}; expected timestamps, dates or numbers: cast it")
-        if self._nanoseconds is not None:
-            raise InputError(
-                f"{found}; expected a number in the column's own unit, or a column of timestamps: "
-                "cast it"
-            )
-        if pa.types.is_integer(of) and not isinstance(self._amount, int):
-            raise InputError(f"{found}; expected an integer in the column's own unit")
-        assert isinstance(self._amount, int | float)
-        return self._amount
-
-
-_DAY = 24 * 60 * 60 * 10**9
-
-
-def _nanoseconds(option: str, amount: str | datetime.timedelta) -> int:
-    import pandas  # of the Spark extra; slow to import
-
-    try:
-        # A plain number in quotes would be nanoseconds to pandas; here it has no unit.
-        if isinstance(amount, str) and not any(map(str.isalpha, amount)):
-            raise ValueError("it has no unit")
-        parsed = pandas.Timedelta(amount)
-        if parsed is pandas.NaT:
-            raise ValueError("it is no time")
-    except (ValueError, OverflowError) as error:
-        raise ConfigurationError(
-            f'{option}={amount!r} is no duration ({error}); expected one such as "10 seconds", '
-            '"1 minute 30 seconds", "500 ms" or "2 days"'
-        ) from None
-    return int(parsed.value)
 
 
 class EventTime:
@@ -177,9 +76,12 @@ class EventTime:
     ) -> None:
         self._engine = engine
         self._order_by = order_by
-        self._watermark = Delay("watermark", watermark)
+        self._frontiers = Frontiers(
+            order_by,
+            Delay("watermark", watermark),
+            None if idle_timeout is None else Delay("idle_timeout", idle_timeout),
+        )
         self._source = source
-        self._idle_timeout = None if idle_timeout is None else Delay("idle_timeout", idle_timeout)
         if isinstance(sources, str):
             raise ConfigurationError(f"sources={sources!r}; expected a list of sources' names")
         engine._expect(tuple(sources), late)
@@ -193,14 +95,23 @@ class EventTime:
             Exception: what the operator raised.
         """
         engine = self._engine
-        if table.num_rows:
-            of = _type_of(table, self._order_by)
-            if of is not None:
-                self._check(of)
-            engine.submit(table, order_by=self._order_by, source_column=self._source)
-            if of is not None:
-                engine._advance_all(self._frontiers(of))
+        reached = self._frontiers.take_in(
+            engine._arrivals.sources,
+            table,
+            lambda: engine.submit(table, order_by=self._order_by, source_column=self._source),
+        )
+        if reached:
+            engine._advance_all(reached)
         return engine.poll(timeout=None)
+
+    def describe(self) -> dict[str, Any]:
+        """What decides, beside the rows, which events a batch commits; as plain data."""
+        engine = self._engine
+        return {
+            **self._frontiers.describe(),
+            "sources": [n if isinstance(n, str) else int(n) for n in engine._declared],
+            "late": engine._late,
+        }
 
     def finish(self) -> pa.Table:
         """Ends all sources; the rows of all events that were still waiting."""
@@ -210,42 +121,14 @@ class EventTime:
             engine._advance_all(ends)
         return engine.poll(timeout=None)
 
-    def _check(self, of: pa.DataType) -> None:
-        """Whether the delays are of the column's kind, before anything is submitted."""
-        for delay in (self._watermark, self._idle_timeout):
-            if delay is not None:
-                delay.before(0, of, self._order_by)
 
-    def _frontiers(self, of: pa.DataType) -> dict[Name, int]:
-        """How far each source has come; one that holds back the stream is not among them."""
-        sources = self._engine._arrivals.sources
-        if sources.highest is None or sources.lowest is None:
-            return {}  # all rows were late or bad
-        reached, idle = {}, []
-        limit = None
-        if self._idle_timeout is not None:
-            limit = self._idle_timeout.before(sources.highest[0], of, self._order_by)
-        for source in sources:
-            has_sent = source.next_sequence > 0
-            if limit is not None and (source.last if has_sent else sources.lowest) < limit:
-                idle.append(source)
-            if has_sent:
-                reached[source.name] = self._watermark.before(source.last, of, self._order_by)
-        names = {source.name for source in idle}
-        # The source of the highest time is not idle.
-        least = min(to for name, to in reached.items() if name not in names)
-        for source in idle:
-            reached[source.name] = max(reached.get(source.name, least), least)
-        return reached
-
-
-def check_late(late: Late, late_to: Callable[..., object] | None) -> None:
+def check_late(late: Late, late_to: Sink | None) -> None:
     """Whether late rows have somewhere to go.
 
     Raises:
         ConfigurationError: they have not, or there are none to go there.
     """
-    if late_to is not None and not callable(late_to):
+    if late_to is not None and not is_sink(late_to):
         raise ConfigurationError(
             f"late_to={late_to!r}: expected a sink such as ss.spark.parquet_sink(path), or any "
             "function (pyarrow.Table, batch_id)"
@@ -259,9 +142,3 @@ def check_late(late: Late, late_to: Callable[..., object] | None) -> None:
         raise ConfigurationError(
             f'late_to= gets the late rows of late="side"; expected that, and late is {late!r}'
         )
-
-
-def _type_of(table: pa.Table, column: str) -> pa.DataType | None:
-    """None: there is no such column, or nothing in it."""
-    of = table.schema.field(column).type if column in table.column_names else None
-    return None if of is None or pa.types.is_null(of) else of

@@ -38,6 +38,7 @@ from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
 from specstream.spark.ahead import Ahead, catch_up
 from specstream.spark.checkpoint import Answer, Checkpoint, Recorded
+from specstream.spark.delivery import Deliveries, Portion, Sink, is_sink, portions
 from specstream.spark.event_time import Amount, EventTime, check_late
 from specstream.spark.inputs import Inputs
 from specstream.spark.listener import BatchFigures, BatchLog
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["BatchFeed", "FeedStats", "Sink", "foreach_batch"]
-
-Sink = Callable[[pa.Table, int], object]
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,9 @@ class FeedStats:
         reading: seconds spent in fetching rows from Spark, and with ``ahead=True`` in keeping
             them.
         running: seconds spent in the engine.
-        recording: seconds spent on the checkpoint.
-        writing: seconds spent in the sink.
+        recording: seconds spent on the checkpoint; a sink in two steps prepares meanwhile.
+        writing: seconds spent in the sinks after that, which includes waiting for what they are
+            still preparing. So the parts of a batch add up to the time that it took.
     """
 
     batches: int = 0
@@ -152,7 +152,7 @@ class BatchFeed:
                 raise ConfigurationError(
                     f"{option}={column!r}: expected the name of a column or None"
                 )
-        if not callable(to):
+        if not is_sink(to):
             raise ConfigurationError(
                 f"to={to!r}: expected a sink such as ss.spark.parquet_sink(path), or any function "
                 "(pyarrow.Table, batch_id)"
@@ -181,6 +181,7 @@ class BatchFeed:
         self._query_run: str | None = None
         self._ahead: Ahead | None = None
         self._delivered: int | None = None  # batch that the sinks have had
+        self._deliveries = Deliveries()
         self._event_time = None
         if watermark is not None:
             if order_by is None:
@@ -216,9 +217,15 @@ class BatchFeed:
         )
         self._inputs: Inputs | None = None
         if self.checkpoint is not None:
-            self._inputs = Inputs(self.checkpoint.place, engine, keep_batches, order_by, source)
+            in_time = None if self._event_time is None else self._event_time.describe()
+            place = self.checkpoint.place
+            self._inputs = Inputs(place, engine, keep_batches, order_by, source, in_time)
             # Also without ahead=: the program may have had it before.
-            catch_up(self.checkpoint, self._apply, self._deliver_recorded)
+            try:
+                catch_up(self.checkpoint, self._apply, self._deliver_recorded)
+            except BaseException:
+                self._deliveries.close()
+                raise
             if ahead:
                 self._ahead = Ahead(self.checkpoint, self._apply, self._deliver_recorded)
 
@@ -246,6 +253,7 @@ class BatchFeed:
         try:
             self.wait()
         finally:
+            self._deliveries.close()
             self.engine.close()
             if self.checkpoint is not None:
                 self.checkpoint.close()
@@ -342,21 +350,15 @@ class BatchFeed:
             "can come"
         )
 
+    def _portions(self, answer: Answer, batch_id: int) -> list[Portion]:
+        what = self._what(batch_id)
+        return portions(answer, self.to, self.late_to, self.bad_rows_to, what)
+
     def _deliver(self, answer: Answer, batch_id: int) -> None:
         """Gives the sinks what a batch has for them."""
-        self.to(answer.output, batch_id)
-        for rows, kind, sink, option in (
-            (answer.late, "late", self.late_to, "late_to"),
-            (answer.bad_rows, "bad", self.bad_rows_to, "bad_rows_to"),
-        ):
-            if rows is None:
-                continue
-            if sink is None:
-                raise ConfigurationError(
-                    f"{self._what(batch_id)}: {rows.num_rows} {kind} row(s) were recorded for a "
-                    f"sink: give {option}= as before"
-                )
-            sink(rows, batch_id)
+        with self._deliveries.of(batch_id) as delivery:
+            delivery.prepare(self._portions(answer, batch_id))
+            delivery.commit()
         self._delivered = batch_id
 
     def _deliver_recorded(self, recorded: Recorded) -> None:
@@ -414,33 +416,36 @@ class BatchFeed:
         reached("before-run", batch_id)
         late_before = self.engine._arrivals.late
         mark = self.engine.mark() if checkpoint is None else checkpoint.mark()
-        try:
-            answer = Answer(
-                run(),
-                None if self._event_time is None else self.engine.late(),
-                None if self.bad_rows_to is None else self.engine.bad_rows(),
-            )
-            emitted = recorded = time.perf_counter()
-            if checkpoint is None:
-                self._deliver(answer, batch_id)
-            else:
-                checkpoint.record(query, batch_id, *answer, finished=finished)
-                recorded = time.perf_counter()
-        except BaseException:
+        with self._deliveries.of(batch_id) as delivery:
+            try:
+                answer = Answer(
+                    run(),
+                    None if self._event_time is None else self.engine.late(),
+                    None if self.bad_rows_to is None else self.engine.bad_rows(),
+                )
+                emitted = recorded = time.perf_counter()
+                delivery.prepare(self._portions(answer, batch_id))
+                if checkpoint is None:
+                    delivery.commit()
+                else:
+                    checkpoint.record(query, batch_id, *answer, finished=finished)
+                    recorded = time.perf_counter()
+            except BaseException:
+                if checkpoint is not None:
+                    mark = checkpoint.mark()  # of what is recorded: with this batch, or without it
+                # A closed engine has no state to restore; what must be seen is the first error.
+                with contextlib.suppress(EngineClosedError):
+                    self.engine.rewind(mark)
+                raise
+            tenancy.batch_id, tenancy.answer = batch_id, answer
+            tenancy.finished = finished
             if checkpoint is not None:
-                mark = checkpoint.mark()  # of what is recorded: with this batch, or without it
-            # A closed engine has no state to restore; what must be seen is the first error.
-            with contextlib.suppress(EngineClosedError):
-                self.engine.rewind(mark)
-            raise
-        tenancy.batch_id, tenancy.answer = batch_id, answer
-        tenancy.finished = finished
-        if checkpoint is not None:
-            if self._inputs is not None:
-                self._inputs.applied(batch_id)
-            reached("before-sink", batch_id)
-            self._deliver(answer, batch_id)
-            reached("after-sink", batch_id)
+                if self._inputs is not None:
+                    self._inputs.applied(batch_id)
+                reached("before-sink", batch_id)
+                delivery.commit()
+                reached("after-sink", batch_id)
+        self._delivered = batch_id
         stats = self.stats
         self.stats = FeedStats(
             batches=stats.batches + 1,
@@ -529,7 +534,7 @@ def _check_keep(keep_batches: int, checkpoint: object) -> None:
 def _check_bad_rows(engine: Engine, sink: object) -> None:
     if sink is None:
         return
-    if not callable(sink):
+    if not is_sink(sink):
         raise ConfigurationError(
             f"bad_rows_to={sink!r}: expected a sink such as ss.spark.parquet_sink(path), or any "
             "function (pyarrow.Table, batch_id)"
@@ -607,8 +612,10 @@ def foreach_batch(
         order_by: column of the event time; without it rows run in the order in which Spark
             delivers them, which is the order of the file only with one file per trigger.
         source: column that tells apart the sources of events with equal times.
-        to: a sink such as :func:`specstream.spark.parquet_sink`, or any function
-            ``(pyarrow.Table, batch_id)``. It is called once for each batch, also with no rows, and
+        to: a sink such as :func:`specstream.spark.parquet_sink`, any function
+            ``(pyarrow.Table, batch_id)``, or an object with ``prepare(pyarrow.Table, batch_id)``,
+            which stores the rows unseen while the checkpoint is written, and returns an object with
+            ``commit()`` and ``abort()``. It is called once for each batch, also with no rows, and
             again for a batch that is run again. To be exact through crashes it must be idempotent
             by batch id: two calls with one id leave what one leaves. With ``checkpoint`` all calls
             with one id have the same rows.

@@ -23,6 +23,7 @@ import struct
 import warnings
 import zlib
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -34,7 +35,9 @@ from specstream.spark.places import Place
 
 __all__ = ["Input", "Inputs", "Origin", "Raised", "input_batches", "read_input"]
 
-VERSION = 1
+VERSION = 2
+# Version 1 has nothing of event time.
+READ = (1, VERSION)
 _NAME = re.compile(r"(\d{10})\.input")
 _TRAILER = struct.Struct("<8sI")
 _MAGIC = b"SPECINPT"
@@ -77,6 +80,8 @@ class Origin:
         builds_on: batch id and checksum of the image before; None: there was none.
         waits: whether events wait in the engine for the frontier of their source.
         raised: what the batch raised; None: nothing, or the process ended meanwhile.
+        event_time: what decides which events the batch commits, beside those that wait and its
+            rows (:meth:`EventTime.describe`); None: it commits its own.
     """
 
     batch_id: int
@@ -91,6 +96,7 @@ class Origin:
     builds_on: tuple[int, int] | None
     waits: bool = False
     raised: Raised | None = None
+    event_time: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -147,9 +153,9 @@ class Input:
         origin = json.loads(metadata.pop(b"specstream"))
         pickled, before = metadata.pop(b"specstream.operator"), metadata.pop(b"specstream.before")
         version, had_metadata = origin.pop("version"), origin.pop("columns")
-        if version != VERSION:
+        if version not in READ:
             raise SnapshotError(
-                f"it has version {version} of the format, and this specstream reads version "
+                f"it has version {version} of the format, and this specstream reads up to version "
                 f"{VERSION}: use the version of specstream that has written it"
             )
         if origin["builds_on"] is not None:
@@ -189,16 +195,24 @@ class Inputs:
         keep: how many batches' inputs are kept; that of one that fails is, in any case.
         order_by: column of the event time, or None.
         source: column of the source, or None.
+        event_time: see :class:`Origin`.
     """
 
     def __init__(
-        self, place: Place, engine: Engine, keep: int, order_by: str | None, source: str | None
+        self,
+        place: Place,
+        engine: Engine,
+        keep: int,
+        order_by: str | None,
+        source: str | None,
+        event_time: dict[str, Any] | None = None,
     ) -> None:
         self._place = place
         self._engine = engine
         self._keep = keep
         self._order_by = order_by
         self._source = source
+        self._event_time = event_time
         try:
             self._pickled = pickle.dumps(engine.operator)
         except Exception:  # a constant that cannot be: the user has the operator's module
@@ -223,6 +237,7 @@ class Inputs:
             engine._next_sequence,
             image,
             len(engine._arrivals.sources) > 0,
+            event_time=self._event_time,
         )
         before = b"" if image is not None or _is_new(engine) else engine.snapshot()
         self._current = Input(origin, rows, self._pickled, before)
@@ -264,7 +279,7 @@ class Inputs:
 
 def _is_new(engine: Engine) -> bool:
     """Whether the engine is as an engine of its operator begins."""
-    if engine._next_sequence:
+    if engine._next_sequence or engine._arrivals.pending:
         return False
     return not len(changed_blocks(engine._words, engine.operator.layout.allocate()))
 

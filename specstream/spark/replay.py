@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import numpy as np
@@ -27,6 +27,11 @@ from specstream.compiler.oracle import Oracle
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.operator import Operator, pack_rows
 from specstream.snapshot import Snapshot
+from specstream.spark.committing import (
+    Committing,
+    committing,
+    first_difference_of_waiting,
+)
 from specstream.spark.debugger import Debugger
 from specstream.spark.difference import Difference, first_difference, first_difference_of_states
 from specstream.spark.images import DamagedImage, Image
@@ -49,7 +54,8 @@ class Replay:
     Attributes:
         batch_id: the micro-batch.
         operator: that was run.
-        events: how many the batch has.
+        events: how many the batch has; with a watermark, how many it commits: of those that waited
+            before it, and of its own.
         done: how many of them were applied.
         output: emitted rows.
         places: the event of each row: its place in the batch's order, from 0.
@@ -60,6 +66,7 @@ class Replay:
         difference: the first one from what was recorded; None: everything is the same in every bit,
             or nothing was recorded.
         is_whole: whether all events were run; False: somebody left the debugger.
+        waiting: how many events wait for the watermark afterwards.
     """
 
     batch_id: int
@@ -74,6 +81,7 @@ class Replay:
     raised: Raised | None
     difference: Difference | None
     is_whole: bool = True
+    waiting: int = 0
 
     @property
     def is_recorded(self) -> bool:
@@ -119,10 +127,11 @@ def replay(
     given, before, after = _read(place, batch)
     origin = given.origin
     what = f"batch {batch} of {place!r}"
-    if origin.waits or (after is not None and after.arrivals):
+    if origin.event_time is None and (origin.waits or (after is not None and after.arrivals)):
         raise SnapshotError(
             f"{what} cannot be replayed: events wait in its engine for the frontier of their "
-            "source, and which of them a batch commits is not a matter of its rows alone"
+            "source, and how far a batch moves it is not in the record: they were submitted beside "
+            "the batches, or an older specstream has written the record"
         )
     the_operator = given.operator() if operator is None else operator
     start = before.restored(the_operator.layout, what)
@@ -141,6 +150,7 @@ def replay(
             _difference_of_errors(None, run.raised())
             or first_difference(after.output, output)
             or first_difference_of_states(StateView(the_operator.layout, words), state)
+            or run.difference_of_waiting(after.arrivals)
         )
     elif is_whole and origin.raised is not None:
         difference = _difference_of_errors(origin.raised, run.raised())
@@ -157,6 +167,7 @@ def replay(
         None if after is not None else origin.raised,
         difference,
         is_whole,
+        run.waiting,
     )
 
 
@@ -176,6 +187,8 @@ class _Run:
         self.origin = origin
         self.strings = strings
         self.first = start.next_sequence
+        self.arrivals = start.arrivals
+        self.committing: Committing | None = None  # in event time
         self.oracle = Oracle(operator.program, operator.layout, start.words)
         self.events: Events | None = None
         self.done = 0
@@ -184,6 +197,38 @@ class _Run:
     @property
     def count(self) -> int:
         return 0 if self.events is None else self.events.count
+
+    @property
+    def waiting(self) -> int:
+        return 0 if self.committing is None else self.committing.waiting
+
+    def difference_of_waiting(self, recorded: bytes) -> Difference | None:
+        """Of what an image has of the events that wait."""
+        if self.committing is None:
+            return None
+        return first_difference_of_waiting(recorded, self.committing.arrivals)
+
+    def read(self, rows: pa.Table) -> Events:
+        """The events that the batch commits, in order."""
+        operator, origin = self.operator, self.origin
+        if origin.event_time is not None:
+            self.committing = committing(operator, origin, rows, self.arrivals, self.strings)
+            return self.committing.events
+        return read_events(
+            rows,
+            operator.event,
+            self.strings,
+            f"operator {operator.name!r}",
+            self.first,
+            origin.order_by,
+            origin.source,
+            operator.program.reads_timestamp,
+            origin.bad_rows,  # type: ignore[arg-type]
+        )
+
+    def sequences(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The sequence numbers of events, by their places."""
+        return places + self.first if self.committing is None else self.committing.sequences[places]
 
     def all(
         self,
@@ -196,17 +241,7 @@ class _Run:
         """Runs the events; False: somebody left the debugger."""
         operator, origin = self.operator, self.origin
         try:
-            self.events = events = read_events(
-                rows,
-                operator.event,
-                self.strings,
-                f"operator {operator.name!r}",
-                self.first,
-                origin.order_by,
-                origin.source,
-                operator.program.reads_timestamp,
-                origin.bad_rows,  # type: ignore[arg-type]
-            )
+            self.events = events = self.read(rows)
         except InputError as error:
             self.error = error
             return True
@@ -214,7 +249,10 @@ class _Run:
             raise ConfigurationError(
                 f"event={event}: {what} has {events.count} event(s), from 0 to {events.count - 1}"
             )
-        self.oracle.begin(operator.event, operator.emits, events.columns, self.first, origin.seed)
+        sequences = None if self.committing is None else self.committing.sequences
+        self.oracle.begin(
+            operator.event, operator.emits, events.columns, self.first, origin.seed, sequences
+        )
         debugger = Debugger() if pdb else None
 
         def run(until: int) -> None:
@@ -253,7 +291,7 @@ class _Run:
         )
         return (
             f"event {row}, (timestamp, source, sequence) = "
-            f"({keys[0][row]}, {keys[1][row]}, {self.first + row}): {values}"
+            f"({keys[0][row]}, {keys[1][row]}, {self.sequences(np.array([row]))[0]}): {values}"
         )
 
     def raised(self) -> Raised | None:
@@ -273,6 +311,7 @@ class _Run:
         rows, keys = self.rows(), None
         if self.origin.keys and self.events is not None:
             keys = keys_of(self.events, rows[:, 0], self.first)
+            keys["sequence"] = pa.array(self.sequences(rows[:, 0]))
         return rows_to_table(rows, self.operator.emits, self.strings, keys)
 
 
@@ -295,7 +334,7 @@ class _State:
         """In the layout of the operator that is run: by names, as an engine restores it."""
         content = Snapshot(self.words, self.next_sequence, self.strings, self.arrivals)
         restored = Snapshot.from_bytes(content.to_bytes(self.layout), layout, what)
-        return Snapshot(restored.words.copy(), restored.next_sequence, restored.strings)
+        return replace(restored, words=restored.words.copy())
 
 
 @dataclass(frozen=True)
@@ -309,7 +348,7 @@ class _Start:
             nothing = pa.chunked_array([], pa.large_string())
             return Snapshot(layout.allocate(), 0, nothing)
         content = Snapshot.from_bytes(self.snapshot, layout, what)
-        return Snapshot(content.words.copy(), content.next_sequence, content.strings)
+        return replace(content, words=content.words.copy())
 
 
 def _read(place: Place, batch_id: int) -> tuple[Input, _State | _Start, _State | None]:

@@ -37,6 +37,7 @@ def to_dict(found: Replay, rows: int) -> dict[str, Any]:
         "batch": found.batch_id,
         "events": found.events,
         "applied": found.done,
+        "waiting": found.waiting,
         "rows_out": found.output.num_rows,
         "rows": found.output.slice(0, rows).to_pylist(),
         "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
@@ -65,7 +66,8 @@ def show(found: Replay, rows: int) -> None:
         traceback.print_exception(found.error)
     console.print(
         f"operator {found.operator.name!r}, batch {found.batch_id}: {found.done:,} of "
-        f"{found.events:,} events applied, {found.output.num_rows:,} rows",
+        f"{found.events:,} events applied, {found.output.num_rows:,} rows"
+        + (f", {found.waiting:,} events wait" if found.waiting else ""),
         highlight=False,
     )
     console.print(verdict(found), highlight=False, markup=False)

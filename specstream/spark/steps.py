@@ -21,7 +21,9 @@ STEPS = (
     "after-rename",  # and under its own, of which the disk may not know yet
     "before-delete",  # the image is durable, images that it supersedes are still there
     "between-deletes",
+    "prepared",  # a sink has its rows where nobody sees them, beside the writing of the image
     "before-sink",
+    "before-commit",  # the image is durable, what the sink has prepared is not visible
     "after-sink",  # Spark has not acknowledged the batch
 )
 

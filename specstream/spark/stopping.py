@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
 
@@ -32,7 +32,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from specstream.errors import ConfigurationError
 
-__all__ = ["StopOnSignal", "shielded_session", "stop_on_signal"]
+__all__ = ["StopOnSignal", "ending_on_sigterm", "shielded_session", "stop_on_signal"]
 
 POLL_SECONDS = 0.05
 _TERMINATED = "org.apache.spark.sql.execution.streaming.runtime.TERMINATED$"
@@ -176,6 +176,31 @@ def stop_on_signal(
                 query.awaitTermination()
     """
     return StopOnSignal(queries, close, signals)
+
+
+@contextlib.contextmanager
+def ending_on_sigterm(query: StreamingQuery, wait: Callable[[], object]) -> Iterator[None]:
+    """SIGTERM ends the program behind the batch under way, for who awaits the query in here.
+
+    Where the signal would have ended the process at once, it does so later. A handler of the
+    user's own stays in place, and so do threads other than the main one, which have no signals.
+
+    Args:
+        query: a running query, which the block awaits.
+        wait: waits for the batch under way where Spark does not.
+
+    Raises:
+        SystemExit: with 143, at the end of the block, if the signal came; as the shell has it.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    with stop_on_signal(query) as stop:
+        yield
+    if stop.requested.is_set():
+        wait()
+        raise SystemExit(128 + signal.SIGTERM)
 
 
 def shielded_session(builder: SparkSession.Builder) -> SparkSession:

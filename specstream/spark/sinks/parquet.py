@@ -2,12 +2,15 @@
 
 Spark may run a batch again under the same id, after an error or a restart. So a sink must be
 idempotent: the file's name is the batch id, and the file appears whole or not at all, because it
-is written under a hidden name and renamed.
+is written under a hidden name and renamed. To write it is the long part, and shows nothing: a feed
+with a checkpoint has it done while it writes the image (``delivery.py``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +19,7 @@ import pyarrow.parquet as pq
 from specstream.errors import ConfigurationError
 from specstream.spark.sinks.failing import named
 
-__all__ = ["ParquetSink", "parquet_sink"]
+__all__ = ["ParquetSink", "PreparedFile", "parquet_sink"]
 
 
 class ParquetSink:
@@ -50,24 +53,60 @@ class ParquetSink:
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Writes one batch durably, in place of an earlier file of the same batch."""
-        with named(self, batch_id):
-            self._write(table, batch_id)
+        self.prepare(table, batch_id).commit()
 
-    def _write(self, table: pa.Table, batch_id: int) -> None:
+    def prepare(self, table: pa.Table, batch_id: int) -> PreparedFile:
+        """Writes one batch durably under a hidden name; ``commit()`` puts it in its place.
+
+        Raises:
+            SinkError: it cannot be written; nothing is left of it.
+        """
         target = self.file(batch_id)
         # Readers skip names with a leading dot. The replay overwrites what a crash leaves.
         hidden = target.with_name(f".{target.name}.writing")
-        with hidden.open("wb") as file:
+        with named(self, batch_id), _removed_if_raising(hidden), hidden.open("wb") as file:
             pq.write_table(table, file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(hidden, target)
-        # Spark acknowledges the batch after this call: the new name must survive a crash too.
-        directory = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        return PreparedFile(self, batch_id, hidden)
+
+
+class PreparedFile:
+    """A batch's file, written and not yet visible; made by :meth:`ParquetSink.prepare`."""
+
+    def __init__(self, sink: ParquetSink, batch_id: int, hidden: Path) -> None:
+        self._sink, self._batch_id, self._hidden = sink, batch_id, hidden
+
+    def commit(self) -> None:
+        """Makes it visible, in place of an earlier file of the same batch.
+
+        Raises:
+            SinkError: it cannot be.
+        """
+        sink = self._sink
+        with named(sink, self._batch_id):
+            with _removed_if_raising(self._hidden):
+                os.replace(self._hidden, sink.file(self._batch_id))
+            # Spark acknowledges the batch after this call: the new name must survive a crash too.
+            directory = os.open(sink.path, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+
+    def abort(self) -> None:
+        """Removes it."""
+        self._hidden.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _removed_if_raising(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)  # on a full disk it would be in its own way
+        raise
 
 
 def parquet_sink(path: str | os.PathLike[str]) -> ParquetSink:
