@@ -26,6 +26,8 @@ CALLED_BY_COMPILED_CODE = (
     "ss_eager_increment",
     "ss_load_range",
     "ss_eager_load_range",
+    "ss_store_range",
+    "ss_eager_store_range",
     "ss_buffer",
     "ss_undo_grow",
     "ss_emit_grow",
