@@ -248,11 +248,6 @@ const struct ss_write *ss_delta_find(struct ss_run *run, struct ss_slot *slot, s
 bool ss_delta_store(struct ss_run *run, struct ss_slot *slot, struct ss_unit unit, uint64_t value,
                     ss_reader read)
 {
-    uint64_t *stored = ss_range_word(run, slot, unit.word);
-    if (stored != NULL) {
-        *stored = value;
-        return true;
-    }
     struct ss_write *entry = last_about(run, slot, unit);
     if (entry == NULL)
         return append(run, slot, ss_store_entry(unit, value));

@@ -462,6 +462,11 @@ void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
         return;
     struct ss_unit whole = ss_unit_at(8 * word, 8);
     struct ss_slot *slot = ss_redo_find(run, word);
+    uint64_t *stored = ss_range_word(run, slot, word);
+    if (stored != NULL) {
+        *stored = value; /* its record was locked with the range's */
+        return;
+    }
     if (store_beside_deltas(run, slot, whole, value))
         return;
     if (slot->key == (run->epoch_key | word))

@@ -435,9 +435,8 @@ void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *tran
 /* The value of a word whose slot is pending, wherever it is; deltas are settled first. NULL: the run
  * ends. */
 uint64_t *ss_redo_pending(struct ss_run *run, struct ss_slot *slot, uint64_t word, ss_reader read);
-/* Has the slots of neighbouring words refer to the next entry of the log, as to the head of their range.
- * False: one of the words is in the log already, and nothing has changed. */
-bool ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count);
+/* Has the slots of neighbouring words refer to the next entry of the log, as to the head of their range. */
+void ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count);
 
 /* delta.c */
 /* Logs a delta, or applies it to what this run has stored. */

@@ -11,10 +11,10 @@
  *
  * A row that is overwritten is one entry of the redo log likewise: a head and the words, which the
  * run puts there itself. The slots of its words in the index refer to the head, and are marked pending: where
- * compiled code meets one, it asks C, which loads or changes the word where it is. So of a word that lies
- * in a range there is no other entry, and the order of the log is not in question: a range is logged as
- * one where none of its words is in the log before, or where all of them lie in one earlier range, and
- * are then overwritten there. Else the words are stored one by one. */
+ * compiled code meets one, it asks C, which loads, stores or updates the word where it is. What the log
+ * has of the words from before, stores, deltas or ranges, stays there and is of no account: the head
+ * publishes in the order of the log. But where all of them lie in one earlier range they are overwritten
+ * there, so that events of one chunk that write the same row do not fill the log. */
 #include <string.h>
 
 #include "internal.h"
@@ -86,8 +86,9 @@ uint64_t *ss_store_range(struct ss_run *run, uint64_t word, uint64_t count)
         return own;
     struct ss_write *head = &run->redo[run->redo_count];
     uint64_t entries = 1 + ss_range_entries(count);
-    if (run->redo_limit - run->redo_count < entries || !ss_redo_mark(run, word, count))
-        return NULL;
+    if (run->redo_limit - run->redo_count < entries)
+        return NULL; /* those of its words that are in the log need no room */
+    ss_redo_mark(run, word, count);
     *head = (struct ss_write){.word = (uint32_t)word, .delta = SS_STORED_RANGE, .value = count};
     run->redo_count += entries;
     return (uint64_t *)(head + 1);

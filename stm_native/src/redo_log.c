@@ -65,19 +65,10 @@ struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word)
     return find(run, word);
 }
 
-bool ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count)
+void ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        struct ss_slot *slot = find(run, word + i);
-        if (SS_UNLIKELY(!ss_slot_is_empty(run, slot))) {
-            /* The last one first: to find the others, probing may have to pass it. */
-            while (i-- > 0)
-                find(run, word + i)->key = 0;
-            return false;
-        }
-        *slot = (struct ss_slot){run->epoch_key | SS_PENDING | (word + i), run->redo_count};
-    }
-    return true;
+    for (uint64_t i = word; i < word + count; i++)
+        *find(run, i) = (struct ss_slot){run->epoch_key | SS_PENDING | i, run->redo_count};
 }
 
 uint64_t *ss_redo_pending(struct ss_run *run, struct ss_slot *slot, uint64_t word, ss_reader read)
@@ -164,6 +155,11 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
         return;
     }
     struct ss_slot *slot = ss_redo_find(run, word);
+    uint64_t *stored = ss_range_word(run, slot, word);
+    if (stored != NULL) {
+        *stored = value;
+        return;
+    }
     if (slot->key == (run->epoch_key | SS_PENDING | word) &&
         (ss_delta_store(run, slot, whole, value, read_word) || run->verdict != SS_COMPLETED))
         return;
