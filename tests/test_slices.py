@@ -37,6 +37,11 @@ def reversed_into(target, source):
     return target[0]
 
 
+def scale(target, i):
+    """One element, or one row: as the type has it."""
+    target[i] *= 2
+
+
 @ss.operator(state=Fields, event=EVENT, emits={"found": float})
 def slices(state, event, emit):
     a, b, c = event.a, event.b, event.c
@@ -96,6 +101,21 @@ def slices(state, event, emit):
         state.cube[0, :, ::2] ^= v
         state.bytes[i % 3, ::2] //= 2
         state.y[2:9] += state.bytes[1, 1:8]
+    elif event.what == 15:
+        state.cube[i % 3] += 1
+        state.cube[i % 3, v % 4] -= state.cube[0, i % 4]
+        state.cube[v % 3][1:3] |= state.cube[i % 3, 1]
+        state.f[i % 4] += state.x[d : d + 6]
+        block = state.cube[v % 3]
+        block[i % 4] ^= v
+        block[i % 4, v % 5] += 2
+        scale(state.f, i % 4)
+        scale(state.y, i % 13)
+        state.x[a:b:c] %= 97
+        state.x[a:b:c] **= state.x[d:e:g]
+        state.cube[1, 1:3] %= 11
+        state.cube[1, 1:3] **= 3
+        state.cube[1, 2] **= 2
     else:
         window = state.x[a:b:c][d:e:g]
         window[::2] = i
@@ -132,7 +152,7 @@ def events(count: int, seed: int) -> pa.Table:
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(count):
-        what = int(rng.integers(0, 16))
+        what = int(rng.integers(0, 17))
         bounds = slices_that_fit(rng, AXIS.get(what, LENGTH))
         rows.append((what, *map(int, rng.integers(0, 40, 2)), *bounds))
     return pa.table(dict(zip(EVENT, map(list, zip(*rows, strict=True)), strict=True)))
@@ -217,6 +237,44 @@ def test_an_array_is_not_an_element() -> None:
         state.x[event.n] = state.y
 
     with pytest.raises(ss.CompileError, match="an array is assigned to one element") as info:
+        ss.Engine(wrong)
+    assert info.value.line == wrong.function.__code__.co_firstlineno + 2
+
+
+def test_powers_of_rows_and_slices(path: Path) -> None:
+    class Powers(ss.State):
+        n = ss.array(int, (2, 6), fill=3)
+        f = ss.array(float, (3, 4), fill=1.25)
+        u = ss.array(np.uint64, 5, fill=7)
+        w = ss.array(np.int16, 6, fill=-5)
+
+    @ss.operator(state=Powers, event={"i": int, "v": int}, emits={"z": float})
+    def powers(state, event, emit):
+        i, v = event.i, event.v
+        state.f[i % 3] **= 0.5
+        state.f[:, 1:] **= 1.75
+        state.f[i % 3, 0] **= v
+        state.n[i % 2, 1:4] **= v % 3  # raises for a negative one
+        state.n[i % 2] **= state.n[1 - i % 2, :1]
+        state.n[:] &= 7
+        state.u[1:] **= 3
+        state.u[i % 5] += 1
+        state.w[::2] **= 2  # raises where it does not fit
+        state.w[:] %= 90
+        emit(sum(state.f[i % 3]) + float(sum(state.n[0])))
+
+    rng = np.random.default_rng(3)
+    table = pa.table({"i": rng.integers(0, 30, 200), "v": rng.integers(-2, 6, 200)})
+    expected = run_oracle(powers, table)
+    assert_identical(path(powers, table), expected)
+
+
+def test_an_array_of_more_axes_is_not_added_to_a_row() -> None:
+    @ss.operator(state=Fields, event={"n": int}, emits={"n": int})
+    def wrong(state, event, emit):
+        state.cube[event.n] += state.cube[0]
+
+    with pytest.raises(ss.CompileError, match="write a loop over its rows") as info:
         ss.Engine(wrong)
     assert info.value.line == wrong.function.__code__.co_firstlineno + 2
 

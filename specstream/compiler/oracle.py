@@ -24,7 +24,7 @@ from specstream.schema import Column, Schema
 from specstream.state import Layout, Space
 from specstream.storage import Storage
 
-__all__ = ["BUILTINS", "Oracle", "OverlaidWords"]
+__all__ = ["BUILTINS", "Oracle", "OverlaidWords", "to_power"]
 
 NAN = float("nan")
 
@@ -318,6 +318,13 @@ class View:
 
     def __bool__(self) -> bool:
         raise TypeError(f"state.{self._name} is an array: test len(x) or an element")
+
+
+def to_power(left: Any, right: Any) -> Any:
+    """What ``left **= right`` makes of a number or of a row or slice."""
+    if isinstance(left, View):
+        return left._update(numbers.power, right)
+    return numbers.power(left, right)
 
 
 def _sum(values: Any, *start: Any) -> Any:
