@@ -435,7 +435,7 @@ void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *tran
 /* The value of a word whose slot is pending, wherever it is; deltas are settled first. NULL: the run
  * ends. */
 uint64_t *ss_redo_pending(struct ss_run *run, struct ss_slot *slot, uint64_t word, ss_reader read);
-/* Has the slots of neighbouring words refer to the next entry of the log, as to the head of their range. */
+/* Has the slots of neighbouring words refer to the next entry of the log, the head of their range. */
 void ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count);
 
 /* delta.c */

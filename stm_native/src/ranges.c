@@ -10,11 +10,12 @@
  * the first and the last word along, and conflict with those.
  *
  * A row that is overwritten is one entry of the redo log likewise: a head and the words, which the
- * run puts there itself. The slots of its words in the index refer to the head, and are marked pending: where
- * compiled code meets one, it asks C, which loads, stores or updates the word where it is. What the log
- * has of the words from before, stores, deltas or ranges, stays there and is of no account: the head
- * publishes in the order of the log. But where all of them lie in one earlier range they are overwritten
- * there, so that events of one chunk that write the same row do not fill the log. */
+ * run puts there itself. The slots of its words in the index refer to the head, and are marked
+ * pending: where compiled code meets one, it asks C, which loads, stores or updates the word where it
+ * is. What the log has of the words from before, stores, deltas or ranges, stays there and is of no
+ * account: the head publishes in the order of the log. But where all of them lie in one earlier range
+ * they are overwritten there, so that events of one chunk that write the same row do not fill the
+ * log. */
 #include <string.h>
 
 #include "internal.h"
