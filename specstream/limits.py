@@ -21,8 +21,9 @@ class Limits:
     Attributes:
         reads: words that it may read, repeated reads of a word counted, 1 to 2**24; 16 bytes each.
         writes: different words that it may write, and commutative updates one by one, 1 to 2**24
-            (2**19 where there are updates); 16 bytes each, 32 with protocol "eager". Each thread
-            has an index of them, of 64 to 128 bytes each, touched at once.
+            (2**19 where there are updates); of a row or slice that is assigned as a whole two words
+            count as one, and one more for all of it; 16 bytes each, 32 with protocol "eager". Each
+            thread has an index of them, of 64 to 128 bytes each, touched at once.
         rows: rows that it may emit, 1 to 2**24; 8 bytes for each column, and 8 more.
 
     Raises:

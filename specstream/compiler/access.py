@@ -29,7 +29,9 @@ from numba.extending import (
     intrinsic,
     lower_builtin,
     lower_getattr_generic,
+    models,
     overload,
+    register_model,
 )
 
 from specstream.compiler import assignment
@@ -405,6 +407,8 @@ class _SetItem(AbstractTemplate):
             raise _no_array(view)
         index = types.unliteral(index)
         remaining = _remaining(view, _index_types(view, index))
+        if isinstance(value, _ChangedType):
+            return signature(types.void, view, index, value)
         given = value
         if isinstance(value, ViewType):
             if not isinstance(remaining, ViewType):
@@ -419,6 +423,8 @@ class _SetItem(AbstractTemplate):
 @lower_builtin(set_item, ViewType, types.Any, types.Any)
 def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     view, index, given = sig.args
+    if isinstance(given, _ChangedType):
+        return context.get_dummy_value()
     target = _View(context, builder, view, args[0])
     parts = _index_types(view, index)
     at, shape, strides = target.select(parts, _index_values(builder, index, args[1]))
@@ -439,42 +445,81 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     return context.get_dummy_value()
 
 
-def update_items(view: Any, index: Any, operation: Any, value: Any) -> Any:
-    """``view[index] op= value`` where that is an array; exists in compiled operators only."""
+class _ChangedType(types.Type):
+    """An array whose elements have been updated: nothing is left to be stored."""
+
+    def __init__(self) -> None:
+        super().__init__("specstream.changed")
+
+
+_CHANGED = _ChangedType()
+register_model(_ChangedType)(models.OpaqueModel)
+
+
+def updated(item: Any, operation: Any, value: Any) -> Any:
+    """What ``view[index] op= value`` stores, ``item`` being ``view[index]``: for an element the
+    result. An array is updated by this. Exists in compiled operators only."""
+    raise TypeError("updated exists in compiled operators only")
+
+
+@infer_global(updated)
+class _Updated(AbstractTemplate):
+    prefer_literal = True  # as the operations
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        item, operation, value = args
+        if isinstance(item, ViewType):
+            function = self.context.resolve_value_type(update_items)
+            of = self.context.resolve_function_type(function, (item, operation, value), {})
+            return signature(_CHANGED, *of.args)
+        of = self.context.resolve_function_type(operation, (item, value), {})
+        return signature(of.return_type, of.args[0], operation, of.args[1])
+
+
+@lower_builtin(updated, types.Any, types.Any, types.Any)
+def _updated(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    item, operation, value = sig.args
+    if not isinstance(item, ViewType):
+        of = signature(sig.return_type, item, value)
+        return context.get_function(operation, of)(builder, (args[0], args[2]))
+    function = context.typing_context.resolve_value_type(update_items)
+    of = context.typing_context.resolve_function_type(function, sig.args, {})
+    call = context.get_function(function, of)
+    context.add_linking_libs(getattr(call, "libs", ()))
+    call(builder, args)
+    return context.get_dummy_value()
+
+
+def update_items(target: Any, operation: Any, value: Any) -> Any:
+    """``target op= value`` of an array; exists in compiled operators only."""
     raise TypeError("update_items exists in compiled operators only")
 
 
 @overload(update_items)
-def _update_items(view: Any, index: Any, operation: Any, value: Any) -> Any:
-    if not isinstance(view, ViewType):
-        raise _no_array(view)
-    target = _remaining(view, _index_types(view, types.unliteral(index)))
+def _update_items(target: Any, operation: Any, value: Any) -> Any:
     if isinstance(value, ViewType) and value.ndim > 1:
         raise refuse(
             "a slice is changed by an array of more than one axis: write a loop over its rows"
         )
 
-    def by_a_copy(view: Any, index: Any, operation: Any, value: Any) -> Any:
+    def by_a_copy(target: Any, operation: Any, value: Any) -> Any:
         # The source may overlap with the target, or be one of its rows.
-        update_items(view, index, operation, _read_whole(value, True))
+        update_items(target, operation, _read_whole(value, True))
 
-    def by_an_array(view: Any, index: Any, operation: Any, value: Any) -> Any:
-        target = view[index]
+    def by_an_array(target: Any, operation: Any, value: Any) -> Any:
         length = len(value)
         if length != len(target) and length != 1:
             raise OperatorFault
         for i in range(len(target)):
             set_item(target, i, operation(target[i], value[i if length != 1 else 0]))
 
-    def by_a_number(view: Any, index: Any, operation: Any, value: Any) -> Any:
-        target = view[index]
+    def by_a_number(target: Any, operation: Any, value: Any) -> Any:
         for i in range(len(target)):
             set_item(target, i, operation(target[i], value))
 
-    def row_by_row(view: Any, index: Any, operation: Any, value: Any) -> Any:
-        target = view[index]
+    def row_by_row(target: Any, operation: Any, value: Any) -> Any:
         for i in range(len(target)):
-            update_items(target[i], slice(None, None), operation, value)
+            update_items(target[i], operation, value)
 
     if isinstance(value, ViewType) and value.space != "range":
         return by_a_copy

@@ -11,8 +11,8 @@ This is where a variant differs from another, and the only place:
 - *plain*: a load is a load; a store first puts (address, old value) into the undo log.
 - *log_free* and *locked*: loads and stores.
 
-A row or slice that is read as a whole is logged as a whole (``ranges.c``): its elements are then
-taken from where C has put them, which is a space of its own, "range".
+A row or slice that is read or written as a whole is logged as a whole (``ranges.c``): its elements
+are then taken from where C has put them, or put where C says, which is a space of its own, "range".
 
 A speculative load must be one load: an optimiser that read the word again after a bounds check
 could see another value. Hence ``load atomic monotonic``; it costs nothing. Stores of the plain
@@ -170,6 +170,14 @@ class Run:
         self.fault_if(cgutils.is_null(self.builder, words))
         return words
 
+    def store_range(self, variant: Variant, at: Value, count: Value) -> Value:
+        """Where neighbouring words of the state are put as one entry of the log; their address.
+
+        Null: they have to be stored one by one, after a look at the verdict.
+        """
+        symbol = "ss_eager_store_range" if variant in EAGER else "ss_store_range"
+        return self.call(symbol, POINTER, self.pointer, at, count)
+
     def _load_speculatively(self, variant: Variant, storage: Storage, at: Value) -> Value:
         if variant not in EAGER and not storage.is_narrow:
             return self._load_transactional(variant, at)
@@ -288,7 +296,8 @@ class Run:
         key = builder.load(slot)
         found = builder.icmp_unsigned("==", key, builder.or_(epoch, word))
         age = builder.lshr(builder.xor(key, epoch), I64(32))
-        # An age of 1 is that of a word with deltas, neither found nor empty (SS_PENDING): C knows.
+        # An age of 1 is that of a word with deltas or of a stored range, neither found nor empty
+        # (SS_PENDING): C knows.
         return slot, found, builder.icmp_unsigned(">", age, I64(1))
 
     def _redo_value(self, position: Value) -> Value:

@@ -27,7 +27,7 @@ from specstream.storage import Storage
 if TYPE_CHECKING:
     from specstream.compiler.source import CompiledOperation, Program
 
-__all__ = ["BUILTINS", "Oracle", "OverlaidWords"]
+__all__ = ["BUILTINS", "Oracle", "OverlaidWords", "to_power"]
 
 NAN = float("nan")
 
@@ -321,6 +321,13 @@ class View:
 
     def __bool__(self) -> bool:
         raise TypeError(f"state.{self._name} is an array: test len(x) or an element")
+
+
+def to_power(left: Any, right: Any) -> Any:
+    """What ``left **= right`` makes of a number or of a row or slice."""
+    if isinstance(left, View):
+        return left._update(numbers.power, right)
+    return numbers.power(left, right)
 
 
 def _sum(values: Any, *start: Any) -> Any:

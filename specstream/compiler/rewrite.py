@@ -197,9 +197,16 @@ class OracleRewriter(Rewriter):
         return ast.copy_location(call, node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        if type(node.op) in numbers.ORACLE_OPERATORS:
-            return [self.visit(part) for part in expand_augmented(node, self.check)]
-        return self.generic_visit(node)
+        if type(node.op) not in numbers.ORACLE_OPERATORS:
+            return self.generic_visit(node)
+        namespace = self.source.oracle_namespace
+        namespace |= {"__ss_to_power": oracle.to_power, "__ss_slice": slice}
+        assert isinstance(node.op, ast.Pow)
+
+        def combine(load: ast.expr, value: ast.expr) -> ast.expr:
+            return ast.Call(ast.Name("__ss_to_power", ast.Load()), [load, value], [])
+
+        return [self.visit(part) for part in expand_augmented(node, combine)]
 
 
 def _oracle_constant(value: Any) -> Any:
@@ -222,8 +229,11 @@ def _native_constant(value: Any) -> Any:
     return int(value) if isinstance(value, int | np.integer) else float(value)
 
 
-def expand_augmented(node: ast.AugAssign, check: Check) -> list[ast.stmt]:
-    """``target op= value`` with the target's parts evaluated once, as Python does."""
+def expand_augmented(
+    node: ast.AugAssign, combine: Callable[[ast.expr, ast.expr], ast.expr]
+) -> list[ast.stmt]:
+    """``target op= value`` with the target's parts evaluated once, as Python does; what is stored
+    is ``combine(target, value)``."""
     target = node.target
     before: list[ast.stmt] = []
 
@@ -239,18 +249,11 @@ def expand_augmented(node: ast.AugAssign, check: Check) -> list[ast.stmt]:
         load = ast.Attribute(owner(), target.attr, ast.Load())
         store = ast.Attribute(owner(), target.attr, ast.Store())
     else:
-        if _has_slice(target):
-            check.refuse(
-                node,
-                "a slice cannot be assigned with **=",
-                "write a loop over its elements",
-            )
         owner = once(target.value, "__ss_owner")
-        index = once(target.slice, "__ss_index")
+        index = once(_without_slices(target.slice), "__ss_index")
         load = ast.Subscript(owner(), index(), ast.Load())
         store = ast.Subscript(owner(), index(), ast.Store())
-    value = ast.BinOp(load, node.op, node.value)
-    statements = [*before, ast.Assign([store], value)]
+    statements = [*before, ast.Assign([store], combine(load, node.value))]
     for statement in statements:
         for part in ast.walk(statement):
             if not hasattr(part, "lineno"):
@@ -258,10 +261,16 @@ def expand_augmented(node: ast.AugAssign, check: Check) -> list[ast.stmt]:
     return statements
 
 
-def _has_slice(target: ast.expr) -> bool:
-    """Whether ``x[...]`` is written with a slice, and so is an array for certain."""
-    parts = ast.walk(target.slice) if isinstance(target, ast.Subscript) else ()
-    return any(isinstance(part, ast.Slice) for part in parts)
+def _without_slices(index: ast.expr) -> ast.expr:
+    """An index that a name can be given to: slices as calls of slice()."""
+    if isinstance(index, ast.Tuple):
+        return ast.Tuple([_without_slices(part) for part in index.elts], ast.Load())
+    if not isinstance(index, ast.Slice):
+        return index
+    parts = [part or ast.Constant(None) for part in (index.lower, index.upper)]
+    if index.step is not None:
+        parts.append(index.step)
+    return ast.Call(ast.Name("__ss_slice", ast.Load()), parts, [])
 
 
 def _core_name(function: Any) -> str:
@@ -342,17 +351,17 @@ class NativeRewriter(Rewriter):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        target = node.target
-        if _has_slice(target) and type(node.op) not in numbers.ORACLE_OPERATORS:
-            assert isinstance(target, ast.Subscript)
-            operation = self.core(arithmetic.OPERATORS[type(node.op)], at=node).func
-            array, index = self.visit(target.value), self.index(target.slice)
-            value = self.visit(node.value)
-            call = self.core(access.update_items, array, index, operation, value, at=node)
-            return [ast.copy_location(ast.Expr(call), node)]
+        operation = self.core(arithmetic.OPERATORS[type(node.op)], at=node).func
+        self.source.native_namespace["__ss_slice"] = slice
+
+        def combine(load: ast.expr, value: ast.expr) -> ast.expr:
+            if isinstance(load, ast.Subscript):  # of an element, or of a row or slice
+                return self.core(access.updated, load, operation, value, at=node)
+            return ast.BinOp(load, node.op, value)
+
         return [
             part
-            for statement in expand_augmented(node, self.check)
+            for statement in expand_augmented(node, combine)
             for part in self.statements([statement])
         ]
 
@@ -401,11 +410,7 @@ class NativeRewriter(Rewriter):
             )
         if isinstance(node, ast.Slice):
             self.source.native_namespace["__ss_slice"] = slice
-            none = ast.Constant(None)
-            parts = [self.visit(p) if p is not None else none for p in (node.lower, node.upper)]
-            if node.step is not None:
-                parts.append(self.visit(node.step))
-            return ast.copy_location(ast.Call(ast.Name("__ss_slice", ast.Load()), parts, []), node)
+            node = ast.copy_location(_without_slices(node), node)
         rewritten: ast.expr = self.visit(node)
         return rewritten
 

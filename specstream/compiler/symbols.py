@@ -28,6 +28,8 @@ CALLED_BY_COMPILED_CODE = (
     "ss_eager_load_range",
     "ss_boost",
     "ss_boost_follow",
+    "ss_store_range",
+    "ss_eager_store_range",
     "ss_buffer",
     "ss_undo_grow",
     "ss_emit_grow",

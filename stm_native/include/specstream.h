@@ -78,6 +78,10 @@ enum ss_operation { SS_ADD = 0, SS_MINIMUM = 1, SS_MAXIMUM = 2 };
 enum ss_number { SS_SIGNED = 0, SS_UNSIGNED = 1, SS_FLOAT = 2 };
 enum ss_delta { SS_NO_DELTA = 0, SS_FIRST_DELTA = 1, SS_LAST_DELTA = 9, SS_SETTLED = 10, SS_FORESEEN = 11 };
 
+/* In the place of a delta: the entry is the head of a range that is stored (src/ranges.c), so many
+ * words as `value` says, which follow, two in an entry. */
+enum { SS_STORED_RANGE = 12 };
+
 struct ss_undo {
     uint64_t *address;
     uint64_t value;
@@ -85,10 +89,11 @@ struct ss_undo {
 
 /* One entry of the redo log's index. `key` is (epoch << 32 | word): an entry of an earlier epoch is
  * empty, so that beginning a transaction clears the index by one increment. Epochs are even; the bit
- * that this leaves free says that deltas of the word are pending. */
+ * that this leaves free says that deltas of the word are pending, or that it lies in a stored range. */
 struct ss_slot {
     uint64_t key;
-    uint64_t position; /* of the word in the redo log; pending: of the last entry of its chain */
+    /* Of the word in the redo log; pending: of the last entry of its chain, or of its range's head. */
+    uint64_t position;
 };
 
 /* Arguments of an operation on a boosted structure, at most. */
@@ -438,12 +443,17 @@ void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t v
 /* Neighbouring words that are read together, as one entry of the read log; NULL: the run ends. What is
  * returned holds until the next call, or that of ss_buffer. See src/ranges.c. */
 const uint64_t *ss_load_range(struct ss_run *run, uint64_t word, uint64_t count);
+/* Where to put neighbouring words that are stored together, as one entry of the redo log; the caller writes
+ * all of them before it accesses one in another way. NULL: they are to be stored one by one, if the verdict
+ * says that the run may go on. See src/ranges.c. */
+uint64_t *ss_store_range(struct ss_run *run, uint64_t word, uint64_t count);
 /* All accesses of the eager variant; see src/eager.c. The verdict says whether the run may go on. */
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word);
 void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value);
 uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size);
 void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value);
 const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t count);
+uint64_t *ss_eager_store_range(struct ss_run *run, uint64_t word, uint64_t count);
 /* A commutative update of an element of `size` 1, 2, 4 or 8 bytes; see src/delta.c. `delta` is an enum
  * ss_delta; the operand is an int64, a uint64 or the bits of a double, whatever the size. */
 void ss_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta, uint64_t operand);

@@ -262,6 +262,12 @@ bool ss_delta_store(struct ss_run *run, struct ss_slot *slot, struct ss_unit uni
 void ss_delta_log(struct ss_run *run, struct ss_unit unit, uint32_t delta, uint64_t operand)
 {
     struct ss_slot *slot = ss_redo_find(run, unit.word);
+    uint64_t *stored = ss_range_word(run, slot, unit.word);
+    if (stored != NULL) {
+        if (!apply(unit, delta, operand, stored))
+            run->verdict = SS_RAISED;
+        return;
+    }
     if (!ss_slot_is_empty(run, slot)) {
         bool is_pending = (slot->key & SS_PENDING) != 0;
         struct ss_write *own = &run->redo[slot->position];
@@ -317,7 +323,7 @@ bool ss_delta_fits(const struct ss_engine *engine, const struct ss_transaction *
     const struct ss_write *log = transaction->redo;
     if (transaction->delta_count == 0)
         return true;
-    for (uint64_t i = 0; i < transaction->redo_count; i++) {
+    for (uint64_t i = 0; i < transaction->redo_count; i += ss_redo_step(&log[i])) {
         const struct ss_write *last = &log[i];
         if (last->is_last == 0 || last->bytes == 0)
             continue;

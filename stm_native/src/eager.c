@@ -353,9 +353,8 @@ uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
     if (slot->key == (run->epoch_key | word))
         return run->redo[slot->position].value;
     if (slot->key == (run->epoch_key | SS_PENDING | word)) {
-        const struct ss_write *settled =
-            ss_delta_find(run, slot, ss_unit_at(8 * word, 8), read_and_lock);
-        return settled != NULL ? settled->value : 0;
+        const uint64_t *own = ss_redo_pending(run, slot, word, read_and_lock);
+        return own != NULL ? *own : 0;
     }
     return read_word(run, word, 0);
 }
@@ -447,12 +446,33 @@ void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
         return;
     struct ss_unit whole = ss_unit_at(8 * word, 8);
     struct ss_slot *slot = ss_redo_find(run, word);
+    uint64_t *stored = ss_range_word(run, slot, word);
+    if (stored != NULL) {
+        *stored = value; /* its record was locked with the range's */
+        return;
+    }
     if (store_beside_deltas(run, slot, whole, value))
         return;
     if (slot->key == (run->epoch_key | word))
         run->redo[slot->position].value = value;
     else
         write_word(run, slot, ss_store_entry(whole, value));
+}
+
+/* The records are locked one by one; the entry of the redo log is the same as under `value`. */
+uint64_t *ss_eager_store_range(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    assert(word + count <= run->worker->engine->config.state_words); /* invariant 5 */
+    if (leave_if_doomed(run))
+        return NULL;
+    uint64_t locked = UINT64_MAX;
+    for (uint64_t i = word; i < word + count; i++) {
+        uint64_t record = ss_record_of(run->worker->engine, i);
+        if (record != locked && !lock_record(run, (struct ss_place){(uint32_t)i, 0, run->site}))
+            return NULL;
+        locked = record;
+    }
+    return ss_store_range(run, word, count);
 }
 
 void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t value)
@@ -519,14 +539,19 @@ static struct ss_place place_below(const struct ss_engine *engine,
                                    const struct ss_owned *entry)
 {
     struct ss_place place = {0, 0, entry->site};
-    for (uint64_t i = 0; i < transaction->redo_count; i++) {
-        const struct ss_write *write = &transaction->redo[i];
+    const struct ss_write *end = transaction->redo + transaction->redo_count;
+    for (const struct ss_write *write = transaction->redo; write != end;
+         write += ss_redo_step(write)) {
         /* Deltas and predictions lock nothing. */
-        if (write->delta != SS_NO_DELTA || ss_record_of(engine, write->word) != entry->record)
+        if (write->delta != SS_NO_DELTA && write->delta != SS_STORED_RANGE)
             continue;
-        place.word = write->word;
-        place.bytes = (uint16_t)write->bytes;
-        break;
+        for (uint64_t i = 0; i < ss_redo_words(write); i++) {
+            if (ss_record_of(engine, write->word + i) != entry->record)
+                continue;
+            place.word = write->word + (uint32_t)i;
+            place.bytes = (uint16_t)write->bytes;
+            return place;
+        }
     }
     return place;
 }
@@ -611,7 +636,8 @@ static void mark_deltas(struct ss_engine *engine, const struct ss_transaction *t
                         uint64_t version)
 {
     const struct ss_write *end = transaction->redo + transaction->redo_count;
-    for (const struct ss_write *write = transaction->redo; write != end; write++) {
+    for (const struct ss_write *write = transaction->redo; write != end;
+         write += ss_redo_step(write)) {
         uint64_t record = ss_record_of(engine, write->word);
         uint64_t content = read_record(engine, record);
         bool is_own = is_locked(content) && owner_of(engine, content) == transaction;

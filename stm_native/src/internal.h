@@ -419,8 +419,9 @@ static inline bool ss_has_earlier_key(const struct ss_transaction *a,
     return difference[0] < difference[1];
 }
 
-/* Set in a slot's key where deltas of its word are pending: the value is not known before they are
- * settled. Compiled code then finds neither the word nor an empty slot, and calls C. */
+/* Set in a slot's key where deltas of its word are pending, and the value is not known before they are
+ * settled, or where the word lies in a stored range. Compiled code then finds neither the word nor an
+ * empty slot, and calls C. */
 #define SS_PENDING (UINT64_C(1) << 32)
 
 /* Nobody's: of an earlier epoch. */
@@ -456,6 +457,11 @@ static inline struct ss_write ss_store_entry(struct ss_unit unit, uint64_t value
 /* The head's own store: the old word goes into the undo log. */
 void ss_store_in_place(struct ss_run *run, struct ss_unit unit, uint64_t value);
 void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction);
+/* The value of a word whose slot is pending, wherever it is; deltas are settled first. NULL: the run
+ * ends. */
+uint64_t *ss_redo_pending(struct ss_run *run, struct ss_slot *slot, uint64_t word, ss_reader read);
+/* Has the slots of neighbouring words refer to the next entry of the log, the head of their range. */
+void ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count);
 
 /* delta.c */
 /* Logs a delta, or applies it to what this run has stored. */
@@ -520,11 +526,32 @@ void ss_boost_recover(struct ss_worker *worker);
 
 /* ranges.c */
 enum { SS_RANGE = 0x8000 };
-/* Entries of the read log that hold the words of a range. */
+/* Entries of a log that hold the words of a range. */
 static inline uint64_t ss_range_entries(uint64_t count)
 {
     return (count + 1) / 2;
 }
+/* Entries from one of the redo log to the next one that is not words of a range. */
+static inline uint64_t ss_redo_step(const struct ss_write *write)
+{
+    return write->delta == SS_STORED_RANGE ? 1 + ss_range_entries(write->value) : 1;
+}
+/* Words that an entry of the redo log is about: neighbours. */
+static inline uint64_t ss_redo_words(const struct ss_write *write)
+{
+    return write->delta == SS_STORED_RANGE ? write->value : 1;
+}
+/* The value of a word in the stored range that its slot refers to; NULL: there is none. */
+static inline uint64_t *ss_range_word(const struct ss_run *run, const struct ss_slot *slot,
+                                      uint64_t word)
+{
+    if (slot->key != (run->epoch_key | SS_PENDING | word))
+        return NULL;
+    struct ss_write *head = &run->redo[slot->position];
+    return head->delta == SS_STORED_RANGE ? (uint64_t *)(head + 1) + (word - head->word) : NULL;
+}
+/* With the turn: writes the words of a stored range. */
+void ss_range_publish(struct ss_engine *engine, const struct ss_write *head);
 /* Whether the run has stored to a word of the range; then it is read word by word. */
 bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count);
 const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count);

@@ -76,12 +76,14 @@ static uint64_t foresee(struct ss_run *run, uint64_t word, int counter)
 
 uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_as, ss_reader read)
 {
-    struct ss_unit whole = ss_unit_at(8 * word, 8);
     struct ss_slot *slot = ss_redo_find(run, word);
     int counter = counter_of(run->worker->engine, word);
-    if (slot->key == (run->epoch_key | SS_PENDING | word) &&
-        ss_delta_find(run, slot, whole, read) == NULL)
-        return 0;
+    uint64_t *own = NULL;
+    if (slot->key == (run->epoch_key | SS_PENDING | word)) {
+        own = ss_redo_pending(run, slot, word, read);
+        if (own == NULL)
+            return 0;
+    }
     if (ss_slot_is_empty(run, slot)) {
         if (run->read_top == run->read_end || run->redo_count == run->redo_limit) {
             run->verdict = SS_LOG_FULL;
@@ -99,7 +101,9 @@ uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_a
         uint64_t before = atomic_load_explicit(logged, memory_order_relaxed);
         atomic_store_explicit(logged, before + 1, memory_order_relaxed);
     }
-    return ++run->redo[slot->position].value;
+    if (own == NULL)
+        own = &run->redo[slot->position].value;
+    return ++*own;
 }
 
 void ss_prediction_begin(struct ss_transaction *transaction)

@@ -1,4 +1,4 @@
-/* Ranges: neighbouring words that are read together.
+/* Ranges: neighbouring words that are read, or stored, together.
  *
  * A row that is summed up, compared or copied is read as a whole, so under protocol `value` it is one
  * entry of the read log: a head, that says where it begins and how long it is, and the words, eight
@@ -7,7 +7,15 @@
  *
  * Words that the run itself has stored to, or updated unread (delta.c), are not the state's. Where
  * there are such in the range, it is read word by word. Whole words only: a range of narrow elements would take their neighbours in
- * the first and the last word along, and conflict with those. */
+ * the first and the last word along, and conflict with those.
+ *
+ * A row that is overwritten is one entry of the redo log likewise: a head and the words, which the
+ * run puts there itself. The slots of its words in the index refer to the head, and are marked
+ * pending: where compiled code meets one, it asks C, which loads, stores or updates the word where it
+ * is. What the log has of the words from before, stores, deltas or ranges, stays there and is of no
+ * account: the head publishes in the order of the log. But where all of them lie in one earlier range
+ * they are overwritten there, so that events of one chunk that write the same row do not fill the
+ * log. */
 #include <string.h>
 
 #include "internal.h"
@@ -17,8 +25,9 @@ _Static_assert(sizeof(struct ss_read) == 2 * sizeof(uint64_t), "two words of a r
 bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count)
 {
     if (run->redo_count < count) {
-        for (uint64_t i = 0; i < run->redo_count; i++)
-            if (run->redo[i].word - word < count)
+        const struct ss_write *end = run->redo + run->redo_count;
+        for (const struct ss_write *write = run->redo; write != end; write += ss_redo_step(write))
+            if (write->word < word + count && word < write->word + ss_redo_words(write))
                 return true;
         return false;
     }
@@ -26,6 +35,17 @@ bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count)
         if (!ss_slot_is_empty(run, ss_redo_find(run, i)))
             return true;
     return false;
+}
+
+/* Where neighbouring words are kept that all lie in one stored range; NULL: they do not. */
+static uint64_t *in_one_range(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    const struct ss_slot *first = ss_redo_find(run, word);
+    const struct ss_slot *last = ss_redo_find(run, word + count - 1);
+    uint64_t *values = ss_range_word(run, first, word);
+    if (values == NULL || ss_range_word(run, last, word + count - 1) == NULL)
+        return NULL;
+    return first->position == last->position ? values : NULL;
 }
 
 const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count)
@@ -55,6 +75,32 @@ const uint64_t *ss_load_range(struct ss_run *run, uint64_t word, uint64_t count)
         values[i] = ss_word_read(&run->state[word + i]);
     run->read_top += 1 + ss_range_entries(count);
     return values;
+}
+
+uint64_t *ss_store_range(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    assert(count > 0 && word + count <= run->worker->engine->config.state_words); /* invariant 5 */
+    if (!run->speculative)
+        return NULL;
+    uint64_t *own = in_one_range(run, word, count);
+    if (own != NULL)
+        return own;
+    struct ss_write *head = &run->redo[run->redo_count];
+    uint64_t entries = 1 + ss_range_entries(count);
+    if (run->redo_limit - run->redo_count < entries)
+        return NULL; /* those of its words that are in the log need no room */
+    ss_redo_mark(run, word, count);
+    *head = (struct ss_write){.word = (uint32_t)word, .delta = SS_STORED_RANGE, .value = count};
+    run->redo_count += entries;
+    return (uint64_t *)(head + 1);
+}
+
+void ss_range_publish(struct ss_engine *engine, const struct ss_write *head)
+{
+    const uint64_t *values = (const uint64_t *)(head + 1);
+    uint64_t *words = &engine->config.state[head->word];
+    for (uint64_t i = 0; i < head->value; i++)
+        ss_word_write(&words[i], values[i]);
 }
 
 bool ss_range_unchanged(const struct ss_engine *engine, const struct ss_read *head,

@@ -56,13 +56,21 @@ static uint64_t take_reads(const struct ss_transaction *transaction, struct ss_r
     return count;
 }
 
-/* Writes; of deltas what they make of their word, as the head will. May be NULL: as above. */
+/* Writes, likewise; of deltas what they make of their word, as the head will. */
 static uint64_t take_writes(const struct ss_engine *engine,
                             const struct ss_transaction *transaction, struct ss_read *entries)
 {
     uint64_t count = 0;
-    for (uint64_t i = 0; i < transaction->redo_count; i++) {
-        const struct ss_write *write = &transaction->redo[i];
+    const struct ss_write *end = transaction->redo + transaction->redo_count;
+    for (const struct ss_write *write = transaction->redo; write != end;
+         write += ss_redo_step(write)) {
+        if (write->delta == SS_STORED_RANGE) {
+            const uint64_t *values = (const uint64_t *)(write + 1);
+            for (uint64_t i = 0; i < write->value; i++, count++)
+                if (entries != NULL)
+                    entries[count] = (struct ss_read){write->word + (uint32_t)i, 0, 0, values[i]};
+            continue;
+        }
         uint32_t bytes = write->bytes;
         uint64_t value = write->value;
         if (write->is_last)

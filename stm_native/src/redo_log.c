@@ -15,6 +15,9 @@
  * The index is keyed by word also where the elements are narrow: one entry collects the stores to all
  * elements of its word, and says which bytes it has.
  *
+ * Words that are stored together are one entry (ranges.c), and each has a slot of its own all the same:
+ * only so does the first probe tell that a word is not the state's.
+ *
  * Compiled code inlines the case where the first probe decides (specstream/compiler/access.py must
  * agree with `hash` below); it calls the functions here for the rest.
  */
@@ -44,8 +47,8 @@ void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
 }
 
 /* The slot that holds `word`, pending or not, or the empty one where it belongs. The table has four times as many
- * slots as the log has entries, so there is always an empty one. */
-struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word)
+ * slots as the log has entries, and an entry holds two words at most: there is always an empty one. */
+static inline struct ss_slot *find(const struct ss_run *run, uint64_t word)
 {
     uint64_t key = run->epoch_key | word;
     uint64_t at = hash(word) & run->slot_mask;
@@ -55,6 +58,26 @@ struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word)
             return slot;
         at = (at + 1) & run->slot_mask;
     }
+}
+
+struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word)
+{
+    return find(run, word);
+}
+
+void ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    for (uint64_t i = word; i < word + count; i++)
+        *find(run, i) = (struct ss_slot){run->epoch_key | SS_PENDING | i, run->redo_count};
+}
+
+uint64_t *ss_redo_pending(struct ss_run *run, struct ss_slot *slot, uint64_t word, ss_reader read)
+{
+    uint64_t *stored = ss_range_word(run, slot, word);
+    if (stored != NULL)
+        return stored;
+    const struct ss_write *settled = ss_delta_find(run, slot, ss_unit_at(8 * word, 8), read);
+    return settled != NULL ? &run->redo[slot->position].value : NULL;
 }
 
 const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit, ss_reader read)
@@ -96,12 +119,11 @@ uint64_t ss_load(struct ss_run *run, uint64_t word)
     struct ss_slot *slot = ss_redo_find(run, word);
     if (slot->key == (run->epoch_key | word))
         return run->redo[slot->position].value;
-    struct ss_unit whole = ss_unit_at(8 * word, 8);
     if (slot->key == (run->epoch_key | SS_PENDING | word)) {
-        const struct ss_write *settled = ss_delta_find(run, slot, whole, read_word);
-        return settled != NULL ? settled->value : 0;
+        const uint64_t *own = ss_redo_pending(run, slot, word, read_word);
+        return own != NULL ? *own : 0;
     }
-    return read_word(run, whole);
+    return read_word(run, ss_unit_at(8 * word, 8));
 }
 
 uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
@@ -133,6 +155,11 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
         return;
     }
     struct ss_slot *slot = ss_redo_find(run, word);
+    uint64_t *stored = ss_range_word(run, slot, word);
+    if (stored != NULL) {
+        *stored = value;
+        return;
+    }
     if (slot->key == (run->epoch_key | SS_PENDING | word) &&
         (ss_delta_store(run, slot, whole, value, read_word) || run->verdict != SS_COMPLETED))
         return;
@@ -189,6 +216,11 @@ void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *tran
         uint64_t value = write->value;
         if (SS_UNLIKELY(write->delta == SS_SETTLED))
             continue;
+        if (SS_UNLIKELY(write->delta == SS_STORED_RANGE)) {
+            ss_range_publish(engine, write);
+            write += ss_range_entries(write->value);
+            continue;
+        }
         if (SS_UNLIKELY(write->delta != SS_NO_DELTA && write->delta != SS_FORESEEN)) {
             value = ss_word_read(&state[write->word]);
             bool fits = ss_delta_apply(write, &value);

@@ -530,6 +530,60 @@ static bool use_boosted(struct execution *execution)
     return true;
 }
 
+/* What compiled code does with a row or slice: as one entry of the log, or word by word. */
+static bool store_range(struct execution *execution, uint64_t word, uint64_t count, uint64_t value)
+{
+    bool logs = execution->model == NULL &&
+                (execution->variant == SS_TRANSACTIONAL || execution->variant == SS_EAGER);
+    uint64_t *values = NULL;
+    if (logs) {
+        values = execution->variant == SS_EAGER ? ss_eager_store_range(execution->run, word, count)
+                                                : ss_store_range(execution->run, word, count);
+        if (execution->run->verdict != SS_COMPLETED)
+            return false;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        if (values != NULL)
+            values[i] = value + i;
+        else if (!store(execution, word + i, value + i))
+            return false;
+    if (values != NULL)
+        see(&sightings.ranges_stored);
+    return true;
+}
+
+/* Whatever comes after it in the same chunk may read, change, update or overwrite its words again. */
+static bool overwrite(struct execution *execution)
+{
+    struct dice *dice = &execution->dice;
+    uint64_t words = execution->shape->free_words;
+    uint64_t first = free_word(execution);
+    uint64_t longest = words - first < 70 ? words - first : 70;
+    uint64_t count = 1 + below(dice, longest);
+    uint64_t inside = first + below(dice, count);
+    uint64_t value;
+    if (chance(dice, 4) && !store(execution, inside, execution->mixed))
+        return false;
+    /* Few different values, as in STEP_WRITE. */
+    if (!store_range(execution, first, count, chance(dice, 2) ? 0 : execution->mixed) ||
+        !dawdle(execution))
+        return false;
+    inside = first + below(dice, count);
+    switch (below(dice, 5)) {
+    case 0:
+        return load(execution, inside, &value);
+    case 1:
+        return store(execution, inside, execution->mixed);
+    case 2:
+        return update(execution, (struct element){inside, 0, 8},
+                      SS_FIRST_DELTA + 3 * SS_ADD + SS_SIGNED, 1 + execution->mixed % 9);
+    case 3:
+        return store_range(execution, inside, first + count - inside, execution->mixed);
+    default:
+        return true;
+    }
+}
+
 static bool take_step(struct execution *execution, enum step step)
 {
     struct dice *dice = &execution->dice;
@@ -583,6 +637,8 @@ static bool take_step(struct execution *execution, enum step step)
         return use_range(execution);
     case STEP_BOOST:
         return use_boosted(execution);
+    case STEP_OVERWRITE:
+        return overwrite(execution);
     case STEP_SCRATCH:
         return use_scratch(execution);
     default:
@@ -729,6 +785,7 @@ void shape_steps(struct shape *shape, struct dice *dice)
         [STEP_SCRATCH] = 10,  [STEP_WORK] = 60,   [STEP_NARROW] = 120,
         [STEP_REMIT] = 60,    [STEP_DELTA] = 120, [STEP_COUNT] = 60,  [STEP_RANGE] = 60,
         [STEP_BOOST] = 80,
+        [STEP_OVERWRITE] = 40,
     };
     memcpy(shape->weights, usual, sizeof usual);
     /* Operators differ: each leaves some steps out and is fond of one. */

@@ -38,6 +38,7 @@ enum step {
     STEP_NARROW,  /* reads and writes elements smaller than a word */
     STEP_RANGE,   /* reads neighbouring words at once, moves one of them */
     STEP_BOOST,   /* operations on a boosted structure */
+    STEP_OVERWRITE, /* stores neighbouring words at once, and meets them again */
     STEP_SCRATCH,
     STEP_WORK,
     STEPS
@@ -77,6 +78,7 @@ struct sightings {
     _Atomic uint64_t plain_kills; /* events in flight at the head that were rolled back */
     _Atomic uint64_t undo_grown;
     _Atomic uint64_t output_grown;
+    _Atomic uint64_t ranges_stored; /* as one entry */
 };
 extern struct sightings sightings;
 

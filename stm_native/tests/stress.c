@@ -546,6 +546,7 @@ static bool summarize(void)
         {"kills in place", atomic_load(&sightings.plain_kills)},
         {"undo logs grown", atomic_load(&sightings.undo_grown)},
         {"outputs grown", atomic_load(&sightings.output_grown)},
+        {"ranges stored as one entry", atomic_load(&sightings.ranges_stored)},
     };
     bool complete = true;
     printf("seed %" PRIu64 ", %.1f s\n", options.seed, elapsed());
