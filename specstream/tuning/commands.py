@@ -200,7 +200,13 @@ def tune(
             forecast = None
             if cores is not None:
                 forecast = predict(
-                    operator, stream, cores, available_cores(), min(seconds / 4, 5.0), say
+                    operator,
+                    stream,
+                    cores,
+                    available_cores(),
+                    min(seconds / 4, 5.0),
+                    say,
+                    protocols or ("value", "eager"),
                 )
             say("what the cores can do")
             capacity = machine.capacity(most) if most > 1 else 1.0
