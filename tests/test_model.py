@@ -9,7 +9,7 @@ import pytest
 
 import specstream as ss
 from specstream.model import Costs, Workload, simulate, simulate_eager
-from specstream.model.eager import accesses, records_of_words
+from specstream.model.eager import Accesses, Records
 from specstream.model.recording import record, under_eager
 from specstream.model.simulation import Outcome, simulate_plain
 from specstream.model.workload import Event
@@ -149,8 +149,8 @@ def eager(
     """Speed relative to plain, and the outcome; 2 to the shift words share a record."""
     workload = Workload(events)
     work = workload.in_chunks(chunk, len(events))
-    found = accesses(workload, chunk, len(events), records_of_words([(0, shift)]))
-    outcome = simulate_eager(work, found, threads, horizon, costs)
+    found = Accesses(workload, Records([(0, shift)]))
+    outcome = simulate_eager(workload, found, chunk, len(events), threads, horizon, costs)
     return simulate_plain(work) / outcome.nanoseconds, outcome
 
 

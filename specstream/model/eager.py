@@ -20,109 +20,114 @@ the horizon writes, or reads where this one writes. All others find what the las
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from specstream.model.costs import Costs
 from specstream.model.simulation import Machine, Outcome
-from specstream.model.workload import Event, Transactions, Workload
+from specstream.model.workload import Transactions, Workload
 
-__all__ = ["Accesses", "Records", "accesses", "records_of_words", "simulate_eager"]
+__all__ = ["Accesses", "Records", "simulate_eager"]
 
-# From a key, which counts bytes, to its ownership record.
-Records = Callable[[int], int]
-# An access: (part of the run after which it is done, record, whether it is a store, which locks).
-Touch = tuple[float, int, bool]
+Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Accesses:
-    """To ownership records, by transaction.
-
-    Attributes:
-        touches: loads and stores in their order.
-        updated: records of updates that commute, which the commit marks and nobody locks before.
-    """
-
-    touches: list[list[Touch]] = field(default_factory=list)
-    updated: list[set[int]] = field(default_factory=list)
-
-
-def records_of_words(regions: list[tuple[int, int]]) -> Records:
-    """The record of each key, where a region's words share one by 2 to its shift.
+class Records:
+    """The ownership record of each key, where a region's words share one by 2 to its shift.
 
     That records are used again where there are too many words is left out.
 
     Args:
         regions: as of ``Layout.regions``: (first word, log2 of words per record).
 
-    >>> record_of = records_of_words([(0, 0), (10, 3)])
-    >>> record_of(8 * 9), record_of(8 * 10) == record_of(8 * 17), record_of(8 * 18) - record_of(80)
-    (9, True, 1)
+    >>> import numpy as np
+    >>> Records([(0, 0), (10, 3)]).of(8 * np.array([9, 10, 17, 18])).tolist()
+    [9, 10, 10, 11]
     """
-    firsts = [first for first, _ in regions]
-    starts, used = [], 0
-    for number, (first, shift) in enumerate(regions):
-        starts.append(used)
-        if number + 1 < len(regions):
-            used += (firsts[number + 1] - first - 1 >> shift) + 1
 
-    def record_of(key: int) -> int:
-        word = key // 8
-        region = bisect_right(firsts, word) - 1
-        return starts[region] + (word - firsts[region] >> regions[region][1])
+    def __init__(self, regions: list[tuple[int, int]]) -> None:
+        self.firsts = np.array([first for first, _ in regions])
+        self.shifts = np.array([shift for _, shift in regions])
+        most = (np.diff(self.firsts) - 1 >> self.shifts[:-1]) + 1
+        self.starts = np.concatenate([[0], np.cumsum(most)])
 
-    return record_of
+    def of(self, keys: Numbers) -> Numbers:
+        """Keys count bytes."""
+        words = keys // 8
+        region = np.searchsorted(self.firsts, words, side="right") - 1
+        found: Numbers = self.starts[region] + (words - self.firsts[region] >> self.shifts[region])
+        return found
 
 
-def accesses(workload: Workload, chunk: int, most: int, record_of: Records) -> Accesses:
-    """What each transaction of ``chunk`` events does to records; at most so many of them.
+class Accesses:
+    """Loads from records and stores to them: of each event the first of each kind to each record.
 
     Reads are taken to be spread evenly over an event. What is stored to a word that was read is
     stored right after; other stores are spread evenly as well.
+
+    Attributes, by access, in the order of events and of their accesses:
+        event, record: numbers.
+        part: of the event, after which it is done.
+        stores: it is a store, which locks the record.
+
+    And ``updated``, by event: records of updates that commute, which the commit marks and nobody
+    locks before.
     """
-    made = Accesses()
-    for first in range(0, min(len(workload), chunk * most), chunk):
-        events = workload.events[first : first + chunk]
-        whole = max(sum(event.speculative for event in events), 1e-9)
-        touches: list[Touch] = []
-        passed = 0.0
-        for event in events:
-            touches += [
-                ((passed + at * event.speculative) / whole, record, stores)
-                for at, stores, record in _in_order(event, record_of)
-            ]
-            passed += event.speculative
-        made.touches.append(touches)
-        made.updated.append({record_of(key) for event in events for key in event.updates})
-    return made
 
+    def __init__(self, workload: Workload, records: Records) -> None:
+        event: list[int] = []
+        keys: list[int] = []
+        part: list[float] = []
+        stores: list[bool] = []
+        self.updated: list[set[int]] = []
+        for number, of_event in enumerate(workload.events):
+            steps = len(of_event.reads) + 1
+            read = {key: step / steps for step, (key, _) in enumerate(of_event.reads, start=1)}
+            # The first read of a key is the one that may find it locked, the last one comes before
+            # the store to it.
+            firsts = {
+                key: 1 - step / steps for step, (key, _) in enumerate(reversed(of_event.reads), 1)
+            }
+            stored = [key for key, _ in of_event.writes if key not in of_event.updates]
+            keys += firsts
+            part += firsts.values()
+            keys += stored
+            part += [read.get(key, at / (len(stored) + 1)) for at, key in enumerate(stored, 1)]
+            stores += [False] * len(firsts) + [True] * len(stored)
+            event += [number] * (len(firsts) + len(stored))
+            self.updated.append(
+                set(records.of(np.array(sorted(of_event.updates), np.int64)).tolist())
+            )
+        self.event = np.array(event, np.int64)
+        self.part = np.array(part, np.float64)
+        self.stores = np.array(stores, np.bool_)
+        self.record = records.of(np.array(keys, np.int64))
+        in_order = np.lexsort((self.stores, self.part, self.event))
+        self._take(in_order)
+        kinds = np.stack([self.event, self.record, self.stores])
+        _, first = np.unique(kinds, axis=1, return_index=True)
+        self._take(np.sort(first))
 
-def _in_order(event: Event, record_of: Records) -> list[tuple[float, bool, int]]:
-    """First load and first store of each record: (part of the event, is a store, record)."""
-    steps = len(event.reads) + 1
-    when: dict[tuple[bool, int], float] = {}
-    read_at: dict[int, float] = {}
-    for step, (key, _) in enumerate(event.reads, start=1):
-        read_at[key] = step / steps
-        when.setdefault((False, record_of(key)), step / steps)
-    stored = [key for key, _ in event.writes if key not in event.updates]
-    for step, key in enumerate(stored, start=1):
-        at = read_at.get(key, step / (len(stored) + 1))
-        place = (True, record_of(key))
-        when[place] = min(at, when.get(place, 1.0))
-    return sorted((at, stores, record) for (stores, record), at in when.items())
+    def _take(self, places: Numbers) -> None:
+        self.event, self.part = self.event[places], self.part[places]
+        self.stores, self.record = self.stores[places], self.record[places]
 
 
 def simulate_eager(
-    work: Transactions, found: Accesses, threads: int, horizon: int, costs: Costs
-) -> Outcome:
-    """Runs transactions on so many threads.
+    workload: Workload, accesses: Accesses, chunk: int, most: int, threads: int, horizon: int,
+    costs: Costs,
+) -> Outcome:  # fmt: skip
+    """Runs transactions of ``chunk`` events, at most so many of them.
 
     Args:
-        work: the transactions, with the times of runs under this protocol.
-        found: their accesses, of :func:`accesses`.
+        workload: the events, with the times of runs under this protocol.
+        accesses: what they do to records.
+        chunk: events in one transaction.
+        most: transactions.
         threads: each on a core of its own.
         horizon: how many transactions may start ahead of the head; at least 1.
         costs: of everything but the events.
@@ -130,39 +135,74 @@ def simulate_eager(
     >>> from specstream.model.simulation import simulate_plain
     >>> from specstream.model.workload import Event
     >>> events = Workload([Event(1000.0, 1000.0, [(64 * n, 0)], [(64 * n, 1)]) for n in range(400)])
-    >>> work, found = events.in_chunks(1, 400), accesses(events, 1, 400, records_of_words([(0, 0)]))
-    >>> simulate_plain(work) / simulate_eager(work, found, 4, 16, Costs()).nanoseconds
+    >>> accesses = Accesses(events, Records([(0, 0)]))
+    >>> outcome = simulate_eager(events, accesses, 1, 400, 4, 16, Costs())
+    >>> simulate_plain(events.in_chunks(1, 400)) / outcome.nanoseconds
     4.0
     """
-    return _EagerMachine(work, found, threads, horizon, costs).run()
+    work = workload.in_chunks(chunk, most)
+    touches = _Touches(workload, accesses, chunk, len(work), horizon)
+    return _EagerMachine(work, touches, threads, horizon, costs).run()
 
 
-def _contested(work: Accesses, horizon: int) -> list[list[int]]:
-    """By transaction, the places in its touches where others within the horizon may meet it."""
-    users: dict[int, list[int]] = {}  # record: transactions, in their order
-    changers: dict[int, list[int]] = {}
-    for number, touches in enumerate(work.touches):
-        for _, record, stores in touches:
-            users.setdefault(record, []).append(number)
-            if stores:
-                changers.setdefault(record, []).append(number)
-        for record in work.updated[number]:
-            users.setdefault(record, []).append(number)
-            changers.setdefault(record, []).append(number)
+class _Touches:
+    """By transaction: its accesses, and which of them others within the horizon may meet."""
 
-    def meets(others: list[int], number: int) -> bool:
-        own = bisect_right(others, number) - bisect_left(others, number)
-        near = bisect_right(others, number + horizon) - bisect_left(others, number - horizon)
-        return near > own
-
-    return [
-        [
-            place
-            for place, (_, record, stores) in enumerate(touches)
-            if meets((users if stores else changers).get(record, []), number)
+    def __init__(
+        self, workload: Workload, accesses: Accesses, chunk: int, count: int, horizon: int
+    ) -> None:
+        took = np.array([event.speculative for event in workload.events])
+        begins = np.concatenate([[0.0], np.cumsum(took)])
+        used = accesses.event < count * chunk
+        event, record, stores = accesses.event[used], accesses.record[used], accesses.stores[used]
+        number = event // chunk
+        begin, end = number * chunk, np.minimum((number + 1) * chunk, len(workload))
+        passed = begins[event] - begins[begin] + accesses.part[used] * took[event]
+        part = passed / np.maximum(begins[end] - begins[begin], 1e-9)
+        self.updated: list[set[int]] = [
+            set().union(*accesses.updated[at : at + chunk]) for at in range(0, count * chunk, chunk)
         ]
-        for number, touches in enumerate(work.touches)
-    ]
+        marks = [(n, one) for n, marked in enumerate(self.updated) for one in marked]
+        marked_by, marked = np.array(marks, np.int64).reshape(-1, 2).T
+
+        def places(transactions: Numbers, records: Numbers) -> Numbers:
+            # Of one record, all transactions beside each other; those of two records far apart.
+            found: Numbers = records * (count + 2 * horizon + 2) + transactions
+            return found
+
+        mine = places(number, record)
+        changed = np.concatenate([mine[stores], places(marked_by, marked)])
+        contested = _near(mine, np.unique(changed), horizon)
+        all_of_them = np.unique(np.concatenate([mine, changed]))
+        contested[stores] = _near(mine[stores], all_of_them, horizon)
+        self.parts = _by_transaction(number, count, part)
+        self.stored = [set(one) for one in _by_transaction(number[stores], count, record[stores])]
+        met = number[contested]
+        self.contested: list[list[tuple[float, int, bool]]] = [
+            list(zip(*one, strict=True))
+            for one in zip(
+                _by_transaction(met, count, part[contested]),
+                _by_transaction(met, count, record[contested]),
+                _by_transaction(met, count, stores[contested]),
+                strict=True,
+            )
+        ]
+
+
+def _near(places: Numbers, others: Numbers, distance: int) -> npt.NDArray[np.bool_]:
+    """Whether another one, of a sorted row of them, is so near."""
+    far = np.iinfo(np.int64).max // 2
+    padded = np.concatenate([[-far], others, [far]])
+    before = padded[np.searchsorted(padded, places, side="left") - 1]
+    after = padded[np.searchsorted(padded, places, side="right")]
+    found: npt.NDArray[np.bool_] = (places - before <= distance) | (after - places <= distance)
+    return found
+
+
+def _by_transaction(number: Numbers, count: int, values: npt.NDArray[Any]) -> list[list[Any]]:
+    ends = np.searchsorted(number, np.arange(count + 1))
+    listed = values.tolist()
+    return [listed[ends[at] : ends[at + 1]] for at in range(count)]
 
 
 @dataclass
@@ -185,12 +225,10 @@ class _EagerMachine(Machine):
     head_speculates = True
 
     def __init__(
-        self, work: Transactions, found: Accesses, threads: int, horizon: int, costs: Costs
+        self, work: Transactions, touches: _Touches, threads: int, horizon: int, costs: Costs
     ) -> None:
         super().__init__(work, threads, horizon, costs)
-        self.touches = found.touches
-        self.updated = found.updated
-        self.contested = _contested(found, horizon)
+        self.touches = touches
         self.clock = 0
         self.versions: dict[int, int] = {}
         self.owners: dict[int, int] = {}  # record: the transaction that has locked it
@@ -206,8 +244,8 @@ class _EagerMachine(Machine):
 
     def expect(self, run: _Run, number: int) -> None:
         """The next contested access, or the end of the run."""
-        places = self.contested[number]
-        part = self.touches[number][places[run.step]][0] if run.step < len(places) else 1.0
+        contested = self.touches.contested[number]
+        part = contested[run.step][0] if run.step < len(contested) else 1.0
         self.expect_at(run, number, part)
 
     def expect_at(self, run: _Run, number: int, part: float) -> None:
@@ -220,9 +258,9 @@ class _EagerMachine(Machine):
             return False  # of a run that is over, or that was doomed since and is expected earlier
         if run.doomed_by >= 0:
             return self.drop(now, number, run.doomed_by)
-        if run.step < len(self.contested[number]):
-            _, record, stores = self.touches[number][self.contested[number][run.step]]
-            lost_to = self.access(run, number, record, stores)
+        if run.step < len(self.touches.contested[number]):
+            _, record, stores = self.touches.contested[number][run.step]
+            lost_to = self.access(now, run, number, record, stores)
             if lost_to is not None:
                 return self.drop(now, number, lost_to)
             run.step += 1
@@ -234,14 +272,14 @@ class _EagerMachine(Machine):
         self.finished[number] = (began, thread)
         return True
 
-    def access(self, run: _Run, number: int, record: int, stores: bool) -> int | None:
+    def access(self, now: float, run: _Run, number: int, record: int, stores: bool) -> int | None:
         """None: it went well; else whom the run was lost to, -1 for nobody in particular."""
         owner = self.owners.get(record, number)
         if owner < number:
             return owner
         if stores:
             if owner > number:
-                self.doom(owner, record, number)
+                self.doom(now, owner, record, number)
             self.owners[record] = number
             run.owned.add(record)
             return None
@@ -260,7 +298,7 @@ class _EagerMachine(Machine):
             for record, version in run.reads.items()
         )
 
-    def doom(self, number: int, record: int, thief: int) -> None:
+    def doom(self, now: float, number: int, record: int, thief: int) -> None:
         """A transaction loses a lock to an earlier one, and notices at its next access."""
         run = self.alive[number]
         run.owned.discard(record)
@@ -270,10 +308,10 @@ class _EagerMachine(Machine):
         if run.finished:
             self.waits_for[number] = thief
             return
-        places = self.contested[number]
-        done = places[run.step - 1] if run.step else -1
-        following = self.touches[number][done + 1 :]
-        self.expect_at(run, number, following[0][0] if following else 1.0)
+        part = (now - run.began - run.delay) / max(self.work.speculative[number], 1e-9)
+        following = bisect_right(self.touches.parts[number], part)
+        left = self.touches.parts[number][following:]
+        self.expect_at(run, number, left[0] if left else 1.0)
 
     def give_back(self, run: _Run, number: int) -> None:
         for record in run.owned:
@@ -332,13 +370,13 @@ class _EagerMachine(Machine):
         number = self.head
         super().committed(now)
         run = self.alive.pop(number)
-        stored = {record for _, record, stores in self.touches[number] if stores}
-        if not stored and not self.updated[number]:
+        marked = self.touches.stored[number] | self.touches.updated[number]
+        if not marked:
             return
         self.clock += 1
-        for record in stored | self.updated[number]:
+        for record in marked:
             owner = self.owners.pop(record, number)
             self.versions[record] = self.clock
             if owner != number:
-                self.doom(owner, record, number)
+                self.doom(now, owner, record, number)
         run.owned.clear()

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from specstream.errors import InputError
 from specstream.model.costs import Costs, measured_transfer
-from specstream.model.eager import accesses, records_of_words, simulate_eager
+from specstream.model.eager import Accesses, Records, simulate_eager
 from specstream.model.recording import Recording, record, under_eager
 from specstream.model.simulation import Outcome, simulate, simulate_plain
 from specstream.model.workload import Workload
@@ -101,20 +101,19 @@ class _Model:
     protocol: str
     workload: Workload
     costs: Costs
-    regions: list[tuple[int, int]]
+    accesses: Accesses | None = None
 
     def outcome(
         self, threads: int, horizon: int, chunk: int, forced: bool = False
     ) -> tuple[float, Outcome]:
         """Speed relative to plain, and what a simulated run did."""
         work = self.workload.in_chunks(chunk, MOST_TRANSACTIONS)
-        if self.protocol == "eager":
-            found = accesses(
-                self.workload, chunk, MOST_TRANSACTIONS, records_of_words(self.regions)
-            )
-            outcome = simulate_eager(work, found, threads, horizon, self.costs)
-        else:
+        if self.accesses is None:
             outcome = simulate(work, threads, horizon, self.costs, forced)
+        else:
+            outcome = simulate_eager(
+                self.workload, self.accesses, chunk, MOST_TRANSACTIONS, threads, horizon, self.costs
+            )
         return simulate_plain(work) / outcome.nanoseconds, outcome
 
     def predicted(self, threads: int, horizon: int, chunk: int) -> Predicted:
@@ -160,14 +159,15 @@ def predict(
     batch = batch.slice(0, len(recording.events))
     latency, bulk = measured_transfer()
     models = []
-    for protocol in protocols:
-        if protocol == "eager":
-            say("recording once more, under eager")
-            found = under_eager(recording, operator, warm_up, batch.table, batch.order)
-        else:
-            found = recording
-        costs = _costs(found, latency, bulk)
-        models.append(_Model(protocol, Workload(found.events), costs, operator.layout.regions(0)))
+    if "value" in protocols:
+        workload = Workload(recording.events)
+        models.append(_Model("value", workload, _costs(recording, latency, bulk)))
+    if "eager" in protocols:
+        say("recording once more, under eager")
+        found = under_eager(recording, operator, warm_up, batch.table, batch.order)
+        workload = Workload(found.events)
+        accesses = Accesses(workload, Records(operator.layout.regions(0)))
+        models.append(_Model("eager", workload, _costs(found, latency, bulk), accesses))
     say("comparing the model with real runs")
     checks = _checks(operator, warm_up, batch, models, real_cores, seconds)
     every = []

@@ -108,6 +108,10 @@ struct ss_transaction {
     uint64_t delta_count; /* entries of the redo log that are or were deltas */
     uint64_t row_words;
     _Atomic uint64_t increments[SS_COUNTERS]; /* of its run; atomic, because later ones look */
+    struct { /* an open job: what a counter will be when it begins, if that is known */
+        bool known;
+        uint64_t value;
+    } foretold[SS_COUNTERS];
     struct ss_place conflict; /* what it was dropped for, if it was for a word */
     /* Atomic, because a watcher may look at it while the slot already has its next tenant. */
     struct ss_worker *_Atomic owner;
@@ -466,6 +470,13 @@ void ss_prediction_begin(struct ss_transaction *transaction);
 /* With the turn: transaction `number` is the head. */
 void ss_prediction_fold(struct ss_engine *engine, int64_t number);
 void ss_prediction_start(struct ss_engine *engine, int64_t chunk_before);
+/* The same in an open job, with its mutex. What a transaction begins with that comes after `count`
+ * others, given by their slots: */
+void ss_prediction_look_ahead(struct ss_engine *engine, struct ss_transaction *transaction,
+                              const uint64_t *earlier, uint64_t count);
+/* With the turn as well: the head has come to an end; how many events have committed with it, 0: not
+ * all of them. */
+void ss_prediction_fold_open(struct ss_engine *engine, int64_t events);
 
 /* ranges.c */
 enum { SS_RANGE = 0x8000 };
