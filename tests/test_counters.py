@@ -117,6 +117,45 @@ def test_a_plain_counter_aborts_far_more_than_the_other_three(protocol: str) -> 
         assert found < plain / 4, operator.name
 
 
+def submitted(
+    operator: ss.Operator, protocol: str, rounds: int, enough: int
+) -> tuple[int, int, list[dict[str, Any]]]:
+    """Dropped runs of events that three sources submit, rounds as above, and the rows of the first.
+
+    Every round the sources' events alternate, and all are there before the frontier moves."""
+    dropped = done = 0
+    first: list[dict[str, Any]] = []
+    with ss.Engine(
+        operator, threads=2, horizon=8, chunk=1, protocol=protocol, sources=[0, 1, 2]
+    ) as engine:
+        while done < rounds and dropped < enough:
+            begin = 600 * done
+            for source in range(3):
+                time = np.arange(begin + source, begin + 600, 3)
+                table = {"time": time, "x": time * 7919, "turns": np.full(200, 4000)}
+                engine.submit(table, source=source, order_by="time")
+            for source in range(3):
+                engine.advance(source, begin + 600)
+            found = engine.poll(timeout=None).to_pylist()
+            first = first or found
+            done += 1
+            dropped = sum(engine.stats.aborts.values())
+        assert engine.state.seen == 600 * done
+    return dropped, done, first
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_a_plain_counter_aborts_far_more_than_a_predicted_one_in_submitted_events(
+    protocol: str,
+) -> None:
+    plain, rounds, expected = submitted(plain_counter, protocol, rounds=400, enough=400)
+    assert plain >= 400
+    found, _, rows = submitted(precise_counter, protocol, rounds, enough=plain)
+    assert found < plain / 4
+    assert rows == expected
+    assert [row["n"] for row in rows] == list(range(1, 601))
+
+
 def test_identifiers_are_unique_and_rise() -> None:
     @ss.operator(state=Counters, event=EVENT, emits={"id": int}, name="several_each")
     def several_each(state, event, emit):
