@@ -172,8 +172,8 @@ class _Touches:
 
         mine = places(number, record)
         changed = np.concatenate([mine[stores], places(marked_by, marked)])
-        contested = _near(mine, np.unique(changed), horizon)
-        all_of_them = np.unique(np.concatenate([mine, changed]))
+        contested = _near(mine, np.sort(changed), horizon)
+        all_of_them = np.sort(np.concatenate([mine, changed]))
         contested[stores] = _near(mine[stores], all_of_them, horizon)
         self.parts = _by_transaction(number, count, part)
         self.stored = [set(one) for one in _by_transaction(number[stores], count, record[stores])]
