@@ -23,7 +23,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import llvmlite
@@ -37,6 +36,7 @@ from specstream.columns import read_events
 from specstream.compiler.oracle import Oracle
 from specstream.engine import Amount
 from specstream.strings import StringTable
+from specstream.tuning.machine import processor
 
 __all__ = [
     "BASELINE",
@@ -409,7 +409,7 @@ def summary(
 def machine() -> dict[str, Any]:
     """The machine and the versions, without which no figure means anything."""
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "load": [round(load, 2) for load in os.getloadavg()],
         "system": platform.platform(),
@@ -420,16 +420,6 @@ def machine() -> dict[str, Any]:
         "numpy": np.__version__,
         "pyarrow": pa.__version__,
     }
-
-
-def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def to_dict(measurement: Measurement) -> dict[str, Any]:

@@ -34,6 +34,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 import specstream as ss
+from specstream.command_options import argument_option, input_options
 from specstream.engine import Amount
 from specstream.event_time_options import event_time_options, feed_options
 from specstream.live import JsonLines, LiveTable, PlainLines, Watch, newest_time, reasons_of
@@ -339,23 +340,7 @@ DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 @main.command()
-@click.argument("target", metavar="MODULE:OPERATOR")
-@click.option(
-    "--arg",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Argument of a function that makes the operator; repeatable.",
-)
-@click.option(
-    "--input",
-    "input_",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    required=True,
-    help="Directory of Parquet files.",
-)
-@click.option("--order-by", required=True, metavar="COL", help="Column of the event time.")
-@click.option("--source", metavar="COL", help="Column that tells sources apart.")
+@input_options
 @click.option(
     "--output", type=DIRECTORY, required=True, help="Directory for the emitted rows; new or empty."
 )
@@ -512,13 +497,7 @@ def progress_bar(console: Console) -> rich.progress.Progress:
 @main.command()
 @click.argument("checkpoint")
 @click.argument("target", metavar="[MODULE:OPERATOR]", required=False)
-@click.option(
-    "--arg",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Argument of a function that makes the operator; repeatable.",
-)
+@argument_option
 @click.option("--batch", type=int, required=True, metavar="N", help="Id of the micro-batch.")
 @click.option("--pdb", is_flag=True, help="Stop in pdb at --event, and where the operator raises.")
 @click.option(

@@ -19,39 +19,34 @@ from specstream._native import ffi, lib
 from specstream.arrivals import Late, Name
 from specstream.auto import Auto
 from specstream.bad_rows import BadRows, Policy
+from specstream.batches import run_batch
 from specstream.columns import (
     KEY_COLUMNS,
     Events,
     as_table,
-    keys_of,
-    plain_value,
     read_events,
-    rows_to_table,
 )
-from specstream.compiler.oracle import Oracle
 from specstream.compiler.types import PROFILED, VARIANTS, Variant
 from specstream.compiler.variants import Entry, compile_entry, compile_operation
-from specstream.conversion import order_distance, time_at
 from specstream.errors import (
     ConfigurationError,
     DeclarationError,
     EngineClosedError,
-    OperatorCrashError,
-    Partial,
     SpecstreamError,
 )
+from specstream.figures import statistics_of
 from specstream.hooks import Hook, Hooks, Notification
 from specstream.limits import Limits
-from specstream.lock_faults import lock_error
 from specstream.operator import Operator
-from specstream.out_of_order import WAIT_MILLISECONDS, OutOfOrder
-from specstream.predictor import Fixed, Measurement, Predictor, Setting
+from specstream.out_of_order import OutOfOrder
+from specstream.plain_values import event_values, row_tuples
+from specstream.predictor import Fixed, Predictor
 from specstream.profile import Place, Profile, hot_places
-from specstream.schema import Column
 from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
 from specstream.strings import StringTable
+from specstream.turns import WAIT_MILLISECONDS, turn
 
 __all__ = ["Engine", "Mark"]
 
@@ -504,103 +499,7 @@ class Engine(OutOfOrder):
                 self._strings.truncate(known)
                 raise
             self._bad_rows.keep(events.bad)
-            return self._run(events, ordered=order_by is not None)
-
-    def _run(self, events: Events, ordered: bool) -> pa.Table:
-        """Runs a batch, stretch by stretch, each with the predictor's setting."""
-        first = self._next_sequence
-        if ordered:
-            self._in_flight = events, int(lib.ss_engine_statistics(self._native).events)
-        done = 0
-        failed = False
-        parts: list[pa.Table] = []
-        try:
-            while done < events.count and not failed:
-                setting = self._predictor.next()
-                self._locate = lambda row, begin=done: (
-                    events,
-                    begin + row,
-                    events.keys[0][begin + row].as_py(),
-                    events.keys[1][begin + row].as_py(),
-                    first + begin + row,
-                )
-                outcome, interruption = self._run_stretch(events, done, setting)
-                # At once, because the next stretch writes over the rows; and not gathered, because
-                # copying the rows of short events takes a fifth of the events' own time.
-                parts.append(self._table(self._rows(outcome), events, done, first))
-                done += outcome.consumed
-                failed = outcome.failed
-                interruption = interruption or self._hooks.take_error()
-                if interruption is not None:
-                    raise interruption
-        except BaseException as error:
-            output = self._joined(parts, events, first)
-            error.specstream_partial = Partial(output, done)  # type: ignore[attr-defined]
-            raise
-        finally:
-            with self._between:
-                # The failing event keeps its own number.
-                self._next_sequence = first + done + (1 if failed else 0)
-                self._begun = None
-            if ordered and done:
-                self._reached = time_at(events.keys[0], done - 1)
-            self._in_flight = None
-        output = self._joined(parts, events, first)
-        if failed and outcome.fault.signal:
-            row = done - outcome.consumed + outcome.fault.event
-            self._raise_crash(outcome.fault, events, row, first, Partial(output, done))
-        if failed and outcome.lock_fault.kind:
-            raise lock_error(self.operator, outcome.lock_fault, Partial(output, done))
-        if failed:
-            self._raise_for(events, done, first, output)
-        return output
-
-    def _run_stretch(
-        self, events: Events, begin: int, setting: Setting
-    ) -> tuple[Any, BaseException | None]:
-        """Runs events from ``begin`` on; gives the outcome, and what cut the batch short."""
-        columns = ffi.new(
-            "void *[]",
-            [ffi.cast("void *", c.ctypes.data + begin * c.itemsize) for c in events.columns],
-        )
-        job = ffi.new(
-            "struct ss_job *",
-            {
-                "columns": columns,
-                "count": min(setting.events, events.count - begin),
-                "first_sequence": self._next_sequence + begin,
-                "chunk": setting.chunk,
-                "horizon": setting.horizon,
-                "mode": self._mode,
-            },
-        )
-        before = lib.ss_engine_statistics(self._native)
-        interruption: BaseException | None = None
-        try:
-            with self._between:
-                if not lib.ss_engine_start(self._native, job):
-                    raise MemoryError(
-                        f"engine of {self.name!r}: no memory for logs: use a smaller horizon"
-                    )
-                self._begun = begin
-            limit = None if setting.seconds is None else time.monotonic() + setting.seconds
-            while True:
-                milliseconds = WAIT_MILLISECONDS
-                if limit is not None:
-                    rest = max(int(1000 * (limit - time.monotonic())), 1)
-                    milliseconds = min(milliseconds, rest)
-                if lib.ss_engine_wait(self._native, milliseconds):
-                    break
-                if self._closing:
-                    raise EngineClosedError(f"engine of {self.name!r} was closed during process()")
-                if limit is not None and time.monotonic() >= limit:
-                    lib.ss_engine_stop(self._native)
-        except BaseException as error:
-            self._end_job()
-            interruption = error
-        outcome = lib.ss_engine_outcome(self._native)
-        self._predictor.record(setting, _difference(before, lib.ss_engine_statistics(self._native)))
-        return outcome, interruption
+            return run_batch(self, events, ordered=order_by is not None)
 
     def _end_job(self) -> None:
         """Ends the job in flight, whatever its events do; the threads are idle afterwards."""
@@ -620,79 +519,6 @@ class Engine(OutOfOrder):
         width = self.operator.emits.row_words
         buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
         return np.frombuffer(buffer, np.int64).reshape(-1, width)
-
-    def _table(
-        self, rows: npt.NDArray[np.int64], events: Events, begin: int, first: int
-    ) -> pa.Table:
-        """A stretch's rows; it began at row ``begin`` of the batch."""
-        keys = keys_of(events, rows[:, 0] + begin, first) if self._keys else None
-        return rows_to_table(rows, self.operator.emits, self._strings, keys)
-
-    def _joined(self, parts: list[pa.Table], events: Events, first: int) -> pa.Table:
-        """The batch's output, of one chunk for each stretch."""
-        if not parts:
-            return self._table(
-                np.empty((0, self.operator.emits.row_words), np.int64), events, 0, first
-            )
-        return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
-
-    def _raise_for(
-        self, events: Events, row: int, first: int, output: pa.Table, consumed: int | None = None
-    ) -> None:
-        """Raises what the event in ``row`` raises, from the user's own line.
-
-        Native code only says that it raised. The real exception comes from the oracle, over an
-        overlay of the committed state.
-        """
-        operator = self.operator
-        oracle = Oracle(operator.program, operator.layout, self._words, overlay=True)
-        oracle.begin(operator.event, operator.emits, events.columns, first, self.seed)
-        key = f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})"
-        partial = Partial(output, row if consumed is None else consumed)
-        try:
-            oracle.run(row)
-        except Exception as error:
-            error.add_note(
-                f"raised by operator {self.name!r} at event (timestamp, source, sequence) = {key}, "
-                f"row {row} of the batch in order: {self._values(events, row)}"
-            )
-            error.specstream_partial = partial  # type: ignore[attr-defined]
-            raise
-        failure = SpecstreamError(
-            f"operator {self.name!r}: compiled code raised at event {key}, and Python does not; "
-            "the event is not applied. Please report the operator and the event"
-        )
-        failure.specstream_partial = partial  # type: ignore[attr-defined]
-        raise failure
-
-    def _raise_crash(
-        self, fault: Any, events: Events, row: int, first: int, partial: Partial
-    ) -> None:
-        """Raises the error of a fault in compiled code; Python, which has no such, is not asked."""
-        error = OperatorCrashError(
-            self.name,
-            f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})",
-            fault.signal,
-            stack_overflow=fault.stack_overflow,
-            address=fault.address if fault.has_address else None,
-            undone=self._mode in (lib.SS_MODE_ORDERED, lib.SS_MODE_SPECULATE),
-        )
-        error.add_note(f"row {row} of the batch in order: {self._values(events, row)}")
-        error.specstream_partial = partial
-        raise error
-
-    def _values(self, events: Events, row: int) -> str:
-        values = self._event_values(events, row)
-        return ", ".join(f"{name}={value!r}" for name, value in values.items())
-
-    def _event_values(self, events: Events, row: int) -> dict[str, Any]:
-        """An event's values as plain Python values; None for a null."""
-        schema = self.operator.event
-        nulls = dict(zip(schema.nullable, events.columns[2 + len(schema) :], strict=True))
-        return {
-            name: None if name in nulls and nulls[name][row] else self._value(column, values[row])
-            for (name, column), values in zip(schema, events.columns[2:], strict=False)
-        }
 
     def bad_rows(self) -> pa.Table | None:
         """Rows that could not be events, since the last call; None: none.
@@ -722,86 +548,16 @@ class Engine(OutOfOrder):
     def _notification(self, occasion: Any) -> Notification:
         """An occasion of the C side, as a hook is told of it."""
         events, row, timestamp, source, sequence = self._locate(occasion.row)
-        values = self._event_values(events, row)
+        values = event_values(self.operator.event, events, row, self._strings)
         rows: list[tuple[Any, ...]] = []
         reason = ""
         if occasion.kind == lib.SS_ON_COMMIT:
-            rows = self._tuples(self._rows(occasion))
+            rows = row_tuples(self.operator.emits, self._rows(occasion), self._strings)
         elif occasion.kind == lib.SS_ON_ABORT:
             reason = next(name for name, at in ABORT_REASONS.items() if at == occasion.reason)
         return Notification(timestamp, source, sequence, values, rows, reason)
 
-    def _value(self, column: Column, value: Any) -> Any:
-        """An element of a column as a plain Python value."""
-        return plain_value(value, column, self._strings)
-
-    def _tuples(self, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
-        """Emitted rows as plain Python values."""
-        emits = self.operator.emits
-        columns = [
-            [
-                self._value(of, word)
-                for word in (rows[:, at].view(np.float64) if of.kind == "float" else rows[:, at])
-            ]
-            for at, of in enumerate(emits.columns, start=1)
-        ]
-        for number, (word, bit) in emits.null_bits.items():
-            for row in np.flatnonzero(rows[:, word] >> bit & 1):
-                columns[number][row] = None
-        return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
-
     # ---- state ----
-
-    @contextlib.contextmanager
-    def _turn(self) -> Iterator[bool]:
-        """The state stands still inside; True: no batch is in flight."""
-        self._check_hook()
-        if self._is_inherited():
-            self._check_left_idle()
-            yield True
-            return
-        if self._lock.acquire(blocking=False):
-            try:
-                if not self._is_open:
-                    yield True
-                    return
-                with self._native_turn():
-                    yield False
-            finally:
-                self._lock.release()
-            return
-        # A batch is in flight in another thread, which keeps the engine open while it waits.
-        self._check_open()
-        with self._native_turn():
-            yield False
-
-    @contextlib.contextmanager
-    def _native_turn(self) -> Iterator[None]:
-        """Nothing commits inside."""
-        while not lib.ss_engine_try_turn(self._native, WAIT_MILLISECONDS):
-            self._check_open()
-        try:
-            yield
-        finally:
-            lib.ss_engine_release_turn(self._native)
-
-    def _check_left_idle(self) -> None:
-        """In a forked process: the state was whole at the fork, and nobody changes it any more."""
-        idle = True
-        for lock in (self._lock, self._between):
-            # One held by a thread of this process comes free at once, one held at the fork never.
-            idle = idle and lock.acquire(timeout=0.1)
-            if idle:
-                lock.release()
-        # The thread that forked may itself have been in process(), in a signal handler.
-        if idle and self._native != ffi.NULL:
-            idle = lib.ss_engine_is_idle(self._native)
-        if not idle:
-            raise EngineClosedError(
-                f"engine of {self.name!r} was busy in process {self._process} when this one was "
-                "forked from it, so that its state here is that between no two events: fork "
-                "between batches, or take a snapshot before"
-            )
 
     @property
     def state(self) -> StateView:
@@ -815,7 +571,7 @@ class Engine(OutOfOrder):
         """
         if self._closed and not self._is_inherited():
             return StateView(self.operator.layout, self._words)
-        with self._turn() as idle:
+        with turn(self) as idle:
             return StateView(self.operator.layout, self._words if idle else self._words.copy())
 
     @property
@@ -866,49 +622,17 @@ class Engine(OutOfOrder):
 
     def _count(self) -> None:
         if not self._closed:
-            self._stats = self._statistics(
-                lib.ss_engine_memory(self._native), lib.ss_engine_waiting(self._native)
+            self._stats = statistics_of(
+                self, lib.ss_engine_memory(self._native), lib.ss_engine_waiting(self._native)
             )
 
     def _count_inherited(self) -> None:
         """In a forked process: no mutex may be asked for, and what was in flight has no end."""
         if not self._closed and self._lock.acquire(blocking=False):
             try:
-                self._stats = self._statistics(self._stats.memory, 0)
+                self._stats = statistics_of(self, self._stats.memory, 0)
             finally:
                 self._lock.release()
-
-    def _statistics(self, memory: int, waiting: int) -> Statistics:
-        counted = lib.ss_engine_statistics(self._native)
-        self._seconds = max(self._seconds, int(counted.nanoseconds) / 1e9)
-        reached, lag = self._progress(int(counted.events))
-        return Statistics.of(
-            counted,
-            self._seconds,
-            memory,
-            self._words.nbytes,
-            self._strings.memory,
-            self.threads,
-            self._predictor,
-            self._arrivals,
-            self._bad_rows.count,
-            self._begun is not None,
-            waiting,
-            reached,
-            lag,
-        )
-
-    def _progress(self, events: int) -> tuple[Any, float | None]:
-        """Order time of the last event applied, and how far it lies behind what has come."""
-        in_flight = self._in_flight
-        if in_flight is None or not in_flight[0].count:
-            lag = self._arrivals.lag()
-            return self._reached, 0.0 if lag is None and self._reached is not None else lag
-        batch, before = in_flight
-        times, numbers = batch.keys[0], batch.columns[0]
-        row = min(events - before, batch.count) - 1
-        reached = time_at(times, row) if row >= 0 else self._reached
-        return reached, order_distance(times.type, int(numbers[-1]), int(numbers[max(row, 0)]))
 
     def snapshot(self) -> bytes:
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
@@ -939,7 +663,7 @@ class Engine(OutOfOrder):
         """
         if self._closed or not self._is_inherited():
             self._check_open()
-        with self._turn(), self._between:
+        with turn(self), self._between:
             done = 0
             if self._begun is not None:
                 done = self._begun + lib.ss_engine_outcome(self._native).consumed
@@ -1021,7 +745,7 @@ class Engine(OutOfOrder):
 
         It holds a copy of the state, and of submitted events that are not committed.
         """
-        with self._open(), self._turn():
+        with self._open(), turn(self):
             if self._is_open:
                 self._arrivals.hold(self._polled(self._take_rows()[0]))
             return Mark(
@@ -1065,15 +789,6 @@ def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> 
         threads,
         horizon=None if horizon == "auto" else horizon,
         chunk=None if chunk == "auto" else chunk,
-    )
-
-
-def _difference(before: Any, after: Any) -> Measurement:
-    return Measurement(
-        events=int(after.events - before.events),
-        seconds=int(after.nanoseconds - before.nanoseconds) / 1e9,
-        commits=int(after.commits - before.commits),
-        aborts=sum(after.aborts[at] - before.aborts[at] for at in ABORT_REASONS.values()),
     )
 
 

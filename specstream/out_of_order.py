@@ -20,19 +20,20 @@ import pyarrow as pa
 from specstream._native import ffi, lib
 from specstream.arrivals import Arrivals, Late, Name, Segment, Sources, checked_late
 from specstream.bad_rows import BadRows
-from specstream.columns import Events, as_table, rows_to_table
+from specstream.columns import as_table, rows_to_table
 from specstream.compiler.types import Variant
 from specstream.compiler.variants import Entry, compile_entry
 from specstream.errors import ConfigurationError, InputError, Partial
+from specstream.failing_events import raise_crash, raise_for
 from specstream.hooks import Hooks
 from specstream.operator import Operator
+from specstream.plain_values import row_tuples
 from specstream.predictor import Predictor
 from specstream.strings import StringTable
+from specstream.turns import WAIT_MILLISECONDS, native_turn
 
-__all__ = ["WAIT_MILLISECONDS", "OutOfOrder"]
+__all__ = ["OutOfOrder"]
 
-# Between two looks at the interpreter's signals.
-WAIT_MILLISECONDS = 50
 # Between two looks at the rows of events that are committing.
 DRAIN_SECONDS = 0.001
 
@@ -42,6 +43,7 @@ class OutOfOrder:
 
     name: str
     operator: Operator
+    seed: int
     _arrivals: Arrivals
     _late: Late
     _declared: tuple[Name, ...]
@@ -52,6 +54,7 @@ class OutOfOrder:
     _locate: Any
     _lock: threading.RLock
     _native: Any
+    _words: npt.NDArray[np.int64]
     _mode: int
     _keys: bool
     _entries: dict[Variant, Entry]
@@ -64,23 +67,10 @@ class OutOfOrder:
     if TYPE_CHECKING:  # of the engine
 
         def _open(self) -> AbstractContextManager[None]: ...
-        def _native_turn(self) -> AbstractContextManager[None]: ...
         def _check_open(self) -> None: ...
         def _set_entry(self, variant: Variant) -> None: ...
         def _end_job(self) -> None: ...
         def _rows(self, outcome: Any) -> npt.NDArray[np.int64]: ...
-        def _tuples(self, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]: ...
-        def _raise_for(
-            self,
-            events: Events,
-            row: int,
-            first: int,
-            output: pa.Table,
-            consumed: int | None = None,
-        ) -> None: ...
-        def _raise_crash(
-            self, fault: Any, events: Events, row: int, first: int, partial: Partial
-        ) -> None: ...
 
     def submit(
         self,
@@ -241,7 +231,7 @@ class OutOfOrder:
             output = self._polled(rows) if failed or held else None
             self._finish_poll(outcome, output)
             if output is None:
-                return self._tuples(rows)
+                return row_tuples(self.operator.emits, rows, self._strings)
             names = self.operator.emits.names
             return list(zip(*(output[name].to_pylist() for name in names), strict=True))
 
@@ -366,14 +356,14 @@ class OutOfOrder:
             self._wait(min(rest, WAIT_MILLISECONDS))
             if not self._is_open:
                 return np.empty((0, width), np.int64), None
-        with self._native_turn():
+        with native_turn(self):
             return self._take_rows()
 
     def _collect_all(self) -> tuple[npt.NDArray[np.int64], Any]:
         """Those of all events below the frontier, or of those before one that has failed."""
         parts = []
         while True:
-            with self._native_turn():
+            with native_turn(self):
                 rows, outcome = self._take_rows()
                 settled = outcome.failed or lib.ss_engine_is_settled(self._native)
             parts.append(rows)
@@ -423,10 +413,11 @@ class OutOfOrder:
                 error = self._hooks.take_error()
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._arrivals.find(outcome.failed_row)
-                    where = segment.events, row, segment.first_sequence
+                    partial = Partial(output, int(consumed))
+                    where = segment.events, row, segment.first_sequence, partial
                     if outcome.fault.signal:
-                        self._raise_crash(outcome.fault, *where, Partial(output, int(consumed)))
-                    self._raise_for(*where, output, int(consumed))
+                        raise_crash(self, outcome.fault, *where)
+                    raise_for(self, *where)
                 error = error or MemoryError(f"engine of {self.name!r}: no memory for more events")
                 error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
                 raise error

@@ -10,36 +10,14 @@ import pyarrow as pa
 import pyarrow.dataset
 
 import specstream as ss
-from specstream.cli import check_input, load_operator, main, needs, parse_arguments, reported_errors
+from specstream.cli import check_input, load_operator, main, parse_arguments, reported_errors
+from specstream.command_options import check_plot, stream_options
 
 __all__ = ["profile"]
 
 
 @main.command()
-@click.argument("target", metavar="MODULE:OPERATOR")
-@click.option(
-    "--arg",
-    "arguments",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Argument of a function that makes the operator; repeatable.",
-)
-@click.option(
-    "--input",
-    "input_",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    required=True,
-    help="Directory of Parquet files.",
-)
-@click.option("--order-by", metavar="COL", help="Column of the event time; else the files' order.")
-@click.option("--source", metavar="COL", help="Column that tells sources apart.")
-@click.option(
-    "--events",
-    type=click.IntRange(min=1),
-    default=1_000_000,
-    show_default=True,
-    help="Rows to run, from the first file on.",
-)
+@stream_options(order_is_required=False)
 @click.option("--threads", default=2, show_default=True, help="Threads of the engine.")
 @click.option(
     "--horizon",
@@ -63,10 +41,6 @@ __all__ = ["profile"]
     help="How conflicts are found.",
 )
 @click.option("--top", default=10, show_default=True, help="Words to show.")
-@click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture, like hot.png."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
 def profile(
     target: str,
     arguments: tuple[str, ...],
@@ -91,8 +65,7 @@ def profile(
     with reported_errors():
         operator = load_operator(target, parse_arguments(arguments))
         check_input(input_, operator, order_by, source)
-        if plot is not None:
-            needs("plot", "matplotlib")
+        check_plot(plot)
         table = _read(input_, operator, order_by, source, events)
         with ss.Engine(
             operator,

@@ -117,6 +117,69 @@ def test_a_plain_counter_aborts_far_more_than_the_other_three(protocol: str) -> 
         assert found < plain / 4, operator.name
 
 
+def submitted(
+    operator: ss.Operator, protocol: str, rounds: int, enough: int
+) -> tuple[int, int, list[dict[str, Any]]]:
+    """Dropped runs of events that three sources submit, rounds as above, and the rows of the first.
+
+    Every round the sources' events alternate, and all are there before the frontier moves; when the
+    second source comes, what runs of the first has to run again, whatever the counter."""
+    dropped = done = 0
+    first: list[dict[str, Any]] = []
+    with ss.Engine(
+        operator, threads=2, horizon=8, chunk=1, protocol=protocol, sources=[0, 1, 2]
+    ) as engine:
+        while done < rounds and dropped < enough:
+            begin = 3000 * done
+            for source in range(3):
+                time = np.arange(begin + source, begin + 3000, 3)
+                table = {"time": time, "x": time * 7919, "turns": np.full(1000, 4000)}
+                engine.submit(table, source=source, order_by="time")
+            for source in range(3):
+                engine.advance(source, begin + 3000)
+            found = engine.poll(timeout=None).to_pylist()
+            first = first or found
+            done += 1
+            dropped = sum(engine.stats.aborts.values())
+        assert engine.state.seen == 3000 * done
+    return dropped, done, first
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_a_plain_counter_aborts_far_more_than_a_predicted_one_in_submitted_events(
+    protocol: str,
+) -> None:
+    plain, rounds, expected = submitted(plain_counter, protocol, rounds=80, enough=400)
+    assert plain >= 400
+    found, _, rows = submitted(precise_counter, protocol, rounds, enough=plain)
+    assert found < plain / 4
+    assert rows == expected
+    assert [row["n"] for row in rows] == list(range(1, 3001))
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_submitted_events_that_come_late_are_counted_in_their_order(protocol: str) -> None:
+    time = np.arange(900)
+    whole = pa.table({"time": time, "x": time * 7919 % 5000, "turns": np.full(900, 3)})
+    rows = []
+    with ss.Engine(
+        precise_counter, threads=2, horizon=8, chunk=3, protocol=protocol, sources=[0, 1, 2]
+    ) as engine:
+        # Each source is a hundred events behind the one before it.
+        for begin in range(0, 1100, 30):
+            for source in range(3):
+                low = begin - 100 * source
+                piece = whole.filter((time % 3 == source) & (time >= low) & (time < low + 30))
+                engine.submit(piece, source=source, order_by="time")
+                engine.advance(source, min(low + 30, 900))
+            rows += engine.poll().to_pylist()
+        rows += engine.poll(timeout=None).to_pylist()
+        state = engine.state.to_dict()
+    oracle = run_oracle(precise_counter, whole)
+    assert rows == oracle.output.to_pylist()
+    assert all(np.array_equal(state[name], oracle.state[name]) for name in state)
+
+
 def test_identifiers_are_unique_and_rise() -> None:
     @ss.operator(state=Counters, event=EVENT, emits={"id": int}, name="several_each")
     def several_each(state, event, emit):

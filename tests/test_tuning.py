@@ -119,7 +119,9 @@ def test_tune_answers_with_figures_pictures_and_a_line(
     assert found["engine"].startswith("ss.Engine(summing(rounds=20), threads=")
     assert found["answer"] in ("plain", "speculation")
     assert (found["best"]["horizon"] == 0) == (found["answer"] == "plain")
-    assert [one["threads"] for one in found["model"]["best"]] == [2, 4]
+    rows = [(one["threads"], one["protocol"]) for one in found["model"]["best"]]
+    assert rows == [(2, "value"), (2, "eager"), (4, "value"), (4, "eager")]
+    assert "other processes" in found["model"]["left_out"]
     assert {check["threads"] for check in found["model"]["checks"]} >= {1}
     assert all(check["measured"] > 0 for check in found["model"]["checks"])
     for picture in (plot, tmp_path / "tune-cores.png"):

@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from specstream.errors import InputError
 from specstream.model.costs import Costs, measured_transfer
-from specstream.model.recording import record
-from specstream.model.simulation import simulate, simulate_plain
+from specstream.model.eager import Accesses, Records, simulate_eager
+from specstream.model.recording import Recording, record, under_eager
+from specstream.model.simulation import Outcome, simulate, simulate_plain
 from specstream.model.workload import Workload
 from specstream.operator import Operator
 from specstream.tuning.candidates import candidates, thread_counts
@@ -39,6 +40,7 @@ class Predicted:
     threads: int
     horizon: int
     chunk: int
+    protocol: str
     speed: float
     aborts: float
 
@@ -48,7 +50,7 @@ class Check:
     """The model beside a real run.
 
     Attributes:
-        forced: the real run never ran the head in place; so is the one of one thread, where nothing
+        forced: the real run never ran the head in place; so is that of one thread, where nothing
             would be speculative otherwise.
         measured: speed relative to plain, median of rounds.
         predicted: by the model.
@@ -57,6 +59,7 @@ class Check:
     threads: int
     horizon: int
     chunk: int
+    protocol: str
     forced: bool
     measured: float
     predicted: float
@@ -72,23 +75,52 @@ class Forecast:
     """What the model says.
 
     Attributes:
-        best: the fastest setting for each number of threads.
+        best: the fastest setting for each number of threads and each protocol.
         every: all settings.
         checks: against real runs.
-        costs: that were measured.
+        costs: that were measured, by protocol.
         events: that were recorded.
     """
 
     best: list[Predicted]
     every: list[Predicted]
     checks: list[Check]
-    costs: Costs
+    costs: dict[str, Costs]
     events: int
 
     @property
     def worst(self) -> float:
         """The largest error, without its sign."""
         return max((abs(check.error) for check in self.checks), default=0.0)
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Events as one protocol runs them, and what it costs."""
+
+    protocol: str
+    workload: Workload
+    costs: Costs
+    accesses: Accesses | None = None
+
+    def outcome(
+        self, threads: int, horizon: int, chunk: int, forced: bool = False
+    ) -> tuple[float, Outcome]:
+        """Speed relative to plain, and what a simulated run did."""
+        work = self.workload.in_chunks(chunk, MOST_TRANSACTIONS)
+        if self.accesses is None:
+            outcome = simulate(work, threads, horizon, self.costs, forced)
+        else:
+            outcome = simulate_eager(
+                self.workload, self.accesses, chunk, MOST_TRANSACTIONS, threads, horizon, self.costs
+            )
+        return simulate_plain(work) / outcome.nanoseconds, outcome
+
+    def predicted(self, threads: int, horizon: int, chunk: int) -> Predicted:
+        """One setting on so many cores."""
+        speed, outcome = self.outcome(threads, horizon, chunk)
+        aborts = outcome.aborts / outcome.speculative_runs if outcome.speculative_runs else 0.0
+        return Predicted(threads, horizon, chunk, self.protocol, speed, aborts)
 
 
 def predict(
@@ -98,6 +130,7 @@ def predict(
     real_cores: int,
     seconds: float,
     say: Callable[[str], None] = lambda text: None,
+    protocols: Sequence[str] = ("value", "eager"),
 ) -> Forecast:
     """Records events on one thread, and replays them on up to ``cores`` cores.
 
@@ -108,6 +141,7 @@ def predict(
         real_cores: of this one: the model is compared with 1 and, if there are so many, 2 threads.
         seconds: for these comparisons.
         say: told now and then what is going on.
+        protocols: "value", "eager", or both.
 
     Raises:
         InputError: there are too few events.
@@ -122,11 +156,41 @@ def predict(
     warm_up = stream.table.slice(0, before)
     batch = stream.slice(before, min(stream.count - before, MOST_EVENTS))
     recording = record(operator, warm_up, batch.table, batch.order)
-    workload = Workload(recording.events)
-    batch = batch.slice(0, len(workload))
+    batch = batch.slice(0, len(recording.events))
     latency, bulk = measured_transfer()
+    models = []
+    if "value" in protocols:
+        workload = Workload(recording.events)
+        models.append(_Model("value", workload, _costs(recording, latency, bulk)))
+    if "eager" in protocols:
+        say("recording once more, under eager")
+        found = under_eager(recording, operator, warm_up, batch.table, batch.order)
+        workload = Workload(found.events)
+        accesses = Accesses(workload, Records(operator.layout.regions(0)))
+        models.append(_Model("eager", workload, _costs(found, latency, bulk), accesses))
+    say("comparing the model with real runs")
+    checks = _checks(operator, warm_up, batch, models, real_cores, seconds)
+    every = []
+    for threads in thread_counts(cores):
+        say(f"replaying on {threads} cores")
+        for model in models:
+            for horizon, chunk in _settings(model.workload, threads):
+                every.append(model.predicted(threads, horizon, chunk))
+    groups = dict.fromkeys((one.threads, one.protocol) for one in every)
+    best = [
+        max(
+            (one for one in every if (one.threads, one.protocol) == group),
+            key=lambda one: one.speed,
+        )
+        for group in groups
+    ]
+    every_cost = {model.protocol: model.costs for model in models}
+    return Forecast(best, every, checks, every_cost, len(recording.events))
+
+
+def _costs(recording: Recording, latency: float, bulk: float) -> Costs:
     # Half of what a transaction costs is at its start, half at its commit.
-    costs = Costs(
+    return Costs(
         start=recording.start / 2,
         commit=recording.start / 2,
         entry=recording.entry,
@@ -135,18 +199,6 @@ def predict(
         bulk=bulk,
         wake=WAKE,
     )
-    say("comparing the model with real runs")
-    checks = _checks(operator, warm_up, batch, workload, costs, real_cores, seconds)
-    every = []
-    for threads in thread_counts(cores):
-        say(f"replaying on {threads} cores")
-        for horizon, chunk in _settings(workload, threads):
-            every.append(_predicted(workload, threads, horizon, chunk, costs))
-    best = [
-        max((one for one in every if one.threads == threads), key=lambda one: one.speed)
-        for threads in dict.fromkeys(one.threads for one in every)
-    ]
-    return Forecast(best, every, checks, costs, len(workload))
 
 
 def _mean_seconds(workload: Workload) -> float:
@@ -163,64 +215,50 @@ def _settings(workload: Workload, threads: int) -> list[tuple[int, int]]:
     return sorted(one for one in found if one[1] == 1 or one[1] * 4 * threads <= len(workload))
 
 
-def _predicted(
-    workload: Workload, threads: int, horizon: int, chunk: int, costs: Costs
-) -> Predicted:
-    work = workload.in_chunks(chunk, MOST_TRANSACTIONS)
-    outcome = simulate(work, threads, horizon, costs)
-    aborts = outcome.aborts / outcome.speculative_runs if outcome.speculative_runs else 0.0
-    speed = simulate_plain(work) / outcome.nanoseconds
-    return Predicted(threads, horizon, chunk, speed, aborts)
-
-
 def _checks(
     operator: Operator,
     warm_up: pa.Table,
     batch: Stream,
-    workload: Workload,
-    costs: Costs,
+    models: Sequence[_Model],
     real_cores: int,
     seconds: float,
 ) -> list[Check]:
-    chunks = sorted({chunk for _, chunk in _settings(workload, 2)}) or [1]
-    chosen: Sequence[tuple[int, int, int, bool]] = [
-        *((1, 1, chunk, True) for chunk in {chunks[0], chunks[len(chunks) // 2]}),
-        *((2, horizon, chunks[len(chunks) // 2], False) for horizon in (2, 8) if real_cores > 1),
+    chunks = sorted({chunk for _, chunk in _settings(models[0].workload, 2)}) or [1]
+    middle = chunks[len(chunks) // 2]
+    chosen = [
+        *((1, 1, chunk) for chunk in sorted({chunks[0], middle})),
+        *((2, horizon, middle) for horizon in (2, 8) if real_cores > 1),
     ]
     plain = EngineContestant("plain", operator, batch, warm_up=warm_up, threads=1, horizon=0)
-    contestants = []
+    real: list[tuple[_Model, int, int, int, EngineContestant]] = []
     try:
-        for threads, horizon, chunk, forced in chosen:
-            contestants.append(
-                EngineContestant(
-                    f"{threads} threads, horizon {horizon}, chunk {chunk}",
+        for model in models:
+            for threads, horizon, chunk in chosen:
+                contestant = EngineContestant(
+                    f"{threads} threads, horizon {horizon}, chunk {chunk}, {model.protocol}",
                     operator,
                     batch,
                     warm_up=warm_up,
                     threads=threads,
                     horizon=horizon,
                     chunk=chunk,
-                    execution="speculate" if forced else "ordered",
+                    protocol=model.protocol,
+                    execution="speculate" if threads == 1 else "ordered",
                 )
-            )
+                real.append((model, threads, horizon, chunk, contestant))
+        contestants = [one[-1] for one in real]
         arena = Arena(batch, batch.count, plain)
         arena.round(contestants)
         rounds = arena.rounds_for(contestants, seconds, 5, lambda text: None)
         checks = []
-        for (threads, horizon, chunk, forced), contestant in zip(chosen, contestants, strict=True):
-            work = workload.in_chunks(chunk, MOST_TRANSACTIONS)
-            outcome = simulate(work, threads, horizon, costs, forced)
+        for model, threads, horizon, chunk, contestant in real:
+            forced = threads == 1
+            measured = arena.figures(contestant, rounds).speed
+            predicted, _ = model.outcome(threads, horizon, chunk, forced)
             checks.append(
-                Check(
-                    threads,
-                    horizon,
-                    chunk,
-                    forced,
-                    arena.figures(contestant, rounds).speed,
-                    simulate_plain(work) / outcome.nanoseconds,
-                )
+                Check(threads, horizon, chunk, model.protocol, forced, measured, predicted)
             )
         return checks
     finally:
-        for contestant in (plain, *contestants):
+        for contestant in (plain, *(one[-1] for one in real)):
             contestant.close()

@@ -11,7 +11,18 @@ from specstream.model.prediction import Check, Forecast
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["forecast_table", "forecast_text", "forecast_to_dict", "save_forecast"]
+__all__ = ["LEFT_OUT", "forecast_table", "forecast_text", "forecast_to_dict", "save_forecast"]
+
+# What is not in the model; most of it makes real machines slower.
+LEFT_OUT = (
+    "what cores share: caches, memory bandwidth, power, execution units",
+    "the distance of sockets, which are farther apart than cores",
+    "what a run does differently that has read too early and will be dropped",
+    "when within an event a word is read or stored to: it is taken to be spread evenly",
+    "that stores of a run in place become visible one by one: here all do at its end",
+    "under eager, records that several distant words share because there are too many words",
+    "other processes",
+)
 
 # A model that is farther off than this is said to be.
 FAR_OFF = 0.25
@@ -31,14 +42,14 @@ def forecast_table(title: str, forecast: Forecast) -> Table:
         )
     table.add_section()
     for one in forecast.best:
-        name = f"{one.threads} cores, horizon {one.horizon}, chunk {one.chunk}"
+        name = f"{one.threads} cores, horizon {one.horizon}, chunk {one.chunk}, {one.protocol}"
         table.add_row(name, f"{one.speed:.2f}", "", "", f"{one.aborts:.1%}")
     return table
 
 
 def _name(check: Check) -> str:
     threads = "1 thread, forced" if check.forced else f"{check.threads} threads"
-    return f"{threads}, horizon {check.horizon}, chunk {check.chunk}"
+    return f"{threads}, horizon {check.horizon}, chunk {check.chunk}, {check.protocol}"
 
 
 def forecast_text(forecast: Forecast) -> str:
@@ -51,22 +62,25 @@ def forecast_text(forecast: Forecast) -> str:
     if best.speed < 1.0:
         lines.append("By the model, plain is the answer with more cores as well.")
     else:
-        lines.append(f"By the model, {best.threads} cores are worth {best.speed:.2f} of one.")
+        lines.append(
+            f"By the model, {best.threads} cores are worth {best.speed:.2f} of one, under protocol "
+            f"{best.protocol}."
+        )
     if forecast.worst > FAR_OFF:
         lines.append(
             f"The model is up to {forecast.worst:.0%} off from real runs here: do not rely on it."
         )
-    lines.append(
-        "It leaves out what cores share (caches, memory, power), the distance of sockets, other "
-        "processes, and what a doomed run does differently."
-    )
+    lines.append("It leaves out:")
+    lines += [f"- {one};" for one in LEFT_OUT[:-1]]
+    lines.append(f"- {LEFT_OUT[-1]}.")
     return "\n".join(lines)
 
 
 def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
-    """As plain data, for JSON; the error of each check included."""
+    """As plain data, for JSON; the error of each check and what is left out included."""
     return {
         **asdict(forecast),
+        "left_out": list(LEFT_OUT),
         "checks": [{**asdict(check), "error": check.error} for check in forecast.checks],
     }
 
@@ -79,16 +93,21 @@ def save_forecast(path: Path, title: str, forecast: Forecast) -> None:
     import matplotlib.pyplot as plt
 
     figure, panel = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    cores = [1, *(one.threads for one in forecast.best)]
-    panel.plot(cores, [1.0, *(one.speed for one in forecast.best)], marker="o", label="model, best")
-    for check in forecast.checks:
-        at = [check.threads] * 2
-        panel.plot(at, [check.predicted, check.measured], color="#7f7f7f", linewidth=0.8)
-    threads = [check.threads for check in forecast.checks]
-    predicted = [check.predicted for check in forecast.checks]
-    measured = [check.measured for check in forecast.checks]
-    panel.scatter(threads, predicted, marker="x", color="#1f77b4", label="model, compared")
-    panel.scatter(threads, measured, marker="s", color="#d62728", s=18, label="real run")
+    cores = [1, *dict.fromkeys(one.threads for one in forecast.best)]
+    for color, protocol in zip(("#1f77b4", "#2ca02c"), forecast.costs, strict=False):
+        best = [one.speed for one in forecast.best if one.protocol == protocol]
+        panel.plot(cores, [1.0, *best], marker="o", color=color, label=f"model, {protocol}")
+        checks = [check for check in forecast.checks if check.protocol == protocol]
+        # Side by side, or the protocols would cover each other.
+        threads = [check.threads * (0.97 if color == "#1f77b4" else 1.03) for check in checks]
+        predicted = [check.predicted for check in checks]
+        measured = [check.measured for check in checks]
+        panel.vlines(threads, predicted, measured, color="#7f7f7f", linewidth=0.8)
+        panel.scatter(threads, predicted, marker="x", color=color, label=f"compared, {protocol}")
+        panel.scatter(
+            threads, measured, marker="s", facecolors="none", edgecolors=color, s=24,
+            label=f"real run, {protocol}",
+        )  # fmt: skip
     panel.plot(cores, cores, color="black", linewidth=0.6, linestyle=":", label="one for each core")
     panel.axhline(1.0, color="black", linewidth=0.6)
     panel.set_xscale("log", base=2)

@@ -1,4 +1,4 @@
-"""The scheduler as discrete events.
+"""The scheduler as discrete events. Protocol ``value`` is here, ``eager.py`` adds what differs.
 
 The model follows ``stm_native/src/scheduler.c`` step by step. A thread, again and again, does the
 first of these that it can:
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from specstream.model.costs import Costs
 from specstream.model.workload import Transactions
 
-__all__ = ["Outcome", "simulate", "simulate_plain"]
+__all__ = ["Machine", "Outcome", "simulate", "simulate_plain"]
 
 # As the runtime: a wait spins for about one transaction, within these bounds; then it sleeps, and
 # looks up after a while in any case.
@@ -70,7 +70,7 @@ def simulate(
     >>> simulate_plain(apart) / simulate(apart, 4, 16, Costs()).nanoseconds
     4.0
     """
-    return _Machine(work, threads, horizon, costs, forced).run()
+    return Machine(work, threads, horizon, costs, forced).run()
 
 
 class _Caches:
@@ -101,9 +101,26 @@ class _Caches:
         return missed * self.bulk
 
 
-class _Machine:
+class Machine:
+    """Threads at work; see the top of the file.
+
+    Args:
+        work: the transactions.
+        threads: each on a core of its own.
+        horizon: how many transactions may start ahead of the head; at least 1.
+        costs: of everything but the events.
+        forced: the head is never run in place at its first try.
+    """
+
+    head_speculates = False
+
     def __init__(
-        self, work: Transactions, threads: int, horizon: int, costs: Costs, forced: bool
+        self,
+        work: Transactions,
+        threads: int,
+        horizon: int,
+        costs: Costs,
+        forced: bool = False,
     ) -> None:
         self.work = work
         self.threads = threads
@@ -123,14 +140,15 @@ class _Machine:
         self.rerunning = False
         self.waiting: dict[int, float] = {}  # thread: since when
         self.runs = self.aborts = self.in_place = 0
-        # What each thread does next: (time, thread, transaction that it has just run, or LOOK; or
-        # LOOK_UP, which counts if it still sleeps since the time given last).
+        # What each thread does next: (time, thread, transaction that it is running, or LOOK; or
+        # LOOK_UP, which counts if it still sleeps since the time given last; of a transaction, the
+        # time at which it began).
         self.agenda: list[tuple[float, int, int, float]] = [
             (0.0, thread, LOOK, 0.0) for thread in range(threads)
         ]
-        self.begun: dict[int, float] = {}
 
     def run(self) -> Outcome:
+        """Runs all transactions, to the last commit."""
         now = 0.0
         while self.head < self.count:
             now, thread, ran, since = heapq.heappop(self.agenda)
@@ -138,14 +156,27 @@ class _Machine:
                 if self.waiting.get(thread) != since:
                     continue
                 del self.waiting[thread]
-            elif ran >= 0:
-                self.finished[ran] = (self.begun.pop(ran), thread)
+            elif ran >= 0 and not self.is_over(now, thread, ran, since):
+                continue
             if self.holder == thread:
-                self.committed_at[self.head] = now
-                self.head += 1
-                self.rerunning = False
+                self.committed(now)
             self.work_on(now, thread)
         return Outcome(now, self.runs, self.aborts, self.in_place)
+
+    def is_over(self, now: float, thread: int, number: int, began: float) -> bool:
+        """A speculative run has come to where it was expected; it is at its end."""
+        self.finished[number] = (began, thread)
+        return True
+
+    def committed(self, now: float) -> None:
+        """The head is."""
+        self.committed_at[self.head] = now
+        self.head += 1
+        self.rerunning = False
+
+    def retry(self, now: float, thread: int) -> bool:
+        """Runs again what was dropped, if there is any such thing: the head does that here."""
+        return False
 
     def work_on(self, now: float, thread: int) -> None:
         """What a thread does that looks for work, having the turn or not."""
@@ -164,6 +195,8 @@ class _Machine:
             if was_holder:
                 self.holder = -1
                 self.wake(now, all_of_them=True)
+        if self.retry(now, thread):
+            return
         reach = self.horizon
         if self.rerunning and self.threads - 1 < reach:
             reach = max(self.threads - 1, 1)
@@ -183,7 +216,7 @@ class _Machine:
         if number in self.finished:
             began, core = self.finished.pop(number)
             return self.commit(now, thread, number, began, core)
-        if self.next_start != number or self.forced:
+        if self.next_start != number or self.forced or self.head_speculates:
             return 0.0
         self.next_start += 1
         self.in_place += 1
@@ -198,10 +231,10 @@ class _Machine:
         return read + self.caches.write(self.work.written_lines[number], thread)
 
     def commit(self, now: float, thread: int, number: int, began: float, core: int) -> float:
+        """When a finished transaction is committed; began, and on which core: its run."""
         work, costs = self.work, self.costs
         now += costs.commit + work.entries[number] * costs.entry
-        if core != thread:
-            now += costs.latency + work.log_lines[number] * costs.bulk
+        now += self.fetch(thread, number, core)
         now += self.caches.read(work.read_lines[number], thread)
         took = work.speculative[number]
         if not work.retried[number] and all(
@@ -209,9 +242,19 @@ class _Machine:
         ):
             self.was_rerun = False
             return now + self.caches.write(work.written_lines[number], thread)
+        return self.rerun(now, thread, number)
+
+    def fetch(self, thread: int, number: int, core: int) -> float:
+        """The logs of a run, from the core that ran it."""
+        if core == thread:
+            return 0.0
+        return self.costs.latency + self.work.log_lines[number] * self.costs.bulk
+
+    def rerun(self, now: float, thread: int, number: int) -> float:
+        """The head once more, in place."""
         self.aborts += 1
         self.rerunning, self.was_rerun = self.was_rerun, True
-        return now + costs.head + self.place(thread, number) + work.plain[number]
+        return now + self.costs.head + self.place(thread, number) + self.work.plain[number]
 
     def start(self, now: float, thread: int, number: int) -> None:
         """A speculative run; the line of the claims comes from who claimed last."""
@@ -222,12 +265,16 @@ class _Machine:
             self.last_claimer = thread
         if self.last_holder != thread:
             now += self.costs.latency  # where the head is
-        self.begun[number] = now
+        self.go_on(now, thread, number)
+
+    def go_on(self, now: float, thread: int, number: int) -> None:
+        """From the first access of a speculative run to its end."""
         missing = self.caches.read(self.work.read_lines[number], thread)
         done = now + missing + self.work.speculative[number]
-        heapq.heappush(self.agenda, (done, thread, number, 0.0))
+        heapq.heappush(self.agenda, (done, thread, number, now))
 
     def spin(self, now: float) -> float:
+        """How long a thread that waits looks again and again before it sleeps."""
         return min(max(now / max(self.head, 1), LEAST_SPIN), MOST_SPIN)
 
     def wake(self, now: float, all_of_them: bool) -> None:

@@ -25,6 +25,8 @@ class Event:
         entries: log entries, reads and writes.
         row_words: words of emitted rows.
         retried: a speculative run of it never commits: it passes a limit, or raises.
+        updates: keys of writes that commute or were foretold: they were not read, and nobody locks
+            them.
     """
 
     plain: float
@@ -34,6 +36,7 @@ class Event:
     entries: int = 0
     row_words: int = 0
     retried: bool = False
+    updates: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

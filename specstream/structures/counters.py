@@ -70,8 +70,8 @@ def increment(container: Any, key: Any) -> Any:
     events that all increment one counter and use the result hardly ever conflict.
 
     An engine predicts the first four elements that its operator increments. Further ones are read
-    like any other element, and so are those of events that come by ``submit``, whose order is not
-    known while they run.
+    like any other element. Where events come by ``submit``, one that comes late, between others,
+    makes the predictions of those behind it wrong that have run already.
 
     Args:
         container: an array of the state or a view of one, or the state itself.

@@ -13,46 +13,9 @@ from typing import Any
 
 import click
 
+from specstream.command_options import check_plot, stream_options
+
 __all__ = ["bench", "tune"]
-
-
-def stream_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that reads a stream, those of ``specstream run``."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-        click.option(
-            "--plot",
-            type=click.Path(dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="Draw the figures into a file (png, svg, pdf).",
-        ),
-        click.option(
-            "--events",
-            type=click.IntRange(min=1),
-            default=1_000_000,
-            show_default=True,
-            help="Rows to read at most.",
-        ),
-        click.option("--source", metavar="COL", help="Column that tells sources apart."),
-        click.option("--order-by", required=True, metavar="COL", help="Column of the event time."),
-        click.option(
-            "--input",
-            "input_",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            required=True,
-            help="Directory of Parquet files.",
-        ),
-        click.option(
-            "--arg",
-            "arguments",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Argument of a function that makes the operator; repeatable.",
-        ),
-        click.argument("target", metavar="MODULE:OPERATOR"),
-    ):
-        command = option(command)
-    return command
 
 
 @contextmanager
@@ -82,25 +45,6 @@ def progress(seconds: float) -> Iterator[Callable[[str], None]]:
         yield say
 
 
-def check_plot(path: Path | None) -> None:
-    """Finds out before the measurement that nothing can be drawn.
-
-    Raises:
-        click.ClickException: matplotlib or the directory is missing, or the ending is unknown.
-    """
-    if path is None:
-        return
-    from specstream.cli import needs
-
-    needs("plot", "matplotlib")
-    if not path.parent.is_dir():
-        raise click.ClickException(f"--plot {path}: there is no directory {str(path.parent)!r}")
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise click.ClickException(
-            f"--plot {path}: expected a file that ends in .png, .svg or .pdf"
-        )
-
-
 def available_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0))
@@ -120,7 +64,7 @@ def about_stream(rows: int, left_out: int) -> str:
 
 
 @click.command()
-@stream_options
+@stream_options()
 @click.option(
     "--threads",
     type=click.IntRange(1, 256),
@@ -200,7 +144,13 @@ def tune(
             forecast = None
             if cores is not None:
                 forecast = predict(
-                    operator, stream, cores, available_cores(), min(seconds / 4, 5.0), say
+                    operator,
+                    stream,
+                    cores,
+                    available_cores(),
+                    min(seconds / 4, 5.0),
+                    say,
+                    protocols or ("value", "eager"),
                 )
             say("what the cores can do")
             capacity = machine.capacity(most) if most > 1 else 1.0
@@ -264,7 +214,7 @@ def tune(
 
 
 @click.command()
-@stream_options
+@stream_options()
 @click.option(
     "--locked",
     metavar="MODULE:OPERATOR",

@@ -16,7 +16,7 @@ import pyarrow as pa
 import specstream as ss
 from specstream.engine import Engine
 
-__all__ = ["capacity", "describe", "free_memory"]
+__all__ = ["capacity", "describe", "free_memory", "processor"]
 
 MULTIPLIER = 6364136223846793005
 
@@ -75,7 +75,7 @@ def free_memory() -> int:
 def describe() -> dict[str, Any]:
     """The machine and the versions, without which no figure means anything."""
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "load": round(os.getloadavg()[0], 2),
         "system": platform.platform(),
@@ -87,7 +87,8 @@ def describe() -> dict[str, Any]:
     }
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Its name, as the kernel or else Python has it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

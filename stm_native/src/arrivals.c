@@ -405,6 +405,15 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
     return count > 0;
 }
 
+/* For counters: what the transaction at this place will find. */
+static void look_ahead(struct ss_engine *engine, uint64_t position)
+{
+    struct ss_queue *queue = &engine->queue;
+    if (SS_UNLIKELY(ss_predicts(engine)))
+        ss_prediction_look_ahead(engine, active_at(engine, position),
+                                 queue->active + queue->active_first, position);
+}
+
 /* Forms the transaction of the least pending events; NULL: out of memory. */
 static struct ss_transaction *form(struct ss_engine *engine, enum ss_status status)
 {
@@ -437,6 +446,7 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
     atomic_store_explicit(&transaction->key.sequence, key.sequence, memory_order_relaxed);
     ss_set_status(transaction, transaction->number, status);
     insert(queue, place, slot);
+    look_ahead(engine, place);
     return transaction;
 }
 
@@ -495,6 +505,7 @@ static int64_t retry(struct ss_worker *worker)
         is_head = i == 0 && !head_is_pending(engine) && is_safe(queue, last_key(transaction));
         atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
         ss_set_status(transaction, found, SS_RUNNING);
+        look_ahead(engine, i);
         refresh(engine);
     }
     pthread_mutex_unlock(&queue->mutex);
@@ -571,6 +582,8 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
         }
         /* The front of the row: nothing is earlier than the head. */
         assert(active_at(engine, 0) == transaction);
+        if (SS_UNLIKELY(ss_predicts(engine)))
+            ss_prediction_fold_open(engine, progress == SS_COMMITTED ? transaction->last : 0);
         discard(engine, 0);
         queue->has_moved = true;
     }

@@ -109,6 +109,10 @@ struct ss_transaction {
     uint64_t delta_count; /* entries of the redo log that are or were deltas */
     uint64_t row_words;
     _Atomic uint64_t increments[SS_COUNTERS]; /* of its run; atomic, because later ones look */
+    struct { /* an open job: what a counter will be when it begins, if that is known */
+        bool known;
+        uint64_t value;
+    } foretold[SS_COUNTERS];
     struct ss_performed *performed; /* operations on boosted structures; see boosting.c */
     _Atomic uint32_t performed_count;
     _Atomic int64_t robbed_by; /* number of the transaction that took one of its locks, or -1 */
@@ -497,6 +501,13 @@ void ss_prediction_begin(struct ss_transaction *transaction);
 /* With the turn: transaction `number` is the head. */
 void ss_prediction_fold(struct ss_engine *engine, int64_t number);
 void ss_prediction_start(struct ss_engine *engine, int64_t chunk_before);
+/* The same in an open job, with its mutex. What a transaction begins with that comes after `count`
+ * others, given by their slots: */
+void ss_prediction_look_ahead(struct ss_engine *engine, struct ss_transaction *transaction,
+                              const uint64_t *earlier, uint64_t count);
+/* With the turn as well: the head has come to an end; how many events have committed with it, 0: not
+ * all of them. */
+void ss_prediction_fold_open(struct ss_engine *engine, int64_t events);
 
 /* boosting.c */
 bool ss_boost_open(struct ss_engine *engine);

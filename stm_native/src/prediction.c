@@ -18,8 +18,11 @@
  * The note of a counter is read by all and changed by who holds the turn: a number of -1 says that it
  * is being changed, and a number that is the same before and after that nothing was.
  *
- * In an open job the numbers of transactions do not tell their order, so there the word itself is the
- * prediction, and the counter an ordinary one. */
+ * In an open job (arrivals.c) numbers do not tell the order, but the row of active transactions does. It
+ * is looked at when a transaction is formed or repeated, under the mutex that is held for that anyway:
+ * what the counter was after the last commit, and what all before it in the row add, each event what
+ * those of the last commit added. The sum stands whatever commits meanwhile. An event that comes late,
+ * between others, makes the predictions of those behind it wrong that are there already. */
 #include "internal.h"
 
 /* Which counter a word is; -1: there are more counters than places. A word takes its place with its
@@ -39,7 +42,7 @@ static int counter_of(struct ss_engine *engine, uint64_t word)
     return -1;
 }
 
-/* What a transaction adds to a counter, as far as one can know. */
+/* What a transaction adds to a counter, as far as one can know; `usual`: what one like it does. */
 static uint64_t foreseen_increments(struct ss_engine *engine, int64_t number, int counter,
                                     uint64_t usual)
 {
@@ -56,7 +59,10 @@ static uint64_t foreseen_increments(struct ss_engine *engine, int64_t number, in
 static uint64_t foresee(struct ss_run *run, uint64_t word, int counter)
 {
     struct ss_engine *engine = run->worker->engine;
-    int64_t own = run->worker->transaction->number;
+    const struct ss_transaction *transaction = run->worker->transaction;
+    int64_t own = transaction->number;
+    if (counter >= 0 && ss_is_open(engine) && transaction->foretold[counter].known)
+        return transaction->foretold[counter].value;
     if (counter < 0 || ss_is_open(engine))
         return ss_word_read(&run->state[word]);
     struct ss_counter *noted = &engine->counters[counter];
@@ -135,6 +141,51 @@ void ss_prediction_fold(struct ss_engine *engine, int64_t number)
         if (atomic_load_explicit(&engine->counters[i].name, memory_order_relaxed) == 0)
             return;
         note(engine, &engine->counters[i], number);
+    }
+}
+
+/* As often for each event as so many others did together, to the nearest. */
+static uint64_t in_proportion(uint64_t increments, uint64_t events, uint64_t of_events)
+{
+    return (increments * events + of_events / 2) / of_events;
+}
+
+void ss_prediction_look_ahead(struct ss_engine *engine, struct ss_transaction *transaction,
+                              const uint64_t *earlier, uint64_t count)
+{
+    uint64_t chunk = (uint64_t)engine->job.chunk;
+    for (int i = 0; i < SS_COUNTERS; i++) {
+        const struct ss_counter *counter = &engine->counters[i];
+        /* Relaxed: in an open job it is noted under the mutex that we hold. */
+        uint64_t value = atomic_load_explicit(&counter->value, memory_order_relaxed);
+        uint64_t usual = atomic_load_explicit(&counter->usual, memory_order_relaxed);
+        bool known = atomic_load_explicit(&counter->number, memory_order_relaxed) >= 0;
+        for (uint64_t at = 0; known && at < count; at++) {
+            const struct ss_transaction *other = &engine->ring[earlier[at]];
+            uint64_t events = (uint64_t)(other->last - other->first);
+            value += foreseen_increments(engine, other->number, i,
+                                         in_proportion(usual, events, chunk));
+        }
+        transaction->foretold[i].known = known;
+        transaction->foretold[i].value = value;
+    }
+}
+
+void ss_prediction_fold_open(struct ss_engine *engine, int64_t events)
+{
+    for (int i = 0; i < SS_COUNTERS; i++) {
+        struct ss_counter *counter = &engine->counters[i];
+        if (atomic_load_explicit(&counter->name, memory_order_relaxed) == 0)
+            return;
+        bool known = atomic_load_explicit(&counter->number, memory_order_relaxed) >= 0;
+        uint64_t before = atomic_load_explicit(&counter->value, memory_order_relaxed);
+        note(engine, counter, 0);
+        uint64_t more = atomic_load_explicit(&counter->value, memory_order_relaxed) - before;
+        if (known && events > 0)
+            atomic_store_explicit(
+                &counter->usual,
+                in_proportion(more, (uint64_t)engine->job.chunk, (uint64_t)events),
+                memory_order_relaxed);
     }
 }
 

@@ -56,7 +56,8 @@ static uint64_t take_reads(const struct ss_transaction *transaction, struct ss_r
     return count;
 }
 
-/* Writes, likewise; of deltas what they make of their word, as the head will. */
+/* Writes; of deltas what they make of their word, as the head will; in place of a line, an entry tells
+ * the kind of update that it was. May be NULL: as above. */
 static uint64_t take_writes(const struct ss_engine *engine,
                             const struct ss_transaction *transaction, struct ss_read *entries)
 {
@@ -73,12 +74,13 @@ static uint64_t take_writes(const struct ss_engine *engine,
         }
         uint32_t bytes = write->bytes;
         uint64_t value = write->value;
+        uint16_t kind = (uint16_t)write->delta;
         if (write->is_last)
             ss_delta_chain(engine, transaction, write, &value, &bytes);
         else if (write->delta != SS_NO_DELTA && write->delta != SS_FORESEEN)
             continue; /* the last one of its chain stands for all */
         if (entries != NULL)
-            entries[count] = (struct ss_read){write->word, (uint16_t)bytes, 0, value};
+            entries[count] = (struct ss_read){write->word, (uint16_t)bytes, kind, value};
         count++;
     }
     return count;

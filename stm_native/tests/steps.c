@@ -209,6 +209,19 @@ static bool store(struct doing *doing, uint64_t word, uint64_t value)
     return doing->run->verdict == SS_COMPLETED;
 }
 
+static bool count(struct doing *doing, uint64_t word)
+{
+    struct ss_run *run = doing->run;
+    uint64_t value;
+    if (run == NULL)
+        value = ++stage.expected[word];
+    else
+        value = doing->variant == SS_EAGER ? ss_eager_increment(run, word)
+                                           : ss_increment(run, word);
+    doing->mixed = mix(doing->mixed ^ value) + word;
+    return run == NULL || run->verdict == SS_COMPLETED;
+}
+
 static uint64_t sequence_of(int64_t event)
 {
     return (uint64_t)(stage.first_sequence + event);
@@ -267,6 +280,8 @@ static bool take_step(struct doing *doing, const struct step *step)
         return store(doing, step->word, doing->mixed);
     case STEP_ADD:
         return load(doing, step->word, &value) && store(doing, step->word, value + step->value);
+    case STEP_COUNT:
+        return count(doing, step->word);
     case STEP_FILL:
         for (uint64_t i = 0; i < step->value; i++)
             if (!load(doing, i % STATE_WORDS, &value) || !store(doing, i % STATE_WORDS, value + 1))

@@ -31,6 +31,7 @@ enum step_kind {
     STEP_WRITE,        /* of `value` */
     STEP_PUT,          /* of a mixture of all that the event has read */
     STEP_ADD,          /* reads `word`, writes what it read plus `value` */
+    STEP_COUNT,        /* increments `word`, a counter, and reads it */
     STEP_FILL,         /* as STEP_ADD of 1, `value` times, to one word after the other */
     STEP_EMIT,         /* `value` rows: the sequence number, and the mixture */
     STEP_STOP,         /* at point `value` */
@@ -53,6 +54,7 @@ typedef struct step row[MOST_STEPS];
 #define WRITE(word, value) {STEP_WRITE, (word), (value)}
 #define PUT(word) {STEP_PUT, (word), 0}
 #define ADD(word, value) {STEP_ADD, (word), (value)}
+#define COUNT(word) {STEP_COUNT, (word), 0}
 #define FILL(times) {STEP_FILL, 0, (times)}
 #define EMIT {STEP_EMIT, 0, 1}
 #define FLOOD(rows) {STEP_EMIT, 0, (rows)}

@@ -4,10 +4,9 @@
  * scheduler call, under both protocols: what conflicts and what does not, in which order updates are
  * applied, and what becomes of one that is read, stored to, or does not fit. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "by_hand.h"
 
 enum { WORDS = 4, WORD = 2, BYTE = 8 * WORD, LIMIT = 8 };
 enum {
@@ -19,26 +18,6 @@ enum {
 };
 
 static uint64_t state[WORDS];
-static struct ss_engine *engine;
-static const char *scenario;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "FAILED: %s: line %d: %s\n", scenario, __LINE__, #condition);          \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-static bool is_eager(void)
-{
-    return engine->protocol == &ss_protocol_eager;
-}
-
-static struct ss_run *run_of(int number)
-{
-    return &engine->workers[number].run;
-}
 
 static void update(int number, uint64_t byte, uint64_t size, uint64_t delta, uint64_t operand)
 {
@@ -78,70 +57,16 @@ static uint64_t count(int number)
                       : ss_increment(run_of(number), WORD);
 }
 
-static bool finishes(int number)
-{
-    struct ss_transaction *transaction = &engine->ring[number];
-    engine->protocol->finish(&engine->workers[number], transaction);
-    ss_set_status(transaction, number, SS_FINISHED);
-    return run_of(number)->verdict == SS_COMPLETED;
-}
-
-/* Whether the run got to its end, was still valid, and is published. */
-static bool commits(int number)
-{
-    struct ss_transaction *transaction = &engine->ring[number];
-    if (!finishes(number) || !engine->protocol->validate(engine, transaction) ||
-        !ss_delta_fits(engine, transaction))
-        return false;
-    engine->protocol->publish(engine, transaction);
-    ss_prediction_fold(engine, number + 1);
-    atomic_store(&engine->next_commit, number + 1);
-    return true;
-}
-
-static void begin(int number)
-{
-    struct ss_run *run = run_of(number);
-    run->speculative = 1;
-    run->verdict = SS_COMPLETED;
-    engine->ring[number].number = number;
-    engine->protocol->begin(&engine->workers[number], &engine->ring[number]);
-    ss_set_status(&engine->ring[number], number, SS_RUNNING);
-}
-
 static void open_scenario(const char *name, enum ss_protocol_kind protocol, uint64_t first_value)
 {
-    scenario = name;
     for (int word = 0; word < WORDS; word++)
         state[word] = first_value;
     struct ss_config config = {.state = state,
                                .state_words = WORDS,
-                               .emit_words = 1,
-                               .threads = 3,
                                .read_limit = 32,
                                .redo_limit = LIMIT,
-                               .emit_limit = 1,
                                .protocol = protocol};
-    struct ss_job job = {.chunk = 1, .horizon = 3, .mode = SS_MODE_SPECULATE};
-    engine = ss_engine_new(&config);
-    CHECK(engine != NULL && ss_engine_start(engine, &job));
-    while (!ss_engine_wait(engine, 50))
-        continue;
-    ss_engine_take_turn(engine);
-    begin(0);
-    CHECK(commits(0));
-    begin(1);
-    begin(2);
-}
-
-static void close_scenario(void)
-{
-    for (int number = 1; number < 3; number++) {
-        engine->protocol->finish(&engine->workers[number], &engine->ring[number]);
-        engine->protocol->roll_back(engine, &engine->ring[number]);
-    }
-    ss_engine_release_turn(engine);
-    ss_engine_free(engine);
+    hand_open(name, config, NULL);
 }
 
 static uint64_t bits_of(double value)
@@ -162,20 +87,20 @@ static void updates_alone(enum ss_protocol_kind protocol)
     CHECK(commits(1) && state[WORD] == 3);
     CHECK(commits(2) && state[WORD] == 17);
     CHECK(engine->ring[1].read_count == 0 && engine->ring[2].read_count == 0);
-    close_scenario();
+    hand_close();
 
     open_scenario("float operands are not added up first", protocol, bits_of(1e16));
     for (int i = 0; i < 4; i++)
         update(1, BYTE, 8, ADD_FLOAT, bits_of(1.0)); /* each is lost, four at once would not be */
     CHECK(commits(1) && state[WORD] == bits_of(1e16));
-    close_scenario();
+    hand_close();
 
     open_scenario("an update of what the run has stored", protocol, 10);
     store(1, 100);
     update(1, BYTE, 8, ADD_INT, 1);
     CHECK(load(1) == 101 && run_of(1)->redo_count == 1);
     CHECK(commits(1) && state[WORD] == 101);
-    close_scenario();
+    hand_close();
 }
 
 static void updates_that_are_read(enum ss_protocol_kind protocol)
@@ -189,33 +114,33 @@ static void updates_that_are_read(enum ss_protocol_kind protocol)
     CHECK(load(2) == 22);
     CHECK(commits(1) && !commits(2));
     CHECK(state[WORD] == 11);
-    close_scenario();
+    hand_close();
 
     open_scenario("a run stores to what it has updated", protocol, 10);
     update(1, BYTE, 8, ADD_INT, 1);
     store(1, 50);
     update(1, BYTE, 8, ADD_INT, 2);
     CHECK(commits(1) && state[WORD] == 52);
-    close_scenario();
+    hand_close();
 
     open_scenario("a later run has read what an earlier one updates", protocol, 10);
     CHECK(load(2) == 10);
     update(1, BYTE, 8, ADD_INT, 1);
     CHECK(commits(1) && !commits(2));
-    close_scenario();
+    hand_close();
 
     open_scenario("a later run has read what an earlier one updates and reads", protocol, 10);
     CHECK(load(2) == 10);
     update(1, BYTE, 8, ADD_INT, 1);
     CHECK(load(1) == 11 && commits(1) && state[WORD] == 11);
     CHECK(!commits(2));
-    close_scenario();
+    hand_close();
 
     open_scenario("a later run reads after the commit", protocol, 10);
     update(1, BYTE, 8, ADD_INT, 1);
     CHECK(commits(1) && load(2) == 11);
     CHECK(commits(2));
-    close_scenario();
+    hand_close();
 }
 
 static void updates_of_bytes(enum ss_protocol_kind protocol)
@@ -233,7 +158,7 @@ static void updates_of_bytes(enum ss_protocol_kind protocol)
     CHECK((ss_redo_find(run_of(1), WORD)->key & SS_PENDING) == 0);
     CHECK(load_byte(1, 1) == 0x12 && load_byte(1, 2) == 0x78);
     CHECK(commits(1) && state[WORD] == 0x1413781212);
-    close_scenario();
+    hand_close();
 
     open_scenario("a store, and an update beside it", protocol, 0x1413121110);
     store_byte(1, 0, 0x55);
@@ -241,7 +166,7 @@ static void updates_of_bytes(enum ss_protocol_kind protocol)
     CHECK(load_byte(1, 0) == 0x55);
     store_byte(1, 0, 0x56);
     CHECK(commits(1) && state[WORD] == 0x1413121256);
-    close_scenario();
+    hand_close();
 }
 
 static void updates_that_do_not_fit(enum ss_protocol_kind protocol)
@@ -251,19 +176,19 @@ static void updates_that_do_not_fit(enum ss_protocol_kind protocol)
     update(1, BYTE, 1, ADD_INT, 28);
     update(1, BYTE, 1, ADD_INT, (uint64_t)-1);
     CHECK(!commits(1) && run_of(1)->verdict == SS_COMPLETED && state[WORD] == 0);
-    close_scenario();
+    hand_close();
 
     open_scenario("one that just fits", protocol, 0);
     update(1, BYTE, 1, ADD_INT, (uint64_t)-128);
     update(1, BYTE + 1, 1, ADD_UNSIGNED, 255);
     CHECK(commits(1) && state[WORD] == 0xff80);
-    close_scenario();
+    hand_close();
 
     open_scenario("one that does not fit when it is read", protocol, 0);
     update(1, BYTE, 1, ADD_UNSIGNED, (uint64_t)-1);
     load_byte(1, 0);
     CHECK(run_of(1)->verdict == SS_RAISED);
-    close_scenario();
+    hand_close();
 
     open_scenario("one more than the log holds", protocol, 0);
     for (int i = 0; i < LIMIT; i++)
@@ -271,7 +196,7 @@ static void updates_that_do_not_fit(enum ss_protocol_kind protocol)
     CHECK(run_of(1)->verdict == SS_COMPLETED);
     update(1, BYTE, 8, ADD_INT, 1);
     CHECK(run_of(1)->verdict == SS_LOG_FULL);
-    close_scenario();
+    hand_close();
 }
 
 static void updates_in_place(void)
@@ -286,7 +211,7 @@ static void updates_in_place(void)
     CHECK(run->verdict == SS_RAISED);
     ss_undo_roll_back(run);
     CHECK(state[WORD] == 10);
-    close_scenario();
+    hand_close();
 }
 
 static void counters(enum ss_protocol_kind protocol)
@@ -300,7 +225,7 @@ static void counters(enum ss_protocol_kind protocol)
     CHECK(load(2) == 13);
     CHECK(commits(1) && state[WORD] == 12);
     CHECK(commits(2) && state[WORD] == 13);
-    close_scenario();
+    hand_close();
 
     open_scenario("a counter is foreseen wrongly", protocol, 10);
     run_of(2)->site = 5;
@@ -314,7 +239,7 @@ static void counters(enum ss_protocol_kind protocol)
     engine->protocol->roll_back(engine, &engine->ring[2]);
     begin(2);
     CHECK(count(2) == 12 && commits(2) && state[WORD] == 12);
-    close_scenario();
+    hand_close();
 }
 
 static void later_locks(void)
@@ -324,7 +249,7 @@ static void later_locks(void)
     update(1, BYTE, 8, ADD_INT, 1);
     CHECK(commits(1) && state[WORD] == 11);
     CHECK(!commits(2) && engine->ring[2].reason == SS_ABORT_STOLEN);
-    close_scenario();
+    hand_close();
 }
 
 int main(void)

@@ -4,35 +4,14 @@
  * scheduler call: what a neighbour in the same word may change, what of a word is read, merged,
  * published and undone. */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "internal.h"
+#include "by_hand.h"
 
 enum { WORDS = 4, WORD = 2, BYTE = 8 * WORD };
 
 static const uint64_t first_value = UINT64_C(0x1716151413121110);
 
 static uint64_t state[WORDS];
-static struct ss_engine *engine;
-static const char *scenario;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "FAILED: %s: line %d: %s\n", scenario, __LINE__, #condition);          \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-static bool is_eager(void)
-{
-    return engine->protocol == &ss_protocol_eager;
-}
-
-static struct ss_run *run_of(int number)
-{
-    return &engine->workers[number].run;
-}
 
 static uint64_t load(int number, uint64_t byte, uint64_t size)
 {
@@ -53,61 +32,16 @@ static void increment(int number, uint64_t byte)
     store(number, byte, 1, load(number, byte, 1) + 1);
 }
 
-/* Whether the run got to its end, was still valid, and is published. */
-static bool commits(int number)
-{
-    struct ss_transaction *transaction = &engine->ring[number];
-    engine->protocol->finish(&engine->workers[number], transaction);
-    if (run_of(number)->verdict != SS_COMPLETED ||
-        !engine->protocol->validate(engine, transaction))
-        return false;
-    engine->protocol->publish(engine, transaction);
-    atomic_store(&engine->next_commit, number + 1);
-    return true;
-}
-
-static void begin(int number)
-{
-    struct ss_run *run = run_of(number);
-    run->speculative = 1;
-    run->verdict = SS_COMPLETED;
-    engine->ring[number].number = number;
-    engine->protocol->begin(&engine->workers[number], &engine->ring[number]);
-}
-
 static void open_scenario(const char *name, enum ss_protocol_kind protocol)
 {
-    scenario = name;
     for (int word = 0; word < WORDS; word++)
         state[word] = first_value;
     struct ss_config config = {.state = state,
                                .state_words = WORDS,
-                               .emit_words = 1,
-                               .threads = 3,
                                .read_limit = 32,
                                .redo_limit = 2,
-                               .emit_limit = 1,
                                .protocol = protocol};
-    struct ss_job job = {.chunk = 1, .horizon = 3, .mode = SS_MODE_SPECULATE};
-    engine = ss_engine_new(&config);
-    CHECK(engine != NULL && ss_engine_start(engine, &job));
-    while (!ss_engine_wait(engine, 50))
-        continue;
-    ss_engine_take_turn(engine);
-    begin(0);
-    CHECK(commits(0));
-    begin(1);
-    begin(2);
-}
-
-static void close_scenario(void)
-{
-    for (int number = 1; number < 3; number++) {
-        engine->protocol->finish(&engine->workers[number], &engine->ring[number]);
-        engine->protocol->roll_back(engine, &engine->ring[number]);
-    }
-    ss_engine_release_turn(engine);
-    ss_engine_free(engine);
+    hand_open(name, config, NULL);
 }
 
 static void masks(void)
@@ -126,7 +60,7 @@ static void neighbours(void)
     increment(2, BYTE + 1);
     CHECK(commits(1) && state[WORD] == first_value + 1);
     CHECK(commits(2) && state[WORD] == first_value + 0x101);
-    close_scenario();
+    hand_close();
 
     open_scenario("value: two runs increment one byte", SS_PROTOCOL_VALUE);
     increment(1, BYTE);
@@ -134,21 +68,21 @@ static void neighbours(void)
     CHECK(commits(1) && !commits(2));
     CHECK(engine->ring[2].reason == SS_ABORT_CONFLICT);
     CHECK(state[WORD] == first_value + 1);
-    close_scenario();
+    hand_close();
 
     open_scenario("value: a store does not carry its neighbours along", SS_PROTOCOL_VALUE);
     store(2, BYTE + 4, 2, 0xabcd);
     store(1, BYTE, 4, 0x01020304);
     CHECK(commits(1) && commits(2));
     CHECK(state[WORD] == UINT64_C(0x1716abcd01020304));
-    close_scenario();
+    hand_close();
 
     open_scenario("eager: a record stands for the whole word", SS_PROTOCOL_EAGER);
     increment(1, BYTE);
     load(2, BYTE + 1, 1);
     CHECK(run_of(2)->verdict == SS_ABORTED && engine->ring[2].reason == SS_ABORT_LOCKED);
     CHECK(commits(1) && state[WORD] == first_value + 1);
-    close_scenario();
+    hand_close();
 }
 
 static void one_word(const char *name, enum ss_protocol_kind protocol)
@@ -179,7 +113,7 @@ static void one_word(const char *name, enum ss_protocol_kind protocol)
     store(1, 8, 1, 0);
     store(1, BYTE, 4, 0);
     CHECK(run_of(1)->verdict == SS_LOG_FULL);
-    close_scenario();
+    hand_close();
 }
 
 static void in_place(void)
@@ -194,7 +128,7 @@ static void in_place(void)
     CHECK(state[WORD] == UINT64_C(0x00001514beef1110));
     ss_undo_roll_back(head);
     CHECK(state[WORD] == first_value);
-    close_scenario();
+    hand_close();
 }
 
 int main(void)

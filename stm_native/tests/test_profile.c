@@ -6,22 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "steps.h"
+#include "by_hand.h"
 
 enum { WORDS = 64, WORD = 20, OTHER = 40, FURTHER = 50 };
 
 static uint64_t state[WORDS];
-static struct ss_engine *engine;
-
-static struct ss_run *run_of(int number)
-{
-    return &engine->workers[number].run;
-}
-
-static struct ss_transaction *transaction_of(int number)
-{
-    return &engine->ring[number];
-}
 
 /* Accesses with a site, as compiled code of a profiling variant does them. */
 static uint64_t load(int number, uint64_t word, uint16_t site)
@@ -36,64 +25,20 @@ static void store(int number, uint64_t word, uint16_t site)
     engine->protocol->store(run_of(number), word, 1000 + site);
 }
 
-static void begin(int number)
+static void store_first(void)
 {
-    struct ss_run *run = run_of(number);
-    run->speculative = 1;
-    run->verdict = SS_COMPLETED;
-    transaction_of(number)->number = number;
-    engine->protocol->begin(&engine->workers[number], transaction_of(number));
-}
-
-static void finish(int number)
-{
-    engine->protocol->finish(&engine->workers[number], transaction_of(number));
-}
-
-static bool commits(int number)
-{
-    finish(number);
-    if (run_of(number)->verdict != SS_COMPLETED ||
-        !engine->protocol->validate(engine, transaction_of(number)))
-        return false;
-    engine->protocol->publish(engine, transaction_of(number));
-    atomic_store(&engine->next_commit, number + 1);
-    return true;
+    store(0, WORD, 0);
 }
 
 static void open_scenario(const char *name, enum ss_protocol_kind protocol)
 {
-    scenario = name;
     memset(state, 0, sizeof state);
     struct ss_config config = {.state = state,
                                .state_words = WORDS,
-                               .emit_words = 1,
-                               .threads = 3,
                                .read_limit = 32,
                                .redo_limit = 8,
-                               .emit_limit = 1,
                                .protocol = protocol};
-    struct ss_job job = {.chunk = 1, .horizon = 3, .mode = SS_MODE_SPECULATE};
-    engine = ss_engine_new(&config);
-    CHECK(engine != NULL && ss_engine_start(engine, &job));
-    while (!ss_engine_wait(engine, 50))
-        continue;
-    ss_engine_take_turn(engine);
-    begin(0);
-    store(0, WORD, 0);
-    CHECK(commits(0));
-    begin(1);
-    begin(2);
-}
-
-static void close_scenario(void)
-{
-    for (int number = 1; number < 3; number++) {
-        finish(number);
-        engine->protocol->roll_back(engine, transaction_of(number));
-    }
-    ss_engine_release_turn(engine);
-    ss_engine_free(engine);
+    hand_open(name, config, store_first);
 }
 
 /* Transaction 2 is dropped, and that is remembered as the only one, for this place. */
@@ -118,7 +63,7 @@ static void outdated(enum ss_protocol_kind protocol)
     CHECK(commits(1));
     CHECK(!commits(2) && transaction_of(2)->reason == SS_ABORT_CONFLICT);
     dropped_for(SS_ABORT_CONFLICT, (struct ss_place){WORD, 0, 4}); /* the first that it read */
-    close_scenario();
+    hand_close();
 }
 
 static void outdated_element(void)
@@ -131,7 +76,7 @@ static void outdated_element(void)
     ss_store_bytes(run_of(1), 8 * OTHER + 6, 2, 77);
     CHECK(commits(1) && !commits(2));
     dropped_for(SS_ABORT_CONFLICT, (struct ss_place){OTHER, 0xc0, 9});
-    close_scenario();
+    hand_close();
 }
 
 static void locked(void)
@@ -140,19 +85,19 @@ static void locked(void)
     store(1, WORD, 1);
     load(2, OTHER, 2);
     load(2, WORD, 3);
-    finish(2);
+    finishes(2);
     CHECK(transaction_of(2)->reason == SS_ABORT_LOCKED);
     dropped_for(SS_ABORT_LOCKED, (struct ss_place){WORD, 0, 3});
-    close_scenario();
+    hand_close();
 
     open_scenario("eager: a store to what an earlier one has locked", SS_PROTOCOL_EAGER);
     ss_eager_store_bytes(run_of(1), 8 * OTHER, 4, 1);
     run_of(2)->site = 4;
     ss_eager_store_bytes(run_of(2), 8 * OTHER + 4, 4, 1); /* a neighbour in the same word */
-    finish(2);
+    finishes(2);
     CHECK(transaction_of(2)->reason == SS_ABORT_LOCKED);
     dropped_for(SS_ABORT_LOCKED, (struct ss_place){OTHER, 0xf0, 4});
-    close_scenario();
+    hand_close();
 }
 
 static void stolen(bool has_finished)
@@ -162,17 +107,17 @@ static void stolen(bool has_finished)
     store(2, WORD, 4);
     store(2, FURTHER, 5);
     if (has_finished)
-        finish(2);
+        finishes(2);
     store(1, WORD, 6);
     if (has_finished) {
         CHECK(!engine->protocol->validate(engine, transaction_of(2)));
     } else {
         load(2, 0, 7); /* here it sees it */
-        finish(2);
+        finishes(2);
     }
     CHECK(transaction_of(2)->reason == SS_ABORT_STOLEN);
     dropped_for(SS_ABORT_STOLEN, (struct ss_place){WORD, 0, 4});
-    close_scenario();
+    hand_close();
 }
 
 static void never_coexisted(void)
@@ -183,20 +128,20 @@ static void never_coexisted(void)
     store(1, OTHER, 2);
     CHECK(commits(1));
     load(2, OTHER, 4); /* it is newer than the interval, which WORD keeps from being extended */
-    finish(2);
+    finishes(2);
     CHECK(transaction_of(2)->reason == SS_ABORT_INCONSISTENT_SNAPSHOT);
     dropped_for(SS_ABORT_INCONSISTENT_SNAPSHOT, (struct ss_place){WORD, 0, 3});
-    close_scenario();
+    hand_close();
 }
 
 static void other_reasons(void)
 {
     open_scenario("a run that raises names no word", SS_PROTOCOL_VALUE);
     run_of(2)->verdict = SS_RAISED;
-    finish(2);
+    finishes(2);
     ss_drop(&engine->workers[2], transaction_of(2), SS_ABORT_RAISED);
     CHECK(ss_engine_hot_places(engine, NULL, 0) == 0);
-    close_scenario();
+    hand_close();
 }
 
 /* Hot places among many cold ones: counts are bounds, and what is hot is there. */
@@ -228,7 +173,7 @@ static void sketch(uint64_t seed)
     }
     CHECK(found == HOT && sum == NOTES);
     CHECK(ss_engine_hot_places(engine, hot, 3) == ENTRIES); /* room for fewer is no harm */
-    close_scenario();
+    hand_close();
 }
 
 int main(void)
