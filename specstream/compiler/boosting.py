@@ -205,7 +205,7 @@ def operation_entry(state: StateType, field: Field, number: int, is_inverse: boo
 
         return types.int64(run), code
 
-    def entry(run: Any) -> int:
+    def entry(run: Any) -> Any:
         return run_operation(run)
 
     return compiled(entry)
