@@ -38,6 +38,7 @@ def advice(profile: Profile, program: Program, seconds_per_event: float) -> tupl
     return (
         *_about_words(profile, program),
         *_about_records(profile),
+        *_about_boosting(profile),
         *_about_chunks(profile, seconds_per_event),
         *_about_limits(profile),
     ) or ("Few runs were dropped: conflicts cost next to nothing here.",)
@@ -50,7 +51,16 @@ def _about_words(profile: Profile, program: Program) -> Iterator[str]:
     for word in profile.words:
         if word.share >= HOT_SHARE:
             by_field[word.field].append(word)
+    boosted = {one.field for one in program.operations}
     for field, words in by_field.items():
+        if field in boosted:
+            yield (
+                f"Operations on {field} with the same keys caused "
+                f"{sum(word.share for word in words):.0%} of the conflicts: lower the chunk or the "
+                "horizon, so that fewer keys are in use at once, and let operations that change "
+                "nothing return False."
+            )
+            continue
         names = ", ".join(word.name for word in words)
         said = f"{names} caused {sum(word.share for word in words):.0%} of the conflicts"
         if _only_added_to(program, field):
@@ -95,6 +105,15 @@ def _about_records(profile: Profile) -> Iterator[str]:
                 'protocol="value", which tells elements apart.'
             )
             return
+
+
+def _about_boosting(profile: Profile) -> Iterator[str]:
+    if profile.aborts["shadow"] > FEW_ABORTS * profile.speculative_runs:
+        yield (
+            f"{profile.aborts['shadow']:,} runs were dropped because the inverse of an operation "
+            "on a boosted field raised, or because operations with different keys do not commute: "
+            "look at what they read and write besides what belongs to their key."
+        )
 
 
 def _about_chunks(profile: Profile, seconds_per_event: float) -> Iterator[str]:

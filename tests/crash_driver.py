@@ -115,7 +115,9 @@ def compare(directory: Path) -> dict[str, int]:
     found = rows_of(directory / "out")
     late = rows_of(directory / "late")["x"].to_pylist() if (directory / "late").exists() else []
     files = len(list((directory / "events").iterdir()))
-    wanted_late = [-n for n in range(files) if _has_late(n)] if (directory / "watermark").exists() else []
+    wanted_late = (
+        [-n for n in range(files) if _has_late(n)] if (directory / "watermark").exists() else []
+    )
     ids, counts = np.unique(found["x"].to_numpy(), return_counts=True)
     place = {x: at for at, x in enumerate(expected["x"].to_pylist())}
     order = np.array([place[x] for x in found["x"].to_pylist()])

@@ -435,3 +435,53 @@ def takes(state, event, emit):
 def test_what_an_operator_cannot_do(body: Any, operations: Any, message: str) -> None:
     with pytest.raises(ss.CompileError, match=message):
         ss.Engine(boosted_operator(body, **operations), threads=2, horizon=8)
+
+
+# ---- what is said of them ----
+
+
+def test_a_profile_names_the_field_and_says_what_helps() -> None:
+    class Few(ss.State):
+        members = boosted_set(100)
+        turns = ss.scratch(int, 4)
+
+    @ss.operator(state=Few, event={"key": int}, emits={})
+    def few(state, event, emit):
+        state.members.insert(event.key)
+        for turn in range(3000):
+            state.turns[turn % 4] = turn
+        state.members.remove(event.key)
+
+    table = {"key": [1] * 3000}
+    options = {"threads": 2, "horizon": 8, "chunk": 1, "execution": "speculate"}
+    with ss.Engine(few, profile=True, **options) as engine:
+        for _ in range(100):
+            engine.process(table)
+            profile = engine.profile()
+            if profile.conflicts > 0.1 * profile.speculative_runs:
+                break
+    assert profile.words[0].field == "members"
+    assert any("Operations on members with the same keys" in text for text in profile.advice)
+
+
+def test_a_profile_tells_of_operations_that_do_not_commute() -> None:
+    class Places(ss.State):
+        row = boosted(ss.array(int, 2), take=(first_free, backwards))
+        turns = ss.scratch(int, 4)
+
+    @ss.operator(state=Places, event={"key": int}, emits={"at": int})
+    def places(state, event, emit):
+        # Every second event comes to its operation late.
+        for turn in range(3000 * (event.key % 2)):
+            state.turns[turn % 4] = turn
+        emit(state.row.take(event.key))
+
+    table = pa.table({"key": range(3000)})
+    options = {"threads": 3, "horizon": 16, "chunk": 1, "execution": "speculate"}
+    with ss.Engine(places, profile=True, **options) as engine:
+        for _ in range(100):
+            engine.process(table)
+            profile = engine.profile()
+            if profile.aborts["shadow"] > 0.1 * profile.speculative_runs:
+                break
+    assert any("do not commute" in text for text in profile.advice)

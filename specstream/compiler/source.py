@@ -31,7 +31,7 @@ from specstream.compiler.rewrite import NativeRewriter, OracleRewriter
 from specstream.errors import CompileError, DeclarationError
 from specstream.operations import Operation
 from specstream.schema import Schema
-from specstream.state import Layout
+from specstream.state import Field, Layout
 
 __all__ = ["Program", "analyse"]
 
@@ -60,11 +60,14 @@ class CompiledOperation:
     """An operation on a boosted field, rewritten.
 
     Attributes:
+        field: name of the boosted field.
+        declared: as it was declared.
         native: for Numba; parameters (run, field, key ...).
         inverse: likewise; None where it changes nothing.
         oracle: the same for the oracle, without the run.
     """
 
+    field: str
     declared: Operation
     native: Any
     inverse: Any
@@ -134,7 +137,7 @@ class _Analysis(Analysis):
         self.next_site = 1  # 0 stands for no line
 
     def program(self, function: types.FunctionType) -> Program:
-        operations = tuple(self.operation(one) for _, one in self.layout.operations)
+        operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         return Program(
             self.operator,
@@ -148,11 +151,12 @@ class _Analysis(Analysis):
             operations,
         )
 
-    def operation(self, one: Operation) -> CompiledOperation:
+    def operation(self, field: Field, one: Operation) -> CompiledOperation:
         """An operation on a boosted field."""
         function: Any = one.function
         inverse: Any = one.inverse
         return CompiledOperation(
+            field.name,
             one,
             self.compiled(function),
             None if inverse is None else self.compiled(inverse),

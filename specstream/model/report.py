@@ -21,6 +21,7 @@ LEFT_OUT = (
     "when within an event a word is read or stored to: it is taken to be spread evenly",
     "that stores of a run in place become visible one by one: here all do at its end",
     "under eager, records that several distant words share because there are too many words",
+    "operations on boosted fields: their locks, and that one of them runs at a time",
     "other processes",
 )
 
