@@ -25,7 +25,7 @@ from specstream.stats import Statistics
 __all__ = ["CONFLICTS", "HotWord", "Line", "Place", "Profile", "hot_places", "uses_of"]
 
 # The reasons of an abort that name a word.
-CONFLICTS = ("conflict", "inconsistent_snapshot", "locked", "stolen")
+CONFLICTS = ("conflict", "inconsistent_snapshot", "locked", "stolen", "shadow")
 _HOT_ENTRIES = 512  # that a thread remembers; see profile.c
 _WORD_BYTES = 8
 

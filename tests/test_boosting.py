@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -443,23 +444,23 @@ def test_what_an_operator_cannot_do(body: Any, operations: Any, message: str) ->
 def test_a_profile_names_the_field_and_says_what_helps() -> None:
     class Few(ss.State):
         members = boosted_set(100)
-        turns = ss.scratch(int, 4)
 
-    @ss.operator(state=Few, event={"key": int}, emits={})
+    @ss.operator(state=Few, event={"key": int}, emits={"was": bool})
     def few(state, event, emit):
-        state.members.insert(event.key)
-        for turn in range(3000):
-            state.turns[turn % 4] = turn
+        emit(state.members.insert(event.key))
         state.members.remove(event.key)
 
-    table = {"key": [1] * 3000}
-    options = {"threads": 2, "horizon": 8, "chunk": 1, "execution": "speculate"}
-    with ss.Engine(few, profile=True, **options) as engine:
-        for _ in range(100):
-            engine.process(table)
-            profile = engine.profile()
-            if profile.conflicts > 0.1 * profile.speculative_runs:
-                break
+    with ss.Engine(few, profile=True, threads=2, horizon=8, chunk=1) as engine:
+        for time in range(0, 40, 2):
+            for at in (time, time + 1):  # which both run before the first one commits
+                ran = engine.stats.speculative_runs
+                engine.submit_event(at, key=1)
+                while engine.stats.speculative_runs == ran:
+                    sleep(0.0005)
+            engine.advance(0, time + 2)
+            assert engine.poll(timeout=None)["was"].to_pylist() == [True, True]
+        profile = engine.profile()
+    assert profile.aborts["locked"] == 20
     assert profile.words[0].field == "members"
     assert any("Operations on members with the same keys" in text for text in profile.advice)
 
@@ -467,21 +468,23 @@ def test_a_profile_names_the_field_and_says_what_helps() -> None:
 def test_a_profile_tells_of_operations_that_do_not_commute() -> None:
     class Places(ss.State):
         row = boosted(ss.array(int, 2), take=(first_free, backwards))
-        turns = ss.scratch(int, 4)
 
     @ss.operator(state=Places, event={"key": int}, emits={"at": int})
     def places(state, event, emit):
-        # Every second event comes to its operation late.
-        for turn in range(3000 * (event.key % 2)):
-            state.turns[turn % 4] = turn
         emit(state.row.take(event.key))
 
-    table = pa.table({"key": range(3000)})
-    options = {"threads": 3, "horizon": 16, "chunk": 1, "execution": "speculate"}
-    with ss.Engine(places, profile=True, **options) as engine:
-        for _ in range(100):
-            engine.process(table)
-            profile = engine.profile()
-            if profile.aborts["shadow"] > 0.1 * profile.speculative_runs:
-                break
+    taken: list[int] = []
+    with ss.Engine(places, profile=True, threads=2, horizon=8, chunk=1) as engine:
+        for time in range(0, 20, 2):
+            # The later one of two comes first, and has taken a number before the earlier one comes.
+            for at in (time + 1, time):
+                ran = engine.stats.speculative_runs
+                engine.submit_event(at, key=at)
+                while engine.stats.speculative_runs == ran:
+                    sleep(0.0005)
+            engine.advance(0, time + 2)
+            taken += engine.poll(timeout=None)["at"].to_pylist()
+        profile = engine.profile()
+    assert taken == list(range(20))
+    assert profile.aborts["shadow"] > 0.1 * profile.speculative_runs
     assert any("do not commute" in text for text in profile.advice)
