@@ -10,9 +10,8 @@
  * the first and the last word along, and conflict with those.
  *
  * A row that is overwritten is one entry of the redo log likewise: a head and the words, which the
- * run puts there itself. The slots of its words in the index refer to the head, and are marked
- * pending: where compiled code meets one, it asks C, which loads, stores or updates the word where it
- * is. What the log has of the words from before, stores, deltas or ranges, stays there and is of no
+ * run puts there itself. The slots of its words in the index refer to where they lie, as those of
+ * other words do, so that a load, a store or an update need not know of ranges. What the log has of the words from before, stores, deltas or ranges, stays there and is of no
  * account: the head publishes in the order of the log. But where all of them lie in one earlier range
  * they are overwritten there, so that events of one chunk that write the same row do not fill the
  * log. */
@@ -41,11 +40,12 @@ bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count)
 static uint64_t *in_one_range(struct ss_run *run, uint64_t word, uint64_t count)
 {
     const struct ss_slot *first = ss_redo_find(run, word);
-    const struct ss_slot *last = ss_redo_find(run, word + count - 1);
-    uint64_t *values = ss_range_word(run, first, word);
-    if (values == NULL || ss_range_word(run, last, word + count - 1) == NULL)
-        return NULL;
-    return first->position == last->position ? values : NULL;
+    for (uint64_t i = count; i-- > 0;) {
+        const struct ss_slot *slot = ss_redo_find(run, word + i);
+        if (slot->key != (run->epoch_key | (word + i)) || slot->position != first->position + i)
+            return NULL;
+    }
+    return ss_slot_value(run, first);
 }
 
 const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count)
