@@ -36,18 +36,6 @@ bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count)
     return false;
 }
 
-/* Where neighbouring words are kept that all lie in one stored range; NULL: they do not. */
-static uint64_t *in_one_range(struct ss_run *run, uint64_t word, uint64_t count)
-{
-    const struct ss_slot *first = ss_redo_find(run, word);
-    for (uint64_t i = count; i-- > 0;) {
-        const struct ss_slot *slot = ss_redo_find(run, word + i);
-        if (slot->key != (run->epoch_key | (word + i)) || slot->position != first->position + i)
-            return NULL;
-    }
-    return ss_slot_value(run, first);
-}
-
 const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count)
 {
     uint64_t *values = ss_buffer(run, count);
@@ -82,7 +70,7 @@ uint64_t *ss_store_range(struct ss_run *run, uint64_t word, uint64_t count)
     assert(count > 0 && word + count <= run->worker->engine->config.state_words); /* invariant 5 */
     if (!run->speculative)
         return NULL;
-    uint64_t *own = in_one_range(run, word, count);
+    uint64_t *own = ss_redo_find_range(run, word, count);
     if (own != NULL)
         return own;
     struct ss_write *head = &run->redo[run->redo_count];

@@ -16,7 +16,8 @@
  * elements of its word, and says which bytes it has.
  *
  * Words that are stored together are one entry (ranges.c), and each has a slot of its own all the same:
- * only so does the first probe tell that a word is not the state's.
+ * only so does the first probe tell that a word is not the state's. A slot says where the value lies,
+ * wherever that is: hence it counts in words of the log, not in entries.
  *
  * Compiled code inlines the case where the first probe decides (specstream/compiler/access.py must
  * agree with `hash` below); it calls the functions here for the rest.
@@ -70,6 +71,18 @@ void ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count)
     uint64_t position = 2 * run->redo_count + 1;
     for (uint64_t i = word; i < word + count; i++)
         *find(run, i) = (struct ss_slot){run->epoch_key | i, position++};
+}
+
+uint64_t *ss_redo_find_range(struct ss_run *run, uint64_t word, uint64_t count)
+{
+    uint64_t position = find(run, word)->position;
+    /* From the last one on: most that are not there end where nothing was stored, or elsewhere. */
+    for (uint64_t i = count; i-- > 0;) {
+        const struct ss_slot *slot = find(run, word + i);
+        if (slot->key != (run->epoch_key | (word + i)) || slot->position != position + i)
+            return NULL;
+    }
+    return (uint64_t *)run->redo + position + 1;
 }
 
 const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit, ss_reader read)
