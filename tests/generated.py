@@ -33,6 +33,7 @@ class State(ss.State):
     f = ss.array(float, 8, fill=-0.0)
     b = ss.array(bool, 8)
     m = ss.array(int, (3, 5))
+    r = ss.array(int, (2, 40), fill=3)
     n = ss.scalar(int)
     x = ss.scalar(float, fill=1.0)
     c = ss.array(np.int8, 11, fill=-1)
@@ -123,10 +124,12 @@ class Writer:
             f"state.a[{self.at(16, depth - 1)}]",
             f"state.m[{self.at(3, 0)}, {self.at(5, 0)}]",
             f"state.t[{self.at(6, 0)}]",
+            f"state.r[{self.at(2, 0)}, {self.at(40, 0)}]",
             f"state.h[{self.at(2, 0)}, {self.at(6, 0)}]",
             f"state.q[{self.at(5, 0)}]",
             f"int({self.float_(0)} % 1000.0)",
-            f"{self.pick('min', 'max', 'sum')}(state.{self.pick('a', 't', 'm[1]', 'a[2:9:3]')})",
+            f"{self.pick('min', 'max', 'sum')}(state.{self.pick('a', 't', 'm[1]', 'a[::3]')})",
+            f"{self.pick('min', 'max', 'sum')}(state.r[{self.at(2, 0)}])",
             f"{self.pick('min', 'max', 'sum')}(state.{self.pick('c', 'q', 'h[1]', 'c[::-2]')})",
             f"int({self.bool_(depth - 1)})",
             f"np.int64(event.random_bits({self.rng.randint(0, 3)}) % 1000)",
@@ -227,6 +230,7 @@ class Writer:
             f"state.a, {self.at(16, 1)}, {self.int_(1)}",
             f"state.a, {self.at(16, 0)}, {self.int_(0)}",
             f"state.m, ({self.at(3, 0)}, {self.at(5, 0)}), {self.int_(0)}",
+            f"state.r, ({self.at(2, 0)}, {self.at(40, 0)}), {self.int_(0)}",
             f"state.m[{self.at(3, 0)}], {self.at(5, 0)}, {self.int_(0)}",
             f"state.f, {self.at(8, 0)}, {self.float_(1)}",
             f"state.f, {self.at(8, 0)}, {self.int_(0)}",
@@ -296,6 +300,15 @@ class Writer:
             lambda: f"state.m[1:, {self.pick(':4', '1:', '4:0:-1')}] = state.m[:2, :4]",
             lambda: f"state.m[{self.pick('::2', ':2', '0:1')}] = state.a[3:8]",
             lambda: f"state.m[{self.at(3, 0)}] = {self.pick('state.a[3:8]', self.int_(0))}",
+            lambda: f"state.r[{self.at(2, 0)}] = {self.pick('state.r[1]', self.int_(1))}",
+            lambda: f"state.r[{self.at(2, 0)}, :35] = state.r[0, {self.pick('2:37', '5:')}]",
+            lambda: f"state.r[{self.at(2, 0)}, {self.at(40, 0)}] {self.pick('', '+')}= i0",
+            lambda: (
+                f"state.m[{self.at(3, 0)}] {self.pick('+', '^')}= "
+                f"state.{self.pick('a[3:8]', 'm[0]')}"
+            ),
+            lambda: f"state.m[{self.at(3, 0)}] {self.pick('-', '//')}= {self.int_(0)}",
+            lambda: f"state.{self.pick('a[2:9]', 'm[1:]', 'm[0]', 't[::2]')} **= (i0 & 3)",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)})",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)}, {self.maybe()})",
             lambda: f"emit(u={self.maybe()}, z={self.bool_(0)}, y={self.float_(1)}, x=event.key)",

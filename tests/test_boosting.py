@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -441,6 +441,16 @@ def test_what_an_operator_cannot_do(body: Any, operations: Any, message: str) ->
 # ---- what is said of them ----
 
 
+def run_one(engine: ss.Engine, at: int, key: int) -> None:
+    """An event that runs, and waits for the frontier."""
+    ran = engine.stats.speculative_runs
+    engine.submit_event(at, key=key)
+    deadline = monotonic() + 20
+    while engine.stats.speculative_runs == ran:
+        assert monotonic() < deadline, engine.stats
+        sleep(0.0005)
+
+
 def test_a_profile_names_the_field_and_says_what_helps() -> None:
     class Few(ss.State):
         members = boosted_set(100)
@@ -453,11 +463,8 @@ def test_a_profile_names_the_field_and_says_what_helps() -> None:
     with ss.Engine(few, profile=True, threads=2, horizon=8, chunk=1) as engine:
         for time in range(0, 40, 2):
             for at in (time, time + 1):  # which both run before the first one commits
-                ran = engine.stats.speculative_runs
-                engine.submit_event(at, key=1)
-                while engine.stats.speculative_runs == ran:
-                    sleep(0.0005)
-            engine.advance(0, time + 2)
+                run_one(engine, at, 1)
+            engine.advance(0, time + 1)
             assert engine.poll(timeout=None)["was"].to_pylist() == [True, True]
         profile = engine.profile()
     assert profile.aborts["locked"] == 20
@@ -478,11 +485,8 @@ def test_a_profile_tells_of_operations_that_do_not_commute() -> None:
         for time in range(0, 20, 2):
             # The later one of two comes first, and has taken a number before the earlier one comes.
             for at in (time + 1, time):
-                ran = engine.stats.speculative_runs
-                engine.submit_event(at, key=at)
-                while engine.stats.speculative_runs == ran:
-                    sleep(0.0005)
-            engine.advance(0, time + 2)
+                run_one(engine, at, at)
+            engine.advance(0, time + 1)
             taken += engine.poll(timeout=None)["at"].to_pylist()
         profile = engine.profile()
     assert taken == list(range(20))

@@ -273,6 +273,17 @@ def test_powers_of_rows_and_slices(path: Path) -> None:
     assert_identical(path(powers, table), expected)
 
 
+def test_a_row_of_integers_takes_no_floats() -> None:
+    @ss.operator(state=Fields, event={"n": int}, emits={"n": int})
+    def wrong(state, event, emit):
+        emit(0)
+        state.cube[event.n, 1] /= 2
+
+    with pytest.raises(ss.CompileError, match="declared int and gets float") as info:
+        ss.Engine(wrong)
+    assert info.value.line == wrong.function.__code__.co_firstlineno + 3
+
+
 def test_an_array_of_more_axes_is_not_added_to_a_row() -> None:
     @ss.operator(state=Fields, event={"n": int}, emits={"n": int})
     def wrong(state, event, emit):

@@ -31,8 +31,6 @@ Value = Any
 # Elements of the shortest target that is logged as a whole. Each word needs its slot in the index
 # either way, so what is saved is half of the log: measured against a loop of single stores, rows of
 # 8 and 16 elements lose up to a sixth, those of 24 and 32 are even, from 48 on they gain 3 to 25 %.
-# What they lose is one call for each later access to one element: where a quarter of them is then
-# changed one by one, a third of the speed, at every length.
 SHORTEST_STORED = 32
 
 

@@ -296,13 +296,12 @@ class Run:
         key = builder.load(slot)
         found = builder.icmp_unsigned("==", key, builder.or_(epoch, word))
         age = builder.lshr(builder.xor(key, epoch), I64(32))
-        # An age of 1 is that of a word with deltas or of a stored range, neither found nor empty
-        # (SS_PENDING): C knows.
+        # An age of 1 is that of a word with deltas, neither found nor empty (SS_PENDING): C knows.
         return slot, found, builder.icmp_unsigned(">", age, I64(1))
 
     def _redo_value(self, position: Value) -> Value:
         redo = self.load_member("redo", POINTER, invariant=True)
-        return self.second(self.address(redo, position, _WRITE_BYTES))
+        return self.second(self.address(redo, position, 8))
 
     def _branches(
         self, cases: list[tuple[Value | None, Callable[[], Value | None]]]
@@ -374,7 +373,7 @@ class Run:
         def append() -> None:
             epoch = self.load_member("epoch_key", invariant=True)
             builder.store(builder.or_(epoch, word), slot)
-            builder.store(count, self.second(slot))
+            builder.store(builder.add(count, count), self.second(slot))  # in words
             redo = self.load_member("redo", POINTER, invariant=True)
             entry = self.address(redo, count, _WRITE_BYTES)
             builder.store(word, entry)

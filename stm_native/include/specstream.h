@@ -89,10 +89,11 @@ struct ss_undo {
 
 /* One entry of the redo log's index. `key` is (epoch << 32 | word): an entry of an earlier epoch is
  * empty, so that beginning a transaction clears the index by one increment. Epochs are even; the bit
- * that this leaves free says that deltas of the word are pending, or that it lies in a stored range. */
+ * that this leaves free says that deltas of the word are pending. */
 struct ss_slot {
     uint64_t key;
-    /* Of the word in the redo log; pending: of the last entry of its chain, or of its range's head. */
+    /* In the redo log, in words, and less by one: of the word's value, which is that of an entry or lies in
+     * a range. Pending: of the last entry of its chain. */
     uint64_t position;
 };
 

@@ -163,13 +163,13 @@ static bool append(struct ss_run *run, struct ss_slot *slot, struct ss_write wri
     write.is_last = 1;
     write.next = (uint32_t)position;
     if (!is_first) {
-        struct ss_write *last = &run->redo[slot->position];
+        struct ss_write *last = ss_slot_entry(run, slot);
         bool is_pending = (slot->key & SS_PENDING) != 0;
-        write.next = is_pending ? last->next : (uint32_t)slot->position;
+        write.next = is_pending ? last->next : (uint32_t)(slot->position / 2);
         last->next = (uint32_t)position;
         last->is_last = 0;
     }
-    *slot = (struct ss_slot){run->epoch_key | SS_PENDING | write.word, position};
+    *slot = (struct ss_slot){run->epoch_key | SS_PENDING | write.word, 2 * position};
     run->redo[run->redo_count++] = write;
     run->delta_count++;
     return true;
@@ -179,7 +179,7 @@ static bool append(struct ss_run *run, struct ss_slot *slot, struct ss_write wri
 static struct ss_write *last_about(struct ss_run *run, const struct ss_slot *slot,
                                    struct ss_unit unit)
 {
-    struct ss_write *last = &run->redo[slot->position];
+    struct ss_write *last = ss_slot_entry(run, slot);
     if (overlaps(last, unit))
         return last;
     struct ss_write *found = NULL;
@@ -218,7 +218,7 @@ static bool settle_entry(struct ss_run *run, const struct ss_write *entry, ss_re
 /* Makes one store of all that is pending for a word; false: the run ends. */
 static bool settle(struct ss_run *run, struct ss_slot *slot, ss_reader read)
 {
-    struct ss_write *last = &run->redo[slot->position];
+    struct ss_write *last = ss_slot_entry(run, slot);
     struct ss_write *entry = &run->redo[last->next];
     bool is_whole = last->bytes == 0;
     uint64_t word = 0;
@@ -242,7 +242,7 @@ const struct ss_write *ss_delta_find(struct ss_run *run, struct ss_slot *slot, s
     const struct ss_write *entry = last_about(run, slot, unit);
     if (entry == NULL || !is_delta(entry))
         return entry;
-    return settle(run, slot, read) ? &run->redo[slot->position] : NULL;
+    return settle(run, slot, read) ? ss_slot_entry(run, slot) : NULL;
 }
 
 bool ss_delta_store(struct ss_run *run, struct ss_slot *slot, struct ss_unit unit, uint64_t value,
@@ -262,15 +262,14 @@ bool ss_delta_store(struct ss_run *run, struct ss_slot *slot, struct ss_unit uni
 void ss_delta_log(struct ss_run *run, struct ss_unit unit, uint32_t delta, uint64_t operand)
 {
     struct ss_slot *slot = ss_redo_find(run, unit.word);
-    uint64_t *stored = ss_range_word(run, slot, unit.word);
-    if (stored != NULL) {
-        if (!apply(unit, delta, operand, stored))
+    if (slot->key == (run->epoch_key | unit.word) && unit.bytes == 0) {
+        if (!apply(unit, delta, operand, ss_slot_value(run, slot)))
             run->verdict = SS_RAISED;
         return;
     }
     if (!ss_slot_is_empty(run, slot)) {
         bool is_pending = (slot->key & SS_PENDING) != 0;
-        struct ss_write *own = &run->redo[slot->position];
+        struct ss_write *own = ss_slot_entry(run, slot);
         if (is_pending)
             own = last_about(run, slot, unit);
         if (own != NULL && !is_delta(own) && overlaps(own, unit)) {

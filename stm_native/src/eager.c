@@ -351,10 +351,11 @@ uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
         return 0;
     struct ss_slot *slot = ss_redo_find(run, word);
     if (slot->key == (run->epoch_key | word))
-        return run->redo[slot->position].value;
+        return *ss_slot_value(run, slot);
     if (slot->key == (run->epoch_key | SS_PENDING | word)) {
-        const uint64_t *own = ss_redo_pending(run, slot, word, read_and_lock);
-        return own != NULL ? *own : 0;
+        const struct ss_write *settled =
+            ss_delta_find(run, slot, ss_unit_at(8 * word, 8), read_and_lock);
+        return settled != NULL ? settled->value : 0;
     }
     return read_word(run, word, 0);
 }
@@ -446,15 +447,10 @@ void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
         return;
     struct ss_unit whole = ss_unit_at(8 * word, 8);
     struct ss_slot *slot = ss_redo_find(run, word);
-    uint64_t *stored = ss_range_word(run, slot, word);
-    if (stored != NULL) {
-        *stored = value; /* its record was locked with the range's */
-        return;
-    }
     if (store_beside_deltas(run, slot, whole, value))
         return;
     if (slot->key == (run->epoch_key | word))
-        run->redo[slot->position].value = value;
+        *ss_slot_value(run, slot) = value;
     else
         write_word(run, slot, ss_store_entry(whole, value));
 }

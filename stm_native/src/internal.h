@@ -423,15 +423,25 @@ static inline bool ss_has_earlier_key(const struct ss_transaction *a,
     return difference[0] < difference[1];
 }
 
-/* Set in a slot's key where deltas of its word are pending, and the value is not known before they are
- * settled, or where the word lies in a stored range. Compiled code then finds neither the word nor an
- * empty slot, and calls C. */
+/* Set in a slot's key where deltas of its word are pending: the value is not known before they are
+ * settled. Compiled code then finds neither the word nor an empty slot, and calls C. */
 #define SS_PENDING (UINT64_C(1) << 32)
 
 /* Nobody's: of an earlier epoch. */
 static inline bool ss_slot_is_empty(const struct ss_run *run, const struct ss_slot *slot)
 {
     return (slot->key ^ run->epoch_key) >> 33 != 0;
+}
+
+/* What a slot refers to: the value of a word that the run has stored to. */
+static inline uint64_t *ss_slot_value(const struct ss_run *run, const struct ss_slot *slot)
+{
+    return (uint64_t *)run->redo + slot->position + 1;
+}
+/* Its entry, of a pending word or of one with narrow elements: these lie in no range. */
+static inline struct ss_write *ss_slot_entry(const struct ss_run *run, const struct ss_slot *slot)
+{
+    return &run->redo[slot->position / 2];
 }
 
 /* redo_log.c */
@@ -450,7 +460,7 @@ void ss_redo_merge(struct ss_run *run, const struct ss_slot *slot, struct ss_uni
 /* A new entry, in an empty slot of the index; the log has room. */
 static inline void ss_redo_append(struct ss_run *run, struct ss_slot *slot, struct ss_write write)
 {
-    *slot = (struct ss_slot){run->epoch_key | write.word, run->redo_count};
+    *slot = (struct ss_slot){run->epoch_key | write.word, 2 * run->redo_count};
     run->redo[run->redo_count++] = write;
 }
 static inline struct ss_write ss_store_entry(struct ss_unit unit, uint64_t value)
@@ -461,10 +471,9 @@ static inline struct ss_write ss_store_entry(struct ss_unit unit, uint64_t value
 /* The head's own store: the old word goes into the undo log. */
 void ss_store_in_place(struct ss_run *run, struct ss_unit unit, uint64_t value);
 void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *transaction);
-/* The value of a word whose slot is pending, wherever it is; deltas are settled first. NULL: the run
- * ends. */
-uint64_t *ss_redo_pending(struct ss_run *run, struct ss_slot *slot, uint64_t word, ss_reader read);
-/* Has the slots of neighbouring words refer to the next entry of the log, the head of their range. */
+/* Where neighbouring words lie one behind the other in the log; NULL: they do not. */
+uint64_t *ss_redo_find_range(struct ss_run *run, uint64_t word, uint64_t count);
+/* Has the slots of neighbouring words refer to the range whose head is the next entry of the log. */
 void ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count);
 
 /* delta.c */
@@ -551,15 +560,6 @@ static inline uint64_t ss_redo_step(const struct ss_write *write)
 static inline uint64_t ss_redo_words(const struct ss_write *write)
 {
     return write->delta == SS_STORED_RANGE ? write->value : 1;
-}
-/* The value of a word in the stored range that its slot refers to; NULL: there is none. */
-static inline uint64_t *ss_range_word(const struct ss_run *run, const struct ss_slot *slot,
-                                      uint64_t word)
-{
-    if (slot->key != (run->epoch_key | SS_PENDING | word))
-        return NULL;
-    struct ss_write *head = &run->redo[slot->position];
-    return head->delta == SS_STORED_RANGE ? (uint64_t *)(head + 1) + (word - head->word) : NULL;
 }
 /* With the turn: writes the words of a stored range. */
 void ss_range_publish(struct ss_engine *engine, const struct ss_write *head);

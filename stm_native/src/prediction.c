@@ -84,12 +84,9 @@ uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_a
 {
     struct ss_slot *slot = ss_redo_find(run, word);
     int counter = counter_of(run->worker->engine, word);
-    uint64_t *own = NULL;
-    if (slot->key == (run->epoch_key | SS_PENDING | word)) {
-        own = ss_redo_pending(run, slot, word, read);
-        if (own == NULL)
-            return 0;
-    }
+    if (slot->key == (run->epoch_key | SS_PENDING | word) &&
+        ss_delta_find(run, slot, ss_unit_at(8 * word, 8), read) == NULL)
+        return 0;
     if (ss_slot_is_empty(run, slot)) {
         if (run->read_top == run->read_end || run->redo_count == run->redo_limit) {
             run->verdict = SS_LOG_FULL;
@@ -107,9 +104,7 @@ uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_a
         uint64_t before = atomic_load_explicit(logged, memory_order_relaxed);
         atomic_store_explicit(logged, before + 1, memory_order_relaxed);
     }
-    if (own == NULL)
-        own = &run->redo[slot->position].value;
-    return ++*own;
+    return ++*ss_slot_value(run, slot);
 }
 
 void ss_prediction_begin(struct ss_transaction *transaction)

@@ -10,9 +10,8 @@
  * the first and the last word along, and conflict with those.
  *
  * A row that is overwritten is one entry of the redo log likewise: a head and the words, which the
- * run puts there itself. The slots of its words in the index refer to the head, and are marked
- * pending: where compiled code meets one, it asks C, which loads, stores or updates the word where it
- * is. What the log has of the words from before, stores, deltas or ranges, stays there and is of no
+ * run puts there itself. The slots of its words in the index refer to where they lie, as those of
+ * other words do, so that a load, a store or an update need not know of ranges. What the log has of the words from before, stores, deltas or ranges, stays there and is of no
  * account: the head publishes in the order of the log. But where all of them lie in one earlier range
  * they are overwritten there, so that events of one chunk that write the same row do not fill the
  * log. */
@@ -35,17 +34,6 @@ bool ss_range_is_own(struct ss_run *run, uint64_t word, uint64_t count)
         if (!ss_slot_is_empty(run, ss_redo_find(run, i)))
             return true;
     return false;
-}
-
-/* Where neighbouring words are kept that all lie in one stored range; NULL: they do not. */
-static uint64_t *in_one_range(struct ss_run *run, uint64_t word, uint64_t count)
-{
-    const struct ss_slot *first = ss_redo_find(run, word);
-    const struct ss_slot *last = ss_redo_find(run, word + count - 1);
-    uint64_t *values = ss_range_word(run, first, word);
-    if (values == NULL || ss_range_word(run, last, word + count - 1) == NULL)
-        return NULL;
-    return first->position == last->position ? values : NULL;
 }
 
 const uint64_t *ss_range_by_words(struct ss_run *run, uint64_t word, uint64_t count)
@@ -82,7 +70,7 @@ uint64_t *ss_store_range(struct ss_run *run, uint64_t word, uint64_t count)
     assert(count > 0 && word + count <= run->worker->engine->config.state_words); /* invariant 5 */
     if (!run->speculative)
         return NULL;
-    uint64_t *own = in_one_range(run, word, count);
+    uint64_t *own = ss_redo_find_range(run, word, count);
     if (own != NULL)
         return own;
     struct ss_write *head = &run->redo[run->redo_count];

@@ -16,7 +16,8 @@
  * elements of its word, and says which bytes it has.
  *
  * Words that are stored together are one entry (ranges.c), and each has a slot of its own all the same:
- * only so does the first probe tell that a word is not the state's.
+ * only so does the first probe tell that a word is not the state's. A slot says where the value lies,
+ * wherever that is: hence it counts in words of the log, not in entries.
  *
  * Compiled code inlines the case where the first probe decides (specstream/compiler/access.py must
  * agree with `hash` below); it calls the functions here for the rest.
@@ -67,17 +68,21 @@ struct ss_slot *ss_redo_find(struct ss_run *run, uint64_t word)
 
 void ss_redo_mark(struct ss_run *run, uint64_t word, uint64_t count)
 {
+    uint64_t position = 2 * run->redo_count + 1;
     for (uint64_t i = word; i < word + count; i++)
-        *find(run, i) = (struct ss_slot){run->epoch_key | SS_PENDING | i, run->redo_count};
+        *find(run, i) = (struct ss_slot){run->epoch_key | i, position++};
 }
 
-uint64_t *ss_redo_pending(struct ss_run *run, struct ss_slot *slot, uint64_t word, ss_reader read)
+uint64_t *ss_redo_find_range(struct ss_run *run, uint64_t word, uint64_t count)
 {
-    uint64_t *stored = ss_range_word(run, slot, word);
-    if (stored != NULL)
-        return stored;
-    const struct ss_write *settled = ss_delta_find(run, slot, ss_unit_at(8 * word, 8), read);
-    return settled != NULL ? &run->redo[slot->position].value : NULL;
+    uint64_t position = find(run, word)->position;
+    /* From the last one on: most that are not there end where nothing was stored, or elsewhere. */
+    for (uint64_t i = count; i-- > 0;) {
+        const struct ss_slot *slot = find(run, word + i);
+        if (slot->key != (run->epoch_key | (word + i)) || slot->position != position + i)
+            return NULL;
+    }
+    return (uint64_t *)run->redo + position + 1;
 }
 
 const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit, ss_reader read)
@@ -87,7 +92,7 @@ const struct ss_write *ss_redo_find_unit(struct ss_run *run, struct ss_unit unit
         return ss_delta_find(run, slot, unit, read);
     if (slot->key != (run->epoch_key | unit.word))
         return NULL;
-    const struct ss_write *own = &run->redo[slot->position];
+    const struct ss_write *own = ss_slot_entry(run, slot);
     return (own->bytes & unit.bytes) != 0 ? own : NULL;
 }
 
@@ -105,7 +110,7 @@ static uint64_t read_word(struct ss_run *run, struct ss_unit unit)
 void ss_redo_merge(struct ss_run *run, const struct ss_slot *slot, struct ss_unit unit,
                    uint64_t value)
 {
-    struct ss_write *write = &run->redo[slot->position];
+    struct ss_write *write = ss_slot_entry(run, slot);
     assert(write->bytes != 0); /* the word is never accessed as a whole */
     write->value = ss_merge(write->value, unit.bytes, value << unit.shift);
     write->bytes |= unit.bytes;
@@ -118,12 +123,13 @@ uint64_t ss_load(struct ss_run *run, uint64_t word)
         return ss_word_read(&run->state[word]);
     struct ss_slot *slot = ss_redo_find(run, word);
     if (slot->key == (run->epoch_key | word))
-        return run->redo[slot->position].value;
+        return *ss_slot_value(run, slot);
+    struct ss_unit whole = ss_unit_at(8 * word, 8);
     if (slot->key == (run->epoch_key | SS_PENDING | word)) {
-        const uint64_t *own = ss_redo_pending(run, slot, word, read_word);
-        return own != NULL ? *own : 0;
+        const struct ss_write *settled = ss_delta_find(run, slot, whole, read_word);
+        return settled != NULL ? settled->value : 0;
     }
-    return read_word(run, ss_unit_at(8 * word, 8));
+    return read_word(run, whole);
 }
 
 uint64_t ss_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
@@ -155,16 +161,11 @@ void ss_store(struct ss_run *run, uint64_t word, uint64_t value)
         return;
     }
     struct ss_slot *slot = ss_redo_find(run, word);
-    uint64_t *stored = ss_range_word(run, slot, word);
-    if (stored != NULL) {
-        *stored = value;
-        return;
-    }
     if (slot->key == (run->epoch_key | SS_PENDING | word) &&
         (ss_delta_store(run, slot, whole, value, read_word) || run->verdict != SS_COMPLETED))
         return;
     if (slot->key == (run->epoch_key | word)) {
-        run->redo[slot->position].value = value;
+        *ss_slot_value(run, slot) = value;
         return;
     }
     if (SS_UNLIKELY(run->redo_count == run->redo_limit)) {
