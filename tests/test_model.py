@@ -9,7 +9,7 @@ import pytest
 
 import specstream as ss
 from specstream.model import Costs, Workload, simulate, simulate_eager
-from specstream.model.eager import Accesses, Records
+from specstream.model.accesses import Accesses, Records
 from specstream.model.recording import record, under_eager
 from specstream.model.simulation import Outcome, simulate_plain
 from specstream.model.workload import Event
@@ -221,6 +221,18 @@ def test_under_eager_updates_that_commute_lock_nothing() -> None:
     assert eager(updating(frozenset()), 4)[1].aborts > 100
 
 
+def test_under_eager_records_go_from_core_to_core_as_well() -> None:
+    # Every other event changes words beside those that all read: no conflict, but shared lines.
+    reads = [(64 * k, 0) for k in range(50)]
+    events = [
+        Event(1000.0, 1000.0, reads, [(64 * k + 8, n) for k in range(50)] if n % 2 else [], 100)
+        for n in range(1000)
+    ]
+    free, dear = (eager(events, 2, costs=Costs(bulk=bulk))[0] for bulk in (0.0, 4.0))
+    cheaper = speed(events, 2, horizon=16, costs=Costs(bulk=4.0)) / speed(events, 2, horizon=16)
+    assert dear / free < 0.95 * cheaper
+
+
 def test_under_eager_runs_that_never_commit_are_run_in_place() -> None:
     events = [Event(1000.0, 1000.0, [], [(64 * n, 1)], retried=True) for n in range(200)]
     found, outcome = eager(events, 4)
@@ -357,6 +369,23 @@ def test_costs_are_measured() -> None:
 
     latency, bulk = measured_transfer()
     assert 0.0 <= bulk <= latency < 1e6
+
+
+def test_the_text_says_when_not_to_believe_the_model() -> None:
+    from specstream.model.prediction import Check, Forecast, Predicted
+    from specstream.model.report import forecast_text
+
+    def text(measured: float, capacity: float | None) -> str:
+        check = Check(2, 8, 1, "value", False, measured, 1.8)
+        best = [Predicted(2, 8, 1, "value", 1.8, 0.0)]
+        return forecast_text(Forecast(best, best, [check], {"value": FREE}, 1000), capacity)
+
+    assert "do not rely on it" not in text(1.6, 1.0)
+    far_off = text(0.9, 1.95)
+    assert "up to 100% off" in far_off
+    assert "busy" not in far_off
+    assert "busy: threads that share nothing ran at 1.02 of one" in text(0.9, 1.02)
+    assert "busy" not in text(0.9, None)
 
 
 def test_the_model_is_compared_with_real_runs() -> None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from specstream.errors import InputError
+from specstream.model.accesses import Accesses, Records
 from specstream.model.costs import Costs, measured_transfer
-from specstream.model.eager import Accesses, Records, simulate_eager
+from specstream.model.eager import simulate_eager
 from specstream.model.recording import Recording, record, under_eager
 from specstream.model.simulation import Outcome, simulate, simulate_plain
 from specstream.model.workload import Workload

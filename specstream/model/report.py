@@ -27,6 +27,8 @@ LEFT_OUT = (
 
 # A model that is farther off than this is said to be.
 FAR_OFF = 0.25
+# Two threads on a machine that has two cores to give run at more than this of one.
+BUSY = 1.5
 
 
 def forecast_table(title: str, forecast: Forecast) -> Table:
@@ -53,8 +55,13 @@ def _name(check: Check) -> str:
     return f"{threads}, horizon {check.horizon}, chunk {check.chunk}, {check.protocol}"
 
 
-def forecast_text(forecast: Forecast) -> str:
-    """What to make of it."""
+def forecast_text(forecast: Forecast, capacity: float | None = None) -> str:
+    """What to make of it.
+
+    Args:
+        forecast: what the model said.
+        capacity: what threads that share nothing ran at, relative to one; None: not known.
+    """
     best = max(forecast.best, key=lambda one: one.speed)
     lines = [
         f"{forecast.events:,} events were recorded on one thread and replayed; speed is relative "
@@ -71,6 +78,11 @@ def forecast_text(forecast: Forecast) -> str:
         lines.append(
             f"The model is up to {forecast.worst:.0%} off from real runs here: do not rely on it."
         )
+        if capacity is not None and capacity < BUSY:
+            lines.append(
+                f"The machine was busy: threads that share nothing ran at {capacity:.2f} of one, "
+                "so real runs on two say little. Compare again when it is quiet."
+            )
     lines.append("It leaves out:")
     lines += [f"- {one};" for one in LEFT_OUT[:-1]]
     lines.append(f"- {LEFT_OUT[-1]}.")

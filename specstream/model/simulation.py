@@ -102,15 +102,7 @@ class _Caches:
 
 
 class Machine:
-    """Threads at work; see the top of the file.
-
-    Args:
-        work: the transactions.
-        threads: each on a core of its own.
-        horizon: how many transactions may start ahead of the head; at least 1.
-        costs: of everything but the events.
-        forced: the head is never run in place at its first try.
-    """
+    """Threads at work; its arguments are those of :func:`simulate`."""
 
     head_speculates = False
 

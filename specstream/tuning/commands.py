@@ -210,7 +210,7 @@ def tune(
         click.echo(f"\n{answer}: {finding.reason}.\n\n    {finding.best.line(name)}\n")
         if forecast is not None:
             print_table(forecast_table(f"{operator.name}: more cores, by the model", forecast))
-            click.echo(forecast_text(forecast))
+            click.echo(forecast_text(forecast, capacity if most > 1 else None))
 
 
 @click.command()

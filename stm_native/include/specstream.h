@@ -410,7 +410,8 @@ struct ss_recorder {
     struct ss_record *records;
     uint64_t record_capacity;
     uint64_t record_count;
-    struct ss_read *entries; /* a write as well; NULL: they are counted only */
+    /* Writes as well, with their kind, an enum ss_delta, for a site; NULL: they are counted only. */
+    struct ss_read *entries;
     uint64_t entry_capacity;
     uint64_t entry_count;
     bool full; /* something was left out */
