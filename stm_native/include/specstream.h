@@ -52,11 +52,12 @@ enum ss_protocol_kind {
     SS_PROTOCOL_EAGER = 1  /* by ownership records, at the access; see src/eager.c */
 };
 
-/* An entry of a log is about a word of the state, or about the bytes of it that hold narrow elements
- * (src/narrow.h): bit i of `bytes` stands for byte i of the little-endian word, and 0 for all of it.
- * Under protocol `value` SS_RANGE as `bytes` makes it the head of a range (src/ranges.c): so many words
- * as `value` says, which follow, two in an entry. `site` says where in the operator the access stands, and is 0 but in a profiling variant. Compiled
- * code writes `word` as 64 bits, and so the rest as well. */
+/* An entry of a log is about a word of the state, or about the bytes of it that hold narrow
+ * elements (src/narrow.h): bit i of `bytes` stands for byte i of the little-endian word, and 0 for
+ * all of it. Under protocol `value` SS_RANGE as `bytes` makes it the head of a range
+ * (src/ranges.c): so many words as `value` says, which follow, two in an entry. `site` says where
+ * in the operator the access stands, and is 0 but in a profiling variant. Compiled code writes
+ * `word` as 64 bits, and so the rest as well. */
 struct ss_read {
     uint32_t word; /* its index */
     uint16_t bytes;
@@ -92,8 +93,8 @@ struct ss_undo {
  * that this leaves free says that deltas of the word are pending. */
 struct ss_slot {
     uint64_t key;
-    /* In the redo log, in words, and less by one: of the word's value, which is that of an entry or lies in
-     * a range. Pending: of the last entry of its chain. */
+    /* In the redo log, in words, and less by one: of the word's value, which is that of an entry or
+     * lies in a range. Pending: of the last entry of its chain. */
     uint64_t position;
 };
 
@@ -369,9 +370,9 @@ void ss_engine_take_turn(struct ss_engine *engine);
 bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds);
 void ss_engine_release_turn(struct ss_engine *engine);
 
-/* Figures may be asked for at any time, by any thread, also while a job starts, runs and ends; nobody
- * is stopped for it, and none of these is ever less than before, but for the nanoseconds at a job's end.
- * A plain run counts its events when it comes back: see ss_engine_ask. */
+/* Figures may be asked for at any time, by any thread, also while a job starts, runs and ends;
+ * nobody is stopped for it, and none of these is ever less than before, but for the nanoseconds at
+ * a job's end. A plain run counts its events when it comes back: see ss_engine_ask. */
 struct ss_statistics ss_engine_statistics(struct ss_engine *engine);
 /* Has a plain run count the events that it has done, and waits at most so long until it has. Returns
  * at once where none is in flight. */
@@ -445,9 +446,9 @@ void ss_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t v
 /* Neighbouring words that are read together, as one entry of the read log; NULL: the run ends. What is
  * returned holds until the next call, or that of ss_buffer. See src/ranges.c. */
 const uint64_t *ss_load_range(struct ss_run *run, uint64_t word, uint64_t count);
-/* Where to put neighbouring words that are stored together, as one entry of the redo log; the caller writes
- * all of them before it accesses one in another way. NULL: they are to be stored one by one, if the verdict
- * says that the run may go on. See src/ranges.c. */
+/* Where to put neighbouring words that are stored together, as one entry of the redo log; the
+ * caller writes all of them before it accesses one in another way. NULL: they are to be stored one
+ * by one, if the verdict says that the run may go on. See src/ranges.c. */
 uint64_t *ss_store_range(struct ss_run *run, uint64_t word, uint64_t count);
 /* All accesses of the eager variant; see src/eager.c. The verdict says whether the run may go on. */
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word);

@@ -11,18 +11,20 @@
  *   undo     what a dropped run has logged goes with its run: the slot of the ring is cleared
  *   fold     whoever commits a transaction notes the value that the next one begins with
  *
- * Of a transaction that has not finished, what it has logged is not all: it is taken to increment as
- * often as the last committed one did, or more if it has already done so. Where each event increments
- * once this is exact. Nothing here is relied on: a wrong prediction costs a rerun, never a result.
+ * Of a transaction that has not finished, what it has logged is not all: it is taken to increment
+ * as often as the last committed one did, or more if it has already done so. Where each event
+ * increments once this is exact. Nothing here is relied on: a wrong prediction costs a rerun, never
+ * a result.
  *
- * The note of a counter is read by all and changed by who holds the turn: a number of -1 says that it
- * is being changed, and a number that is the same before and after that nothing was.
+ * The note of a counter is read by all and changed by who holds the turn: a number of -1 says that
+ * it is being changed, and a number that is the same before and after that nothing was.
  *
- * In an open job (arrivals.c) numbers do not tell the order, but the row of active transactions does. It
- * is looked at when a transaction is formed or repeated, under the mutex that is held for that anyway:
- * what the counter was after the last commit, and what all before it in the row add, each event what
- * those of the last commit added. The sum stands whatever commits meanwhile. An event that comes late,
- * between others, makes the predictions of those behind it wrong that are there already. */
+ * In an open job (arrivals.c) numbers do not tell the order, but the row of active transactions
+ * does. It is looked at when a transaction is formed or repeated, under the mutex that is held for
+ * that anyway: what the counter was after the last commit, and what all before it in the row add,
+ * each event what those of the last commit added. The sum stands whatever commits meanwhile. An
+ * event that comes late, between others, makes the predictions of those behind it wrong that are
+ * there already. */
 #include "internal.h"
 
 /* Which counter a word is; -1: there are more counters than places. A word takes its place with its

@@ -1,20 +1,21 @@
 /* Ranges: neighbouring words that are read, or stored, together.
  *
- * A row that is summed up, compared or copied is read as a whole, so under protocol `value` it is one
- * entry of the read log: a head, that says where it begins and how long it is, and the words, eight
- * bytes each instead of sixteen. The run works on the words in the log, which are then by
+ * A row that is summed up, compared or copied is read as a whole, so under protocol `value` it is
+ * one entry of the read log: a head, that says where it begins and how long it is, and the words,
+ * eight bytes each instead of sixteen. The run works on the words in the log, which are then by
  * construction the ones that it used. Validation compares them in one go.
  *
  * Words that the run itself has stored to, or updated unread (delta.c), are not the state's. Where
- * there are such in the range, it is read word by word. Whole words only: a range of narrow elements would take their neighbours in
- * the first and the last word along, and conflict with those.
+ * there are such in the range, it is read word by word. Whole words only: a range of narrow
+ * elements would take their neighbours in the first and the last word along, and conflict with
+ * those.
  *
  * A row that is overwritten is one entry of the redo log likewise: a head and the words, which the
  * run puts there itself. The slots of its words in the index refer to where they lie, as those of
- * other words do, so that a load, a store or an update need not know of ranges. What the log has of the words from before, stores, deltas or ranges, stays there and is of no
- * account: the head publishes in the order of the log. But where all of them lie in one earlier range
- * they are overwritten there, so that events of one chunk that write the same row do not fill the
- * log. */
+ * other words do, so that a load, a store or an update need not know of ranges. What the log has of
+ * the words from before, stores, deltas or ranges, stays there and is of no account: the head
+ * publishes in the order of the log. But where all of them lie in one earlier range they are
+ * overwritten there, so that events of one chunk that write the same row do not fill the log. */
 #include <string.h>
 
 #include "internal.h"

@@ -33,8 +33,8 @@ void ss_record_in_place(struct ss_engine *engine, const struct ss_transaction *t
         };
 }
 
-/* Reads, word by word also where a range is one entry of the log (ranges.c). Returns how many; `entries`
- * may be NULL. */
+/* Reads, word by word also where a range is one entry of the log (ranges.c). Returns how many;
+ * `entries` may be NULL. */
 static uint64_t take_reads(const struct ss_transaction *transaction, struct ss_read *entries)
 {
     uint64_t count = 0;

@@ -47,8 +47,9 @@ void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
         ss_prediction_begin(transaction);
 }
 
-/* The slot that holds `word`, pending or not, or the empty one where it belongs. The table has four times as many
- * slots as the log has entries, and an entry holds two words at most: there is always an empty one. */
+/* The slot that holds `word`, pending or not, or the empty one where it belongs. The table has four
+ * times as many slots as the log has entries, and an entry holds two words at most: there is always
+ * an empty one. */
 static inline struct ss_slot *find(const struct ss_run *run, uint64_t word)
 {
     uint64_t key = run->epoch_key | word;

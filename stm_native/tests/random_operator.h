@@ -7,10 +7,10 @@
  *
  *     free words | narrow words | accounts | pairs | a boosted structure (boosted.h)
  *
- * Anything may happen to the free words, and to the elements of 1, 2 or 4 bytes in the narrow ones. Steps move amounts between accounts, so their sum is
- * constant; the two words of a pair are always equal. Both hold between events only, and a
- * speculative run can see them broken: that is what makes it raise, index wildly, fault, or loop for
- * ever, which no run on committed state does. */
+ * Anything may happen to the free words, and to the elements of 1, 2 or 4 bytes in the narrow ones.
+ * Steps move amounts between accounts, so their sum is constant; the two words of a pair are always
+ * equal. Both hold between events only, and a speculative run can see them broken: that is what
+ * makes it raise, index wildly, fault, or loop for ever, which no run on committed state does. */
 #ifndef SPECSTREAM_TESTS_RANDOM_OPERATOR_H
 #define SPECSTREAM_TESTS_RANDOM_OPERATOR_H
 

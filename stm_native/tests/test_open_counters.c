@@ -1,6 +1,7 @@
-/* Counters of an open job, step by step: what is foretold of a transaction whose place among the others
- * only its key tells, and when that is wrong. Events 0 and 1 come first and alone: with the commit of the
- * one the value of the counter is known, with that of the other what an event adds to it. */
+/* Counters of an open job, step by step: what is foretold of a transaction whose place among the
+ * others only its key tells, and when that is wrong. Events 0 and 1 come first and alone: with the
+ * commit of the one the value of the counter is known, with that of the other what an event adds to
+ * it. */
 #include <stdio.h>
 
 #include "open_steps.h"
