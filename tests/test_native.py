@@ -21,6 +21,7 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     passed = {line for line in done.stdout.splitlines() if line.endswith(": passed")}
     assert passed == {
+        "boosted structures: passed",
         "counters of an open job: passed",
         "deltas: passed",
         "faults: passed",
@@ -32,6 +33,7 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "open job: passed",
         "order: passed",
         "profile: passed",
+        "range writes: passed",
         "ranges: passed",
         "redo log: passed",
         "table 4.1: passed",
