@@ -18,7 +18,7 @@ from bench.spark.beside import has_bytewax
 from bench.spark.loads import LOADS
 from bench.spark.plot import ORDER, save_plot
 from bench.spark.rounds import Effort, Figures, Row, measure, own_share, warm_up
-from bench.spark.ways import SPARK_WAYS, SPECSTREAM
+from bench.spark.ways import AHEAD, SPARK_WAYS, SPECSTREAM
 
 PLOT = Path("docs/spark-speed.png")
 FULL = Effort((100_000, 500_000), rounds=3, batches=3, warm=16, python_seconds=0.5)
@@ -197,12 +197,13 @@ def _print_targets(rows: list[Row], share: dict[str, float]) -> None:
     lines = []
     for row in rows:
         load = next(load for load in LOADS if load.name == row.load)
-        own = row.figures[SPECSTREAM]
-        lines.append(_target(row, "to the bare loop", own.ratio, load.least))
-        for rival in SPARK_WAYS:
-            if load.rivals is not None:
-                ratio = own.ratio / row.figures[rival].ratio
-                lines.append(_target(row, f"to {rival}", ratio, load.rivals))
+        for own in (SPECSTREAM, AHEAD):
+            found = row.figures[own].ratio
+            lines.append(_target(row, f"{own}, to the bare loop", found, load.least))
+            for rival in SPARK_WAYS:
+                if load.rivals is not None:
+                    ratio = found / row.figures[rival].ratio
+                    lines.append(_target(row, f"{own}, to {rival}", ratio, load.rivals))
     if share:
         own_seconds = sum(share[part] for part in SHARE_PARTS)
         verdict = "reached" if own_seconds < SHARE_SECONDS else "MISSED"
