@@ -475,11 +475,12 @@ def test_state_is_a_whole_number_of_events_while_they_commit() -> None:
                 seen.add(state.left - state.right)
 
         reader = threading.Thread(target=read)
-        reader.start()
         for start in range(0, 4000, 40):
             engine.submit(
                 {"time": range(start, start + 40), "x": [1] * 40}, order_by="time", ordered=True
             )
+            if start == 0:
+                reader.start()  # before, the engine is idle, and a view of its state is live
             engine.poll()
         engine.advance(0)
         drain(engine, 4000)
