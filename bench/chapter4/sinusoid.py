@@ -23,7 +23,9 @@ __all__ = ["PREDICTORS", "WORDS", "follow"]
 WORDS = 20
 THREADS = 6
 WORK = 100e-6
-BATCH = 256
+# A decision ends a stretch, and with it all runs: after so many events that costs little.
+BATCH = 1024
+EVERY = BATCH // 4
 
 
 class Local(ss.State):
@@ -43,8 +45,8 @@ def process(state, event, emit):
 
 def _predictors() -> dict[str, Predictor]:
     return {
-        "abort-driven": ss.AbortDriven(every=50, chunk=1, start=8, limit=16),
-        "throughput-driven": ss.ThroughputDriven(every=50, chunk=1, start=8, limit=16),
+        "abort-driven": ss.AbortDriven(every=EVERY, chunk=1, start=8, limit=16),
+        "throughput-driven": ss.ThroughputDriven(every=EVERY, chunk=1, start=8, limit=16),
         "static 5": ss.Fixed(5, 1),
         "static 10": ss.Fixed(10, 1),
     }
