@@ -247,14 +247,17 @@ static bool is_earlier(const struct ss_engine *engine, const struct ss_transacti
     return ss_is_open(engine) ? ss_has_earlier_key(one, other) : one->number < other->number;
 }
 
+/* Changed with the latch. Whoever runs or drops the transaction looks without it, and goes on where
+ * there is nothing: acquire, because a thief who has set it to 0 has looked at the transaction's
+ * number before, which may be written next. */
 static uint32_t performed_count(const struct ss_transaction *transaction)
 {
-    return atomic_load_explicit(&transaction->performed_count, memory_order_relaxed);
+    return atomic_load_explicit(&transaction->performed_count, memory_order_acquire);
 }
 
 static void set_performed_count(struct ss_transaction *transaction, uint32_t count)
 {
-    atomic_store_explicit(&transaction->performed_count, count, memory_order_relaxed);
+    atomic_store_explicit(&transaction->performed_count, count, memory_order_release);
 }
 
 static void release(struct ss_boost *boost, struct ss_performed *held)
