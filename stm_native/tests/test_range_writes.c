@@ -3,28 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "steps.h"
+#include "by_hand.h"
 
 enum { WORDS = 96, FIRST = 9, COUNT = 7, LIMIT = 16, ENTRIES = 1 + (COUNT + 1) / 2, SPREAD = 20 };
 enum { ADD = SS_FIRST_DELTA + 3 * SS_ADD + SS_SIGNED };
 
 static uint64_t state[WORDS];
-static struct ss_engine *engine;
-
-static bool is_eager(void)
-{
-    return engine->protocol == &ss_protocol_eager;
-}
-
-static struct ss_run *run_of(int number)
-{
-    return &engine->workers[number].run;
-}
-
-static struct ss_transaction *transaction_of(int number)
-{
-    return &engine->ring[number];
-}
 
 static uint64_t load(int number, uint64_t word)
 {
@@ -67,28 +51,6 @@ static uint64_t reads(int number)
     return (uint64_t)(run_of(number)->read_top - transaction_of(number)->reads);
 }
 
-static void begin(int number)
-{
-    struct ss_run *run = run_of(number);
-    run->speculative = 1;
-    run->verdict = SS_COMPLETED;
-    transaction_of(number)->number = number;
-    engine->protocol->begin(&engine->workers[number], transaction_of(number));
-}
-
-static bool commits(int number)
-{
-    struct ss_transaction *transaction = transaction_of(number);
-    engine->protocol->finish(&engine->workers[number], transaction);
-    if (run_of(number)->verdict != SS_COMPLETED ||
-        !engine->protocol->validate(engine, transaction) ||
-        !ss_delta_fits(engine, transaction))
-        return false;
-    engine->protocol->publish(engine, transaction);
-    atomic_store(&engine->next_commit, number + 1);
-    return true;
-}
-
 /* The state is as at the beginning, but for `count` words from `word` on. */
 static bool state_holds(uint64_t word, uint64_t count, uint64_t value)
 {
@@ -100,38 +62,16 @@ static bool state_holds(uint64_t word, uint64_t count, uint64_t value)
 
 static void open_scenario(const char *name, enum ss_protocol_kind protocol, uint64_t shift)
 {
-    scenario = name;
     for (uint64_t word = 0; word < WORDS; word++)
         state[word] = 100 + word;
-    struct ss_config config = {.state = state,
-                               .state_words = WORDS,
-                               .emit_words = 1,
-                               .threads = 3,
-                               .read_limit = 2 * WORDS,
-                               .redo_limit = LIMIT,
-                               .emit_limit = 1,
-                               .protocol = protocol,
-                               .record_shift = shift};
-    struct ss_job job = {.chunk = 1, .horizon = 3, .mode = SS_MODE_SPECULATE};
-    engine = ss_engine_new(&config);
-    CHECK(engine != NULL && ss_engine_start(engine, &job));
-    while (!ss_engine_wait(engine, 50))
-        continue;
-    ss_engine_take_turn(engine);
-    begin(0);
-    CHECK(commits(0));
-    begin(1);
-    begin(2);
-}
-
-static void close_scenario(void)
-{
-    for (int number = 1; number < 3; number++) {
-        engine->protocol->finish(&engine->workers[number], transaction_of(number));
-        engine->protocol->roll_back(engine, transaction_of(number));
-    }
-    ss_engine_release_turn(engine);
-    ss_engine_free(engine);
+    hand_open(name,
+              (struct ss_config){.state = state,
+                                 .state_words = WORDS,
+                                 .read_limit = 2 * WORDS,
+                                 .redo_limit = LIMIT,
+                                 .protocol = protocol,
+                                 .record_shift = shift},
+              NULL);
 }
 
 static void logged_as_one(enum ss_protocol_kind protocol)
@@ -148,13 +88,13 @@ static void logged_as_one(enum ss_protocol_kind protocol)
     state[60] = 160;
     state[61] = 161;
     CHECK(state_holds(FIRST, COUNT, UINT64_MAX - COUNT));
-    close_scenario();
+    hand_close();
 
     open_scenario("the head stores in place", protocol, 0);
     run_of(1)->speculative = 0;
     CHECK(ss_store_range(run_of(1), FIRST, COUNT) == NULL && run_of(1)->verdict == SS_COMPLETED);
     run_of(1)->speculative = 1;
-    close_scenario();
+    hand_close();
 }
 
 static void found(enum ss_protocol_kind protocol)
@@ -177,7 +117,7 @@ static void found(enum ss_protocol_kind protocol)
     engine->protocol->roll_back(engine, transaction_of(2));
     begin(2);
     CHECK(load(2, FIRST) == 100 + FIRST); /* of an earlier run */
-    close_scenario();
+    hand_close();
 }
 
 static void changed_where_it_is(enum ss_protocol_kind protocol)
@@ -194,7 +134,7 @@ static void changed_where_it_is(enum ss_protocol_kind protocol)
     }
     CHECK(run_of(1)->redo_count == ENTRIES && reads(1) == 0);
     CHECK(commits(1) && state_holds(FIRST, COUNT, 501));
-    close_scenario();
+    hand_close();
 
     open_scenario("a range stored once more", protocol, 0);
     CHECK(store_range(1, FIRST, COUNT, 900));
@@ -207,7 +147,7 @@ static void changed_where_it_is(enum ss_protocol_kind protocol)
     store(1, FIRST + 3, 703);
     store(1, FIRST + 4, 704);
     CHECK(commits(1) && state_holds(FIRST, COUNT + 2, 700));
-    close_scenario();
+    hand_close();
 
     open_scenario("a range over two, and what is between them", protocol, 0);
     CHECK(store_range(1, 10, 4, 900) && store_range(1, 16, 4, 900));
@@ -216,7 +156,7 @@ static void changed_where_it_is(enum ss_protocol_kind protocol)
     store(1, 10, 500);
     CHECK(store_range(1, 18, 2, 508));
     CHECK(commits(1) && state_holds(10, 10, 500));
-    close_scenario();
+    hand_close();
 }
 
 /* Word `at` of the range is in the log before. */
@@ -237,7 +177,7 @@ static void stored_before(enum ss_protocol_kind protocol, uint64_t at, bool upda
     CHECK(commits(1) && state[FIRST + 1 + 4 * LIMIT] == 5);
     state[FIRST + 1 + 4 * LIMIT] = 101 + FIRST + 4 * LIMIT;
     CHECK(state_holds(FIRST, COUNT, 900));
-    close_scenario();
+    hand_close();
 }
 
 static void limits(enum ss_protocol_kind protocol)
@@ -248,7 +188,7 @@ static void limits(enum ss_protocol_kind protocol)
     CHECK(store_range(1, 2, 3, 501));
     CHECK(run_of(1)->verdict == SS_COMPLETED && commits(1));
     CHECK(state_holds(1, 2 * (LIMIT - 1), 500));
-    close_scenario();
+    hand_close();
 
     open_scenario("more than fits the log", protocol, 3);
     CHECK(reserve(1, 1, 2 * (LIMIT - 1) + 1) == NULL && run_of(1)->verdict == SS_COMPLETED);
@@ -258,7 +198,7 @@ static void limits(enum ss_protocol_kind protocol)
     CHECK(!store_range(1, 1, LIMIT, 500) && run_of(1)->verdict == SS_COMPLETED);
     CHECK(load(1, LIMIT) == 499 + LIMIT);
     CHECK(!store_range(1, 1, 2 * (LIMIT - 1) + 1, 1) && run_of(1)->verdict == SS_LOG_FULL);
-    close_scenario();
+    hand_close();
 }
 
 /* Who has read a word of it is dropped. */
@@ -268,7 +208,7 @@ static void conflicts(enum ss_protocol_kind protocol, uint64_t at)
     load(2, FIRST + at);
     CHECK(store_range(1, FIRST, COUNT, 900) && commits(1) && !commits(2));
     CHECK(transaction_of(2)->conflict.word == FIRST + at);
-    close_scenario();
+    hand_close();
 }
 
 static void locks(uint64_t at)
@@ -278,13 +218,13 @@ static void locks(uint64_t at)
     load(2, FIRST + at);
     CHECK(run_of(2)->verdict == SS_ABORTED && transaction_of(2)->reason == SS_ABORT_LOCKED);
     CHECK(transaction_of(2)->conflict.word == FIRST + at);
-    close_scenario();
+    hand_close();
 
     open_scenario("eager: a range over a word that is locked", SS_PROTOCOL_EAGER, 0);
     store(1, FIRST + at, 1);
     CHECK(reserve(2, FIRST, COUNT) == NULL && run_of(2)->verdict == SS_ABORTED);
     CHECK(transaction_of(2)->conflict.word == FIRST + at && transaction_of(2)->conflict.site == 4);
-    close_scenario();
+    hand_close();
 
     open_scenario("eager: a word of a range is stolen", SS_PROTOCOL_EAGER, 0);
     store(2, 60, 1);
@@ -295,7 +235,7 @@ static void locks(uint64_t at)
     CHECK(transaction_of(2)->reason == SS_ABORT_STOLEN);
     CHECK(transaction_of(2)->conflict.word == FIRST + at && transaction_of(2)->conflict.site == 4);
     CHECK(commits(1) && state_holds(FIRST + at, 1, 1));
-    close_scenario();
+    hand_close();
 }
 
 static void recorded(void)
@@ -316,7 +256,7 @@ static void recorded(void)
     for (uint64_t i = 0; i < COUNT; i++)
         CHECK(entries[i].word == FIRST + i && entries[i].value == UINT64_MAX - COUNT + i);
     CHECK(entries[COUNT].word == 60 && entries[COUNT].value == 7);
-    close_scenario();
+    hand_close();
 }
 
 /* One access of a run and of the model of what it sees. */
@@ -372,7 +312,7 @@ static void at_random(enum ss_protocol_kind protocol)
         }
     }
     CHECK(committed > 1000 && committed < 2900);
-    close_scenario();
+    hand_close();
 }
 
 int main(void)

@@ -3,29 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "steps.h"
+#include "by_hand.h"
 
 enum { WORDS = 64, FIRST = 9, COUNT = 7 };
 
 static uint64_t state[WORDS];
-static struct ss_engine *engine;
-
-static struct ss_run *run_of(int number)
-{
-    return &engine->workers[number].run;
-}
-
-static struct ss_transaction *transaction_of(int number)
-{
-    return &engine->ring[number];
-}
 
 static const uint64_t *load_range(int number, uint64_t word, uint64_t count)
 {
     run_of(number)->site = 5;
-    return engine->protocol == &ss_protocol_eager
-               ? ss_eager_load_range(run_of(number), word, count)
-               : ss_load_range(run_of(number), word, count);
+    return is_eager() ? ss_eager_load_range(run_of(number), word, count)
+                      : ss_load_range(run_of(number), word, count);
 }
 
 static void store(int number, uint64_t word, uint64_t value)
@@ -38,60 +26,18 @@ static uint64_t entries(int number)
     return (uint64_t)(run_of(number)->read_top - transaction_of(number)->reads);
 }
 
-static void begin(int number)
-{
-    struct ss_run *run = run_of(number);
-    run->speculative = 1;
-    run->verdict = SS_COMPLETED;
-    transaction_of(number)->number = number;
-    engine->protocol->begin(&engine->workers[number], transaction_of(number));
-}
-
-static bool commits(int number)
-{
-    engine->protocol->finish(&engine->workers[number], transaction_of(number));
-    if (run_of(number)->verdict != SS_COMPLETED ||
-        !engine->protocol->validate(engine, transaction_of(number)))
-        return false;
-    engine->protocol->publish(engine, transaction_of(number));
-    atomic_store(&engine->next_commit, number + 1);
-    return true;
-}
-
 static void open_scenario(const char *name, enum ss_protocol_kind protocol, uint64_t shift)
 {
-    scenario = name;
     for (uint64_t word = 0; word < WORDS; word++)
         state[word] = 100 + word;
-    struct ss_config config = {.state = state,
-                               .state_words = WORDS,
-                               .emit_words = 1,
-                               .threads = 3,
-                               .read_limit = 10,
-                               .redo_limit = 8,
-                               .emit_limit = 1,
-                               .protocol = protocol,
-                               .record_shift = shift};
-    struct ss_job job = {.chunk = 1, .horizon = 3, .mode = SS_MODE_SPECULATE};
-    engine = ss_engine_new(&config);
-    CHECK(engine != NULL && ss_engine_start(engine, &job));
-    while (!ss_engine_wait(engine, 50))
-        continue;
-    ss_engine_take_turn(engine);
-    begin(0);
-    CHECK(commits(0));
-    begin(1);
-    begin(2);
-}
-
-static void close_scenario(void)
-{
-    for (int number = 1; number < 3; number++) {
-        engine->protocol->finish(&engine->workers[number], transaction_of(number));
-        engine->protocol->roll_back(engine, transaction_of(number));
-    }
-    ss_engine_release_turn(engine);
-    ss_engine_free(engine);
+    hand_open(name,
+              (struct ss_config){.state = state,
+                                 .state_words = WORDS,
+                                 .read_limit = 10,
+                                 .redo_limit = 8,
+                                 .protocol = protocol,
+                                 .record_shift = shift},
+              NULL);
 }
 
 static void logged_as_one(void)
@@ -104,14 +50,14 @@ static void logged_as_one(void)
     store(1, FIRST - 1, 1);
     store(1, FIRST + COUNT, 1);
     CHECK(commits(1) && commits(2));
-    close_scenario();
+    hand_close();
 
     open_scenario("eager: one entry for each record", SS_PROTOCOL_EAGER, 2);
     values = load_range(2, FIRST, COUNT); /* words 9 to 15: records of words 8 and 12 */
     CHECK(values != NULL && memcmp(values, &state[FIRST], COUNT * sizeof *values) == 0);
     CHECK(entries(2) == 2);
     CHECK(commits(1) && commits(2));
-    close_scenario();
+    hand_close();
 }
 
 /* Any word of it makes the run fail, and is named. */
@@ -123,7 +69,7 @@ static void changed(enum ss_protocol_kind protocol, uint64_t at)
     CHECK(commits(1) && !commits(2));
     struct ss_place conflict = transaction_of(2)->conflict;
     CHECK(conflict.word == FIRST + at && conflict.bytes == 0 && conflict.site == 5);
-    close_scenario();
+    hand_close();
 }
 
 static void behind_a_range(void)
@@ -133,7 +79,7 @@ static void behind_a_range(void)
     engine->protocol->load(run_of(2), 60);
     store(1, 60, 1);
     CHECK(commits(1) && !commits(2) && transaction_of(2)->conflict.word == 60);
-    close_scenario();
+    hand_close();
 }
 
 /* A range over a record that an earlier run has locked ends the run at the access. */
@@ -144,7 +90,7 @@ static void locked(void)
     CHECK(load_range(2, FIRST, COUNT) == NULL && run_of(2)->verdict == SS_ABORTED);
     CHECK(transaction_of(2)->reason == SS_ABORT_LOCKED);
     CHECK(transaction_of(2)->conflict.word == FIRST + 3);
-    close_scenario();
+    hand_close();
 }
 
 static void own_stores(enum ss_protocol_kind protocol, uint64_t stores)
@@ -158,7 +104,7 @@ static void own_stores(enum ss_protocol_kind protocol, uint64_t stores)
         CHECK(values[i] == (i >= 2 && i - 2 < stores ? 900 + i - 2 : 100 + FIRST - 2 + i));
     store(1, 60, 1);
     CHECK(commits(1) && commits(2));
-    close_scenario();
+    hand_close();
 }
 
 /* Words with pending updates are read, and stored to: who changes one makes the run fail. */
@@ -166,7 +112,7 @@ static void own_updates(enum ss_protocol_kind protocol, uint64_t updates, uint64
 {
     open_scenario("own updates are seen", protocol, 0);
     for (uint64_t i = 0; i < updates; i++)
-        engine->protocol == &ss_protocol_eager
+        is_eager()
             ? ss_eager_delta(run_of(2), 8 * (FIRST + i), 8, SS_FIRST_DELTA, 1000)
             : ss_delta(run_of(2), 8 * (FIRST + i), 8, SS_FIRST_DELTA, 1000);
     const uint64_t *values = load_range(2, FIRST, 2);
@@ -178,7 +124,7 @@ static void own_updates(enum ss_protocol_kind protocol, uint64_t updates, uint64
     CHECK(commits(1) && commits(2) == !is_read);
     for (uint64_t i = 0; i < updates && !is_read; i++)
         CHECK(state[FIRST + i] == (FIRST + i == changed_word ? 1001 : 1100 + FIRST + i));
-    close_scenario();
+    hand_close();
 }
 
 static void limits(void)
@@ -187,12 +133,12 @@ static void limits(void)
     CHECK(load_range(2, 0, 18) != NULL && entries(2) == 10); /* all of it */
     begin(2);
     CHECK(load_range(2, 0, 19) == NULL && run_of(2)->verdict == SS_LOG_FULL && entries(2) == 0);
-    close_scenario();
+    hand_close();
 
     open_scenario("records that do not fit the log", SS_PROTOCOL_EAGER, 0);
     CHECK(load_range(2, 0, 10) != NULL);
     CHECK(load_range(2, 20, 1) == NULL && run_of(2)->verdict == SS_LOG_FULL);
-    close_scenario();
+    hand_close();
 
     open_scenario("a buffer that grows", SS_PROTOCOL_VALUE, 0);
     for (uint64_t words = 1; words < 100000; words = 3 * words + 1) {
@@ -200,7 +146,7 @@ static void limits(void)
         CHECK(buffer != NULL);
         memset(buffer, 7, words * sizeof *buffer);
     }
-    close_scenario();
+    hand_close();
 }
 
 int main(void)
