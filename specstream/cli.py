@@ -34,7 +34,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 import specstream as ss
-from specstream.command_options import argument_option, input_options
+from specstream.command_options import argument_option, check_no_files, input_options
 from specstream.engine import Amount
 from specstream.event_time_options import event_time_options, feed_options
 from specstream.live import JsonLines, LiveTable, PlainLines, Watch, newest_time, reasons_of
@@ -270,11 +270,7 @@ def check_fresh(output: Path, checkpoint: Path | None) -> None:
             f"--checkpoint {checkpoint}: it belongs to an earlier run, whose operator state is "
             "gone; name a new or empty directory"
         )
-    if any(output.glob("*.parquet")):
-        raise click.ClickException(
-            f"--output {output}: there are Parquet files in it already; name a new or empty "
-            "directory"
-        )
+    check_no_files("--output", output)
 
 
 def shown_by(operator: str, as_json: bool) -> tuple[JsonLines | LiveTable | PlainLines, float]:

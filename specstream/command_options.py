@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-__all__ = ["argument_option", "check_plot", "input_options", "json_option", "stream_options"]
+__all__ = [
+    "argument_option",
+    "check_no_files",
+    "check_plot",
+    "input_options",
+    "json_option",
+    "stream_options",
+]
 
 Command = Callable[..., Any]
 PICTURES = (".png", ".svg", ".pdf")
@@ -79,6 +86,19 @@ def _with_input(command: Command, order: str, is_required: bool) -> Command:
     ):
         command = option(command)
     return command
+
+
+def check_no_files(option: str, directory: Path) -> None:
+    """Refuses a directory for rows that has some of an earlier run.
+
+    Raises:
+        click.ClickException: names the option.
+    """
+    if any(directory.glob("*.parquet")):
+        raise click.ClickException(
+            f"{option} {directory}: there are Parquet files in it already; name a new or empty "
+            "directory"
+        )
 
 
 def check_plot(path: Path | None) -> None:

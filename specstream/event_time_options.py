@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import specstream as ss
+from specstream.command_options import check_no_files
 
 __all__ = ["event_time_options", "feed_options"]
 
@@ -97,9 +98,5 @@ def feed_options(
             f"--late {late} and --late-output {late_output} say different things about late rows: "
             "give one of them"
         )
-    if any(late_output.glob("*.parquet")):
-        raise click.ClickException(
-            f"--late-output {late_output}: there are Parquet files in it already; name a new or "
-            "empty directory"
-        )
+    check_no_files("--late-output", late_output)
     return {**options, "late": "side", "late_to": ss.spark.parquet_sink(late_output)}

@@ -202,7 +202,7 @@ def hold_images_for_sinks() -> None:
     def held(step: str, at: int) -> None:
         reached(step, at)
         if (step, at) == ("before-rename", int(batch_id)):
-            time.sleep(LIFE_SECONDS)
+            time.sleep(LIFE_SECONDS)  # until it is killed
 
     places.reached = held
 

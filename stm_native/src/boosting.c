@@ -64,9 +64,8 @@ struct ss_performed {
 struct ss_boost {
     pthread_mutex_t latch; /* guards all that follows and is not atomic */
     struct ss_boosted *operations;
-    uint64_t *shadow; /* of the words [first, end) of the state */
+    uint64_t *shadow; /* of the words of the state from `first` on */
     uint64_t first;
-    uint64_t end;
     struct ss_performed *held[BUCKETS]; /* locks that are held, by their hash */
     /* Works on the shadow for whoever has the latch: its run's state is the shadow. */
     struct ss_worker hand;
@@ -107,7 +106,6 @@ bool ss_boost_open(struct ss_engine *engine)
     engine->boost = boost;
     pthread_mutex_init(&boost->latch, NULL);
     boost->first = config->boosted_first;
-    boost->end = config->boosted_end;
     boost->stale = true;
     /* Zeroed by the system where it is touched: what lies between two boosted fields takes none. */
     boost->shadow = calloc(shadow_words(config), sizeof *boost->shadow);
@@ -351,13 +349,19 @@ static void take_over(struct ss_engine *engine, struct lock lock,
 
 /* ---- speculative runs ---- */
 
+/* What a run is said to be dropped for: the field that it has lost. */
+static struct ss_place place_of(const struct ss_boosted *operation, uint16_t site)
+{
+    return (struct ss_place){(uint32_t)operation->first, 0, site};
+}
+
 static void abort_run(struct ss_run *run, const struct ss_boosted *operation,
                       enum ss_abort_reason reason, int64_t lost_to)
 {
     struct ss_transaction *transaction = run->worker->transaction;
     run->verdict = SS_ABORTED;
     transaction->reason = reason;
-    transaction->conflict = (struct ss_place){(uint32_t)operation->first, 0, run->site};
+    transaction->conflict = place_of(operation, run->site);
     atomic_store_explicit(&transaction->waits_for, lost_to, memory_order_relaxed);
 }
 
@@ -497,16 +501,12 @@ static bool let_go(struct ss_engine *engine, struct ss_transaction *transaction,
     return true;
 }
 
-static struct ss_place place_of(const struct ss_engine *engine, uint32_t operation, uint16_t site)
-{
-    return (struct ss_place){(uint32_t)engine->boost->operations[operation].first, 0, site};
-}
-
 enum ss_abort_reason ss_boost_loss(struct ss_engine *engine, struct ss_transaction *transaction)
 {
     int64_t thief = atomic_load_explicit(&transaction->robbed_by, memory_order_relaxed);
     /* The entries are still what they were, though they count no more. */
-    transaction->conflict = place_of(engine, transaction->performed[0].operation, 0);
+    const struct ss_performed *done = &transaction->performed[0];
+    transaction->conflict = place_of(&engine->boost->operations[done->operation], 0);
     return thief < 0 ? SS_ABORT_SHADOW : SS_ABORT_STOLEN;
 }
 
@@ -538,7 +538,7 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
         /* Not what the shadow said: two operations commute less than they were said to. */
         ss_undo_roll_back(run);
         transaction->reason = SS_ABORT_SHADOW;
-        transaction->conflict = place_of(engine, done->operation, 0);
+        transaction->conflict = place_of(&boost->operations[done->operation], 0);
         take_latch(boost);
         break_shadow(engine);
         give_latch(boost);
