@@ -287,8 +287,10 @@ def test_use_after_close_says_so_and_what_is_known_stays_valid() -> None:
 
 
 INTERRUPTED = """
-    import sys, threading
+    import signal, sys, threading
     import numpy as np
+    # Whoever started the tests in the background may have left the signal ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path.insert(0, {tests!r})
     import specstream as ss
     from test_engine import {operator} as operator

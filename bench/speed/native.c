@@ -22,8 +22,7 @@ INLINE bool killed(struct ss_run *run, enum ss_variant variant)
 {
     if (in_place(variant) || LIKELY(__atomic_load_n(&run->kill, __ATOMIC_RELAXED) == 0))
         return false;
-    run->verdict = SS_KILLED;
-    return true;
+    return ss_poll(run);
 }
 
 INLINE bool increment(const struct fixed *fixed, struct ss_run *run, enum ss_variant variant,

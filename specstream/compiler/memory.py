@@ -112,8 +112,8 @@ class Run:
         address = self.member_address("kill", I32)
         asked = builder.icmp_unsigned("!=", builder.load_atomic(address, "monotonic", 4), I32(0))
         with builder.if_then(asked, likely=False):
-            self.store_member("verdict", I32(lib.SS_KILLED))
-            self.context.call_conv.return_user_exc(builder, OperatorFault, ())
+            leaves = self.call("ss_poll", I32, self.pointer)
+            self.fault_if(builder.icmp_unsigned("!=", leaves, I32(0)))
 
     # -- words --
 

@@ -31,6 +31,7 @@ CALLED_BY_COMPILED_CODE = (
     "ss_store_range",
     "ss_eager_store_range",
     "ss_buffer",
+    "ss_poll",
     "ss_undo_grow",
     "ss_emit_grow",
     "ss_random_bits",

@@ -15,16 +15,22 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 7
+#define SS_ABI_VERSION 8
 
 /* How an entry ended. */
 enum ss_verdict {
     SS_COMPLETED = 0, /* every event of the range ran, or the entry was asked to yield between two */
     SS_RAISED = 1,    /* the operator raised at event `run->event` */
     SS_LOG_FULL = 2,  /* a speculative run passed the limit of a log or of its emit buffer */
-    SS_KILLED = 3,    /* the kill flag was seen in a loop */
+    SS_KILLED = 3,    /* ss_poll said in a loop that it has to end */
     SS_ABORTED = 4,   /* the protocol dropped the run at a load or store */
     SS_FAULTED = 5    /* the processor refused an instruction; see src/fault.c */
+};
+
+/* What a run finds in `kill`. */
+enum ss_kill {
+    SS_LEAVE = 1,  /* leave the event at once */
+    SS_SUSPECT = 2 /* it has been the head for long: does what it has read still hold? */
 };
 
 /* Why a speculative run was dropped (indices into ss_statistics.aborts). */
@@ -32,7 +38,7 @@ enum ss_abort_reason {
     SS_ABORT_CONFLICT = 0, /* what it read had changed when it became the head (reason iii) */
     SS_ABORT_RAISED = 1,   /* it raised, and what a speculative run raises is not believed */
     SS_ABORT_LOG_FULL = 2, /* it passed a limit */
-    SS_ABORT_RUNAWAY = 3,  /* it was the head for longer than its budget and was doomed */
+    SS_ABORT_RUNAWAY = 3,  /* it was the head for long, on values that did not hold; see src/watchdog.c */
     /* Protocol `eager` only; the numerals are those of Brito 2010, 4.2.2. */
     SS_ABORT_INCONSISTENT_SNAPSHOT = 4, /* i: what it was about to read never coexisted with the rest */
     SS_ABORT_LOCKED = 5, /* ii: an earlier transaction had locked what it was about to access */
@@ -131,7 +137,7 @@ struct ss_run {
     uint64_t delta_count; /* entries that are or were deltas */
 
     uint32_t verdict;
-    uint32_t kill;  /* atomic; polled in loops: leave the event at once */
+    uint32_t kill;  /* atomic; polled in loops: enum ss_kill; not 0: call ss_poll */
     uint32_t yield; /* atomic; polled between events of an in-place run: return to the runtime */
     uint32_t speculative;
     struct ss_worker *worker;
@@ -475,6 +481,8 @@ void ss_boost_follow(struct ss_run *run, uint64_t operation, const uint64_t *ope
 bool ss_undo_grow(struct ss_run *run);
 /* Memory for so many words, until the run asks again; NULL: there is none, and the run ends. */
 uint64_t *ss_buffer(struct ss_run *run, uint64_t words);
+/* Where `kill` was found up: whether the run has to leave its event, with the verdict SS_KILLED. */
+uint32_t ss_poll(struct ss_run *run);
 /* Makes room for one emitted row; false: the run passed its limit. */
 bool ss_emit_grow(struct ss_run *run);
 

@@ -255,7 +255,7 @@ static void ask_to_dissolve(struct ss_engine *engine, uint64_t position)
     atomic_thread_fence(memory_order_seq_cst);
     struct ss_worker *owner = atomic_load_explicit(&transaction->owner, memory_order_relaxed);
     if (owner != NULL)
-        __atomic_store_n(&owner->run.kill, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&owner->run.kill, SS_LEAVE, __ATOMIC_RELAXED);
 }
 
 /* ---- what there is to do ---- */

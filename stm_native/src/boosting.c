@@ -166,7 +166,7 @@ static void take_latch(struct ss_boost *boost)
     if (pthread_mutex_trylock(&boost->latch) == 0)
         return;
     while (!lock_within(&boost->latch, PATIENCE_NANOSECONDS))
-        __atomic_store_n(&boost->hand.run.kill, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&boost->hand.run.kill, SS_LEAVE, __ATOMIC_RELAXED);
 }
 
 static void give_latch(struct ss_boost *boost)

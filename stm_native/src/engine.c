@@ -284,7 +284,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     atomic_store_explicit(&engine->retries, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
-    atomic_store_explicit(&engine->runaway_nanoseconds, 0, memory_order_relaxed);
+    atomic_store_explicit(&engine->overstayed_nanoseconds, 0, memory_order_relaxed);
     engine->started_at = ss_now();
     ss_clock_in(engine);
     ss_pool_call(engine);

@@ -108,6 +108,7 @@ struct ss_transaction {
     uint64_t redo_count;
     uint64_t delta_count; /* entries of the redo log that are or were deltas */
     uint64_t row_words;
+    uint32_t cleared; /* how often its run was suspected and went on */
     _Atomic uint64_t increments[SS_COUNTERS]; /* of its run; atomic, because later ones look */
     struct { /* an open job: what a counter will be when it begins, if that is known */
         bool known;
@@ -345,8 +346,8 @@ struct ss_engine {
     _Atomic uint32_t stop;    /* end at the next event boundary */
     _Atomic uint32_t readers; /* threads outside the pool that wait for the turn or hold it */
     _Atomic uint32_t sleepers;
-    _Atomic int64_t head_since; /* when the running head was first seen overstaying; 0: not yet */
-    _Atomic int64_t runaway_nanoseconds; /* that the head of this job stood still in killed runs */
+    _Atomic int64_t head_since; /* when the head was first seen overstaying; 0: not yet; watchdog.c */
+    _Atomic int64_t overstayed_nanoseconds; /* heads of this job, until they were suspected */
 
     _Alignas(SS_CACHE_LINE) pthread_mutex_t park_mutex;
     pthread_cond_t park_condition;
@@ -534,6 +535,11 @@ static inline bool ss_boost_is_robbed(const struct ss_transaction *transaction)
 {
     return atomic_load_explicit(&transaction->robbed_by, memory_order_relaxed) != SS_NOT_ROBBED;
 }
+/* Whether results of operations are part of what a run has seen. Relaxed: asked by the run itself. */
+static inline bool ss_boost_has_performed(const struct ss_transaction *transaction)
+{
+    return atomic_load_explicit(&transaction->performed_count, memory_order_relaxed) != 0;
+}
 /* Likewise: why; sets the conflict. */
 enum ss_abort_reason ss_boost_loss(struct ss_engine *engine, struct ss_transaction *transaction);
 /* With the turn: does the head's operations on the state. False: they return something else, and
@@ -635,11 +641,19 @@ bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transactio
 /* Spins for about one event, then sleeps, until there is work or the time is up. */
 void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *),
                    int64_t nanoseconds);
-void ss_watch(struct ss_engine *engine);
 enum ss_abort_reason ss_reason_of(uint32_t verdict);
 /* Counts a dropped run, and takes back what others see of it. */
 void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
              enum ss_abort_reason reason);
+
+/* watchdog.c */
+/* Suspects a head that has not advanced for longer than its budget. Called by whoever has nothing
+ * better to do. */
+void ss_watch(struct ss_engine *engine);
+/* Nanoseconds of a transaction, up to the instant `at`. Without that for which heads have overstayed: as the
+ * budget is a multiple of the mean, they would otherwise make each other's budgets grow without
+ * bound. */
+int64_t ss_mean_transaction(const struct ss_engine *engine, int64_t at, int64_t committed);
 
 /* arrivals.c */
 bool ss_queue_open(struct ss_engine *engine);

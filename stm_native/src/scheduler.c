@@ -35,11 +35,9 @@
  * turn; a holder gives the turn back, fences, and looks at the head once more. Of the two fences
  * one is first, so either the finisher gets the turn or the holder sees it FINISHED.
  *
- * Runaway runs. A speculative run may have read values that never existed together and loop for
- * ever. Compiled code polls `kill` in its loops. Whoever has nothing to do, and the thread that
- * waits for the job, kills a run that has been the head for longer than its budget; it then counts
- * as finished, and is run in place. The flag may reach the worker's next run instead; that costs a
- * rerun, and never a result.
+ * Runaway runs: a speculative run may have read values that never existed together and loop for ever.
+ * Such a run ends as soon as it is suspected (watchdog.c); it then counts as finished, and is run in
+ * place.
  */
 #include "internal.h"
 
@@ -130,15 +128,7 @@ void ss_end_job(struct ss_engine *engine)
     /* Dekker with run_speculatively: the job is over before the flags are up. */
     atomic_thread_fence(memory_order_seq_cst);
     for (uint64_t i = 0; i < engine->config.threads; i++)
-        __atomic_store_n(&engine->workers[i].run.kill, 1, __ATOMIC_RELAXED);
-}
-
-/* Up to the instant `at`. Without the time lost to runaway runs: as the budget is a multiple of the
- * mean, they would otherwise make each other's budgets grow without bound. */
-static int64_t mean_transaction(const struct ss_engine *engine, int64_t at, int64_t committed)
-{
-    int64_t lost = atomic_load_explicit(&engine->runaway_nanoseconds, memory_order_relaxed);
-    return committed == 0 ? 0 : (at - engine->started_at - lost) / committed;
+        __atomic_store_n(&engine->workers[i].run.kill, SS_LEAVE, __ATOMIC_RELAXED);
 }
 
 /* The on_commit hook of an event that was run in place; it may want it undone. */
@@ -303,10 +293,6 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
             return SS_COMMITTED;
         }
     }
-    int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
-    if (transaction->verdict == SS_KILLED && since != 0)
-        atomic_fetch_add_explicit(&engine->runaway_nanoseconds, ss_now() - since,
-                                  memory_order_relaxed);
     if (answer == SS_FAIL) {
         protocol->roll_back(engine, transaction);
         engine->failed = true;
@@ -417,7 +403,7 @@ static void advance(struct ss_worker *worker)
         /* Release: who sees the new head sees the state it starts from, and the slot FREE. */
         atomic_store_explicit(&engine->next_commit, head + 1, memory_order_release);
         if (((head + 1) & 63) == 0) {
-            int64_t spin = mean_transaction(engine, ss_now(), head + 1);
+            int64_t spin = ss_mean_transaction(engine, ss_now(), head + 1);
             spin = spin < 200 ? 200 : spin > 20000 ? 20000 : spin;
             __atomic_store_n(&engine->spin_nanoseconds, spin, __ATOMIC_RELAXED);
         }
@@ -483,6 +469,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     run->verdict = SS_COMPLETED;
     run->emit_top = run->emit_mark = transaction->rows;
     run->emit_end = transaction->rows + engine->config.emit_limit * engine->config.emit_words;
+    transaction->cleared = 0;
     protocol->begin(worker, transaction);
     ss_boost_begin(transaction);
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
@@ -546,45 +533,6 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
     }
 }
 
-/* Kills what keeps the head from advancing, once it has done so for longer than its budget: the run
- * of the head itself, or, where the head is finished and the turn is free, the runs beyond it that
- * keep all workers from taking it (a reader had the turn when the head finished, or the head of an
- * open job came when all were at work). Called by whoever has nothing better to do. */
-void ss_watch(struct ss_engine *engine)
-{
-    int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
-    if (head >= engine->transactions)
-        return;
-    struct ss_transaction *transaction = ss_slot_of(engine, head);
-    bool running = ss_has_status(transaction, head, SS_RUNNING);
-    bool ready = head < 0 ? ss_queue_head_is_unclaimed(engine)
-                          : ss_has_status(transaction, head, SS_FINISHED) &&
-                                (!ss_is_open(engine) || ss_queue_can_advance(engine));
-    bool left_alone = ready && atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-                      atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0;
-    if (!running && !left_alone)
-        return;
-    int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
-    int64_t now = ss_now();
-    if (since == 0) {
-        atomic_compare_exchange_strong_explicit(&engine->head_since, &since, now,
-                                                memory_order_relaxed, memory_order_relaxed);
-        return;
-    }
-    /* The mean when the head was first seen overstaying: one that went on counting would let the
-     * budget of an early transaction grow faster than the time that passes. */
-    int64_t mean = ss_is_open(engine) ? ss_queue_mean(engine) : mean_transaction(engine, since, head);
-    int64_t budget = 2000000 + 16 * mean;
-    if (now - since <= budget)
-        return;
-    for (uint64_t i = 0; i < engine->config.threads; i++) {
-        struct ss_worker *worker = &engine->workers[i];
-        if (left_alone ||
-            worker == atomic_load_explicit(&transaction->owner, memory_order_relaxed))
-            __atomic_store_n(&worker->run.kill, 1, __ATOMIC_RELAXED);
-    }
-}
-
 static bool has_work(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
@@ -645,7 +593,7 @@ void ss_engine_stop(struct ss_engine *engine)
         __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
         /* Without speculation the event in flight may complete; what is speculative is dropped. */
         if (__atomic_load_n(&run->speculative, __ATOMIC_RELAXED) != 0)
-            __atomic_store_n(&run->kill, 1, __ATOMIC_RELAXED);
+            __atomic_store_n(&run->kill, SS_LEAVE, __ATOMIC_RELAXED);
     }
     ss_wake(engine);
 }
@@ -658,7 +606,7 @@ void ss_engine_kill(struct ss_engine *engine)
     for (uint64_t i = 0; i < engine->config.threads; i++) {
         struct ss_run *run = &engine->workers[i].run;
         __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&run->kill, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&run->kill, SS_LEAVE, __ATOMIC_RELAXED);
     }
     ss_wake(engine);
 }

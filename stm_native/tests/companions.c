@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "watchdog.h"
+#include "patience.h"
 
 static void nap(uint64_t nanoseconds)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "watchdog.h"
+#include "patience.h"
 
 enum { SOURCES = 4 };
 

@@ -17,7 +17,7 @@ void open_start(const row *events, const struct place *places, int64_t count);
 /* Events [first, last) come, all of one source. */
 void open_submit(int64_t first, int64_t last);
 void open_advance(int64_t timestamp, int64_t source);
-/* Events that are applied, or have failed and been heard of. */
+/* Events that are neither applied nor have failed and been heard of. */
 int64_t open_left(void);
 void await_left(int64_t events);
 /* Waits until the transaction that holds the event has that status, and returns its number; -1 where

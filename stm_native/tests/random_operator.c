@@ -51,10 +51,8 @@ static bool poll_kill(struct execution *execution)
 {
     if (execution->model != NULL)
         return true;
-    if (__atomic_load_n(&execution->run->kill, __ATOMIC_RELAXED) == 0)
-        return true;
-    execution->run->verdict = SS_KILLED;
-    return false;
+    return __atomic_load_n(&execution->run->kill, __ATOMIC_RELAXED) == 0 ||
+           !ss_poll(execution->run);
 }
 
 static bool load(struct execution *execution, uint64_t word, uint64_t *value)

@@ -244,17 +244,39 @@ static bool leave(struct doing *doing, enum ss_verdict verdict)
     return false;
 }
 
-/* Polls as compiled loops do. */
+/* What compiled loops poll. */
+static bool has_to_leave(struct ss_run *run)
+{
+    return __atomic_load_n(&run->kill, __ATOMIC_RELAXED) != 0 && ss_poll(run);
+}
+
 static bool linger(struct doing *doing, uint64_t turns)
 {
     uint64_t value = doing->mixed;
     for (uint64_t i = 0; i < turns && doing->run != NULL; i++) {
         value = mix(value);
-        if (__atomic_load_n(&doing->run->kill, __ATOMIC_RELAXED) != 0)
-            return leave(doing, SS_KILLED);
+        if (has_to_leave(doing->run))
+            return false;
     }
     if (value % 16 == 0)
         sched_yield();
+    return true;
+}
+
+static bool overstay(struct doing *doing, uint64_t times)
+{
+    let_all_go(doing->event, LOOPING);
+    stop_at(doing->event, LOOPING);
+    while (times > 0) {
+        if (__atomic_load_n(&doing->run->kill, __ATOMIC_RELAXED) == 0) {
+            ss_relax();
+            continue;
+        }
+        if (ss_poll(doing->run))
+            return false;
+        /* Up still where the turn was not to be had. */
+        times -= __atomic_load_n(&doing->run->kill, __ATOMIC_RELAXED) == 0;
+    }
     return true;
 }
 
@@ -262,9 +284,9 @@ static bool loop(struct doing *doing)
 {
     let_all_go(doing->event, LOOPING);
     stop_at(doing->event, LOOPING);
-    while (__atomic_load_n(&doing->run->kill, __ATOMIC_RELAXED) == 0)
+    while (!has_to_leave(doing->run))
         ss_relax();
-    return leave(doing, SS_KILLED);
+    return false;
 }
 
 /* False: the event has to be left at once. */
@@ -305,6 +327,8 @@ static bool take_step(struct doing *doing, const struct step *step)
         return load(doing, step->word, &value) && (value == step->value || loop(doing));
     case STEP_LINGER:
         return linger(doing, step->value);
+    case STEP_OVERSTAY:
+        return doing->run == NULL || !doing->run->speculative || overstay(doing, step->value);
     case STEP_END:
         break;
     }
@@ -427,7 +451,7 @@ void stage_close(void)
     CHECK(long_sleep_missed() == 0);
     long_sleep_in(NULL);
     ss_engine_free(stage.engine);
-    watchdog_note(NULL, "  between two engines");
+    patience_note(NULL, "  between two engines");
 }
 
 void stage_start(const row *events, int64_t count, int64_t first_sequence)
@@ -446,7 +470,7 @@ void stage_start(const row *events, int64_t count, int64_t first_sequence)
     stage.count = count;
     stage.first_sequence = first_sequence;
     stage.refused = -1;
-    watchdog_note(stage.engine, "  protocol %s, mode %d, threads %d, horizon %d, chunk %d%s",
+    patience_note(stage.engine, "  protocol %s, mode %d, threads %d, horizon %d, chunk %d%s",
                   stage.setting.protocol == SS_PROTOCOL_EAGER ? "eager" : "value", (int)job.mode,
                   (int)stage.setting.threads, (int)job.horizon, (int)job.chunk,
                   stage.setting.long_sleeps ? ", long sleeps" : "");

@@ -12,7 +12,7 @@
 
 #include "dice.h"
 #include "internal.h"
-#include "watchdog.h"
+#include "patience.h"
 
 /* What the test is about just now, for messages. */
 extern const char *scenario;
@@ -38,7 +38,8 @@ enum step_kind {
     STEP_RAISE,        /* always */
     STEP_RAISE_UNLESS, /* `word` holds `value` */
     STEP_LOOP_UNLESS,  /* likewise, for ever: a runaway run, until it is killed */
-    STEP_LINGER        /* takes time: `value` turns, and sometimes the processor away */
+    STEP_LINGER,       /* takes time: `value` turns, and sometimes the processor away */
+    STEP_OVERSTAY      /* a speculative run: loops until it was suspected and cleared so often */
 };
 
 struct step {
@@ -63,6 +64,7 @@ typedef struct step row[MOST_STEPS];
 #define RAISE_UNLESS(word, value) {STEP_RAISE_UNLESS, (word), (value)}
 #define LOOP_UNLESS(word, value) {STEP_LOOP_UNLESS, (word), (value)}
 #define LINGER(turns) {STEP_LINGER, 0, (turns)}
+#define OVERSTAY(times) {STEP_OVERSTAY, 0, (times)}
 
 struct setting {
     enum ss_protocol_kind protocol;

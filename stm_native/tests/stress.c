@@ -25,7 +25,7 @@
 #include "internal.h"
 #include "long_sleep.h"
 #include "random_operator.h"
-#include "watchdog.h"
+#include "patience.h"
 
 static struct {
     uint64_t seed;
@@ -114,7 +114,7 @@ static void describe(const struct world *world, const struct batch *batch, uint6
     char weights[256] = "";
     for (int step = 0, at = 0; step < STEPS; step++)
         at += snprintf(weights + at, sizeof weights - (size_t)at, " %u", shape->weights[step]);
-    watchdog_note(
+    patience_note(
         world->engine,
         "  replay: stress --seed %" PRIu64 " --world %" PRIu64 " --threads %" PRIu64 "\n"
         "  batch %" PRIu64 ", part %" PRIu64 ": %s, %" PRId64 " events from %" PRId64 " of %" PRId64
@@ -495,7 +495,7 @@ static void run_world(uint64_t number)
     else
         ss_engine_free(world.engine);
     long_sleep_in(NULL);
-    watchdog_note(NULL, "  between two worlds");
+    patience_note(NULL, "  between two worlds");
     model_close(&world.model);
     free(config->state);
 }
@@ -600,10 +600,10 @@ int main(int count, char **arguments)
            options.seconds, options.threads);
     fflush(stdout);
     started_at = reported_at = ss_now();
-    watchdog_start(options.patience);
+    patience_start(options.patience);
     for (uint64_t number = 0; !time_is_up(); number++)
         run_world(options.world >= 0 ? (uint64_t)options.world : number);
-    watchdog_stop();
+    patience_stop();
     bool complete = summarize();
     /* One thread alone never meets a mixture, and one world is one set of limits. */
     bool whole_test = options.seconds >= long_enough_seconds && options.threads > 1 &&

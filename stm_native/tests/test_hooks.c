@@ -300,7 +300,7 @@ static void no_room_is_made(enum ss_protocol_kind protocol)
 
 int main(void)
 {
-    watchdog_start(20);
+    patience_start(20);
     for (int kind = 0; kind < 2; kind++) {
         enum ss_protocol_kind protocol = (enum ss_protocol_kind)kind;
         const struct setting settings[] = {
@@ -322,7 +322,7 @@ int main(void)
         no_room_is_made(protocol);
     }
     post_commit_fails();
-    watchdog_stop();
+    patience_stop();
     puts("hooks: passed");
     return 0;
 }

@@ -160,7 +160,7 @@ static uint64_t random_load(uint64_t seed, uint64_t *all_ran)
 int main(void)
 {
     uint64_t reached = 0, all_ran = 0;
-    watchdog_start(20);
+    patience_start(20);
     for (int protocol = 0; protocol < 2; protocol++)
         for (int mode = 0; mode < 2; mode++) {
             struct setting setting = {.protocol = (enum ss_protocol_kind)protocol,
@@ -176,7 +176,7 @@ int main(void)
     for (uint64_t seed = 0; seed < 200; seed++)
         reached += random_load(seed, &all_ran);
     CHECK(reached > 0 && all_ran > 0); /* or nothing was limited */
-    watchdog_stop();
+    patience_stop();
     puts("limits: passed");
     return 0;
 }

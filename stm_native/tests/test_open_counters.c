@@ -149,7 +149,7 @@ static void one_that_fails(enum ss_protocol_kind protocol)
 
 int main(void)
 {
-    watchdog_start(20);
+    patience_start(20);
     for (int kind = 0; kind < 2; kind++) {
         enum ss_protocol_kind protocol = (enum ss_protocol_kind)kind;
         sources_that_alternate(protocol);
@@ -159,7 +159,7 @@ int main(void)
         one_that_is_late(protocol);
         one_that_fails(protocol);
     }
-    watchdog_stop();
+    patience_stop();
     puts("counters of an open job: passed");
     return 0;
 }

@@ -502,7 +502,7 @@ static void early_winner(void)
 
 int main(void)
 {
-    watchdog_start(20);
+    patience_start(20);
     for (int kind = 0; kind < 2; kind++) {
         enum ss_protocol_kind protocol = (enum ss_protocol_kind)kind;
         figure_4_3(protocol);
@@ -526,7 +526,7 @@ int main(void)
     }
     late_winner();
     early_winner();
-    watchdog_stop();
+    patience_stop();
     puts("open job: passed");
     return 0;
 }

@@ -283,7 +283,7 @@ static void prefixes_only(uint64_t seed)
 
 int main(void)
 {
-    watchdog_start(20);
+    patience_start(20);
     for (int protocol = 0; protocol < 2; protocol++) {
         undisturbed((enum ss_protocol_kind)protocol);
         dropped_runs((enum ss_protocol_kind)protocol);
@@ -300,7 +300,7 @@ int main(void)
     for (uint64_t seed = 0; seed < 100; seed++)
         prefixes_only(seed);
     CHECK(atomic_load(&turns) > 0 && atomic_load(&halves) > 0);
-    watchdog_stop();
+    patience_stop();
     puts("order: passed");
     return 0;
 }

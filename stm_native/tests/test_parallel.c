@@ -102,11 +102,11 @@ static void in_place(void)
 
 int main(void)
 {
-    watchdog_start(20);
+    patience_start(20);
     figure_4_4("figure 4.4, protocol value", SS_PROTOCOL_VALUE);
     figure_4_4("figure 4.4, protocol eager", SS_PROTOCOL_EAGER);
     in_place();
-    watchdog_stop();
+    patience_stop();
     puts("figure 4.4: passed");
     return 0;
 }

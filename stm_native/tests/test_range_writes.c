@@ -317,7 +317,7 @@ static void at_random(enum ss_protocol_kind protocol)
 
 int main(void)
 {
-    watchdog_start(20);
+    patience_start(20);
     for (int i = 0; i < 2; i++) {
         enum ss_protocol_kind protocol = i == 0 ? SS_PROTOCOL_VALUE : SS_PROTOCOL_EAGER;
         logged_as_one(protocol);
@@ -334,7 +334,7 @@ int main(void)
     for (uint64_t at = 0; at < COUNT; at++)
         locks(at);
     recorded();
-    watchdog_stop();
+    patience_stop();
     puts("range writes: passed");
     return 0;
 }

@@ -93,7 +93,7 @@ static void limits(void)
 int main(void)
 {
     struct setting setting = {.threads = 1};
-    watchdog_start(20);
+    patience_start(20);
     stage_open(&setting);
     worker = &stage_engine()->workers[0];
     own_stores_are_found();
@@ -102,7 +102,7 @@ int main(void)
     epochs_begin_anew();
     limits();
     stage_close();
-    watchdog_stop();
+    patience_stop();
     puts("redo log: passed");
     return 0;
 }

@@ -260,7 +260,7 @@ static void losers_are_woken(void)
 
 int main(void)
 {
-    watchdog_start(20);
+    patience_start(20);
     for (int time = 0; time < 2; time++) {
         long_sleeps = time == 1;
         finished(SS_PROTOCOL_VALUE);
@@ -279,7 +279,7 @@ int main(void)
         readers_wake(SS_PROTOCOL_EAGER);
         losers_are_woken();
     }
-    watchdog_stop();
+    patience_stop();
     puts("wait queue: passed");
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "watchdog.h"
+#include "patience.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void *watch(void *argument)
     return NULL;
 }
 
-void watchdog_start(int64_t patience_seconds)
+void patience_start(int64_t patience_seconds)
 {
     patience = patience_seconds;
     noted_at = ss_now();
@@ -75,7 +75,7 @@ void watchdog_start(int64_t patience_seconds)
     }
 }
 
-void watchdog_stop(void)
+void patience_stop(void)
 {
     pthread_mutex_lock(&mutex);
     over = true;
@@ -84,7 +84,7 @@ void watchdog_stop(void)
     pthread_join(thread, NULL);
 }
 
-void watchdog_note(struct ss_engine *engine, const char *format, ...)
+void patience_note(struct ss_engine *engine, const char *format, ...)
 {
     va_list arguments;
     pthread_mutex_lock(&mutex);
