@@ -42,7 +42,8 @@ class Statistics:
         head_runs: transactions that the head ran in place at their first try.
         speculative_runs: transactions run speculatively.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
-            "raised", "log_full" (a limit was passed), "runaway" (the head for long, on values that did not hold),
+            "raised", "log_full" (a limit was passed), "runaway" (the head for long, on values that
+            did not hold),
             "fault" (its machine code crashed), "shadow" (the inverse of an operation on a boosted
             field has failed, or operations commute less than they were said to).
             Protocol "eager" tells its conflicts apart (Brito 2010, 4.2.2): "inconsistent_snapshot"
