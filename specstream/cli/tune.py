@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from specstream.command_options import check_plot, stream_options
+from specstream.cli.options import check_plot, stream_options
 
 __all__ = ["bench", "tune"]
 

@@ -11,7 +11,7 @@ import pyarrow.dataset
 
 import specstream as ss
 from specstream.cli import check_input, load_operator, main, parse_arguments, reported_errors
-from specstream.command_options import check_plot, stream_options
+from specstream.cli.options import check_plot, stream_options
 
 __all__ = ["profile"]
 

@@ -34,11 +34,11 @@ import pyarrow as pa
 import pyarrow.dataset
 
 import specstream as ss
-from specstream.command_options import argument_option, check_no_files, input_options
+from specstream.cli.options import argument_option, check_no_files, input_options
 from specstream.engine import Amount
-from specstream.event_time_options import event_time_options, feed_options
+from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.live import JsonLines, LiveTable, PlainLines, Watch, newest_time, reasons_of
-from specstream.tuning.commands import bench, tune
+from specstream.cli.tune import bench, tune
 
 __all__ = ["main"]
 
@@ -585,8 +585,4 @@ main.add_command(tune)
 main.add_command(bench)
 
 # Commands with a module of their own; each adds itself to `main`.
-from specstream import profile_command  # noqa: E402, F401
-
-if __name__ == "__main__":
-    # This file is then a module of its own; the commands have added themselves to the other.
-    importlib.import_module("specstream.cli").main()
+from specstream.cli import profile  # noqa: E402, F401
