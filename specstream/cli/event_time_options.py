@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import specstream as ss
-from specstream.cli.options import check_no_files
+from specstream.cli.directories import check_no_files
 
 __all__ = ["event_time_options", "feed_options"]
 

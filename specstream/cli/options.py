@@ -8,13 +8,18 @@ from typing import Any
 
 import click
 
+from specstream.cli.errors import needs
+from specstream.engine import Amount
+
 __all__ = [
+    "AMOUNT",
     "argument_option",
-    "check_no_files",
     "check_plot",
+    "engine_options",
     "input_options",
     "json_option",
     "stream_options",
+    "threads_option",
 ]
 
 Command = Callable[..., Any]
@@ -26,6 +31,9 @@ argument_option = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     help="Argument of a function that makes the operator; repeatable.",
+)
+threads_option = click.option(
+    "--threads", default=2, show_default=True, help="Threads of the engine."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -88,17 +96,47 @@ def _with_input(command: Command, order: str, is_required: bool) -> Command:
     return command
 
 
-def check_no_files(option: str, directory: Path) -> None:
-    """Refuses a directory for rows that has some of an earlier run.
+class AmountType(click.ParamType[Amount]):
+    """An integer, or "auto"."""
 
-    Raises:
-        click.ClickException: names the option.
-    """
-    if any(directory.glob("*.parquet")):
-        raise click.ClickException(
-            f"{option} {directory}: there are Parquet files in it already; name a new or empty "
-            "directory"
-        )
+    name = "integer or auto"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Amount:
+        if value == "auto":
+            return "auto"
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither an integer nor 'auto'", param, ctx)
+
+
+AMOUNT = AmountType()
+
+
+def engine_options(command: Command) -> Command:
+    """The options that every command with an engine has."""
+    for option in (
+        click.option(
+            "--chunk",
+            type=AMOUNT,
+            default="auto",
+            show_default=True,
+            help="Events in one transaction, or auto.",
+        ),
+        click.option(
+            "--horizon",
+            type=AMOUNT,
+            default="auto",
+            show_default=True,
+            help="Transactions that may start ahead of the next to commit; 0 is plain, auto goes "
+            "by the measured time per event.",
+        ),
+        threads_option,
+    ):
+        command = option(command)
+    return command
 
 
 def check_plot(path: Path | None) -> None:
@@ -109,8 +147,6 @@ def check_plot(path: Path | None) -> None:
     """
     if path is None:
         return
-    from specstream.cli import needs
-
     needs("plot", "matplotlib")
     if not path.parent.is_dir():
         raise click.ClickException(f"--plot {path}: there is no directory {str(path.parent)!r}")

@@ -10,15 +10,17 @@ import pyarrow as pa
 import pyarrow.dataset
 
 import specstream as ss
-from specstream.cli import check_input, load_operator, main, parse_arguments, reported_errors
-from specstream.cli.options import check_plot, stream_options
+from specstream.cli.directories import check_input
+from specstream.cli.errors import reported_errors
+from specstream.cli.options import check_plot, stream_options, threads_option
+from specstream.cli.target import load_operator, parse_arguments
 
 __all__ = ["profile"]
 
 
-@main.command()
+@click.command()
 @stream_options(order_is_required=False)
-@click.option("--threads", default=2, show_default=True, help="Threads of the engine.")
+@threads_option
 @click.option(
     "--horizon",
     type=click.IntRange(min=1),

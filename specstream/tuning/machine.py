@@ -16,7 +16,7 @@ import pyarrow as pa
 import specstream as ss
 from specstream.engine import Engine
 
-__all__ = ["capacity", "describe", "free_memory", "processor"]
+__all__ = ["capacity", "cores", "describe", "free_memory", "processor"]
 
 MULTIPLIER = 6364136223846793005
 
@@ -61,6 +61,11 @@ def capacity(threads: int, repeat: int = 5) -> float:
     return statistics.median(ratios)
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def free_memory() -> int:
     """Bytes of memory that nobody uses, roughly."""
     try:
@@ -76,7 +81,7 @@ def describe() -> dict[str, Any]:
     """The machine and the versions, without which no figure means anything."""
     return {
         "processor": processor(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores(),
         "load": round(os.getloadavg()[0], 2),
         "system": platform.platform(),
         "python": sys.version.split()[0],

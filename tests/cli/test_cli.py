@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import specstream as ss
-from specstream.cli import load_operator, main
+from specstream.cli import main
+from specstream.cli.target import load_operator
 
 OPERATORS = """
 import specstream as ss
