@@ -84,11 +84,15 @@ __all__ = [
     "timestamp",
 ]
 
-_LAZY = ("metrics", "operators", "spark")
+_LAZY = {
+    "metrics": "specstream.monitoring.metrics",
+    "operators": "specstream.operators",
+    "spark": "specstream.spark",
+}
 
 
 def __getattr__(name: str) -> Any:
     # `import specstream` does not import PySpark or prometheus_client; these modules do.
     if name in _LAZY:
-        return importlib.import_module(f"specstream.{name}")
+        return importlib.import_module(_LAZY[name])
     raise AttributeError(f"module 'specstream' has no attribute {name!r}")

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from specstream.live import PlainLines, drawn
+from specstream.monitoring.live import PlainLines, drawn
 
 pyte = pytest.importorskip("pyte")
 pytest.importorskip("pyspark")
