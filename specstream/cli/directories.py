@@ -9,7 +9,7 @@ import click
 import pyarrow as pa
 import pyarrow.dataset
 
-from specstream.monitoring.live import newest_time
+from specstream.monitoring.watch import newest_time
 from specstream.operator import Operator
 
 __all__ = ["DIRECTORY", "check_fresh", "check_input", "check_no_files"]

@@ -23,7 +23,8 @@ from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.cli.options import engine_options, input_options
 from specstream.cli.target import load_operator, parse_arguments
 from specstream.engine import Amount
-from specstream.monitoring.live import JsonLines, LiveTable, PlainLines, Watch, reasons_of
+from specstream.monitoring.live import JsonLines, LiveTable, PlainLines, reasons_of
+from specstream.monitoring.watch import Watch
 
 if TYPE_CHECKING:
     from specstream.spark.feed import FeedStats

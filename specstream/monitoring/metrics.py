@@ -1,4 +1,4 @@
-"""Figures of engines for Prometheus, read from the engines at each scrape.
+"""Statistics of engines for Prometheus, read from the engines at each scrape.
 
 ::
 
@@ -140,7 +140,7 @@ class EngineCollector:
             self._watched = [*others, watched]
 
     def describe(self) -> list[Metric]:
-        """The metrics without their figures, so that a registry knows the names."""
+        """The metrics without their values, so that a registry knows the names."""
         return list(_families().values())
 
     def collect(self) -> Iterator[Metric]:
@@ -185,8 +185,8 @@ def _families() -> dict[str, Any]:
 
 
 def _add_engine(families: dict[str, Any], labels: tuple[str, str], stats: Statistics) -> None:
-    for name, _, figure in (*COUNTERS, *GAUGES):
-        value = figure(stats)
+    for name, _, of in (*COUNTERS, *GAUGES):
+        value = of(stats)
         if value is not None:
             families[name].add_metric(labels, value)
     for reason, count in stats.aborts.items():
@@ -215,11 +215,11 @@ def watch(
     name: str | None = None,
     registry: CollectorRegistry = REGISTRY,
 ) -> None:
-    """Has a Prometheus registry tell the figures of an engine, until the engine is closed.
+    """Has a Prometheus registry tell the statistics of an engine, until the engine is closed.
 
     Args:
         watched: an engine, or what :func:`specstream.spark.foreach_batch` returned: then the
-            figures of its micro-batches are told as well.
+            statistics of its micro-batches are told as well.
         name: the label ``engine``; by default the lowest free number, from 1 on, among engines of
             that operator. Once its engine is closed, a name is free again.
         registry: where the metrics are told.

@@ -45,7 +45,7 @@ def slow(state, event, emit):
     emit(state.count)
 """
 
-FIGURES: dict[str, Any] = {
+PROGRESS: dict[str, Any] = {
     "operator": "top_k",
     "seconds": 75.2,
     "batches": 12,
@@ -153,7 +153,7 @@ def test_the_table_lives_in_a_terminal_and_ctrl_c_leaves_it_sane(
     assert terminal.process.returncode == 130
     assert not terminal.screen.cursor.hidden
     assert termios.tcgetattr(terminal.slave) == terminal.before
-    assert "of 3,000 events" in terminal.text, "the last figures stay"
+    assert "of 3,000 events" in terminal.text, "the last numbers stay"
     assert "3,000 of 3,000" not in terminal.text, "the batch in flight has not been waited for"
     assert terminal.text.rstrip().endswith("interrupted")
     assert "Traceback" not in terminal.text
@@ -163,18 +163,18 @@ def test_the_table_lives_in_a_terminal_and_ctrl_c_leaves_it_sane(
 def test_the_table_fits_the_terminal(width: int) -> None:
     console = Console(width=width, color_system=None, force_terminal=True)
     with console.capture() as capture:
-        console.print(drawn(FIGURES, width))
+        console.print(drawn(PROGRESS, width))
     lines = [line.rstrip() for line in capture.get().splitlines()]
     assert all(len(line) <= width for line in lines)
     text = " ".join(" ".join(lines).split())
-    for figure in ("1,654,321", "98.8 %", "wait queue 3", "lag 1 day, 1:00:00", "5.0 MiB"):
-        assert figure in text
+    for shown in ("1,654,321", "98.8 %", "wait queue 3", "lag 1 day, 1:00:00", "5.0 MiB"):
+        assert shown in text
     assert len(lines) == (9 if width >= 64 else 14 if width >= 50 else len(lines))
 
 
 def test_without_a_terminal_there_is_a_line_for_each_look() -> None:
     written: list[str] = []
-    PlainLines(written.append, "top_k").show(FIGURES)
+    PlainLines(written.append, "top_k").show(PROGRESS)
     assert written == [
         "top_k: 1,234,567 events, 98,765,432 pending, 1,654,321/s, commit rate 98.8 %, aborts 967 "
         "(965 conflict, 2 runaway), horizon 16, chunk 64, wait queue 3, lag 1 day, 1:00:00"
