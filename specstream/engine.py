@@ -41,7 +41,7 @@ from specstream.operator import Operator
 from specstream.out_of_order import OutOfOrder
 from specstream.plain_values import event_values, row_tuples
 from specstream.predictor import Fixed, Predictor
-from specstream.profile import Place, Profile, hot_places
+from specstream.profiling.profile import Place, Profile, hot_places
 from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics

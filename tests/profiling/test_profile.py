@@ -219,7 +219,7 @@ def test_the_picture_shows_words_and_fields(operator: ss.Operator, tmp_path: Pat
 
 
 def test_the_heat_of_a_field_lies_where_its_words_are() -> None:
-    from specstream.profile_plot import heat
+    from specstream.profiling.plot import heat
 
     found = profiled(hot_element, "value")
     drawn = heat(found, "grid")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from specstream.compiler.source import Program
 
 if TYPE_CHECKING:
-    from specstream.profile import HotWord, Profile
+    from specstream.profiling.profile import HotWord, Profile
 
 __all__ = ["advice"]
 

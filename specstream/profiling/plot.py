@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 
-from specstream.profile import HotWord, Profile
+from specstream.profiling.profile import HotWord, Profile
 
 mpl.use("Agg")
 

@@ -2,7 +2,7 @@
 
 The C runtime counts which elements runs were dropped for (``profile.c``), and with
 ``Engine(..., profile=True)`` on which lines they were accessed. Here words become fields and
-indices, and counts become advice (:mod:`specstream.advice`).
+indices, and counts become advice (:mod:`specstream.profiling.advice`).
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Profile:
         Raises:
             ImportError: matplotlib is not installed.
         """
-        from specstream.profile_plot import save_plot
+        from specstream.profiling.plot import save_plot
 
         save_plot(self, Path(path))
 
@@ -196,7 +196,7 @@ class Profile:
         lines_counted: bool,
     ) -> Profile:
         """From what the runtime has counted."""
-        from specstream.advice import advice
+        from specstream.profiling.advice import advice
 
         conflicts = sum(statistics.aborts[reason] for reason in CONFLICTS)
         words = _hot_words(program, layout, places, protocol, record_shift, conflicts)
