@@ -36,7 +36,7 @@ from specstream.limits import Limits
 from specstream.locks import locks
 from specstream.operator import Operator, SequentialRun, operator
 from specstream.predictor import AbortDriven, Fixed, ThroughputDriven
-from specstream.profiling.profile import Profile
+from specstream.profiling import Profile
 from specstream.schema import decimal, nullable, timestamp
 from specstream.state import State, array, scalar, scratch
 from specstream.stats import Statistics

@@ -41,7 +41,7 @@ from specstream.operator import Operator
 from specstream.out_of_order import OutOfOrder
 from specstream.plain_values import event_values, row_tuples
 from specstream.predictor import Fixed, Predictor
-from specstream.profiling.profile import Place, Profile, hot_places
+from specstream.profiling import HotPlace, Profile, hot_places, profile_of
 from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
@@ -216,7 +216,7 @@ class Engine(OutOfOrder):
         kind, speculative = _PROTOCOLS[protocol]
         speculative = PROFILED[speculative] if profile else speculative
         self._profiles, self._record_shift = profile, record_shift
-        self._hot_places: tuple[Place, ...] = ()
+        self._hot_places: tuple[HotPlace, ...] = ()
         self._mode, variants = _EXECUTIONS[execution]
         variants = tuple(speculative if v == "transactional" else v for v in variants)
         self._lock = threading.RLock()
@@ -610,7 +610,7 @@ class Engine(OutOfOrder):
             finally:
                 self._lock.release()
         operator = self.operator
-        return Profile.of(
+        return profile_of(
             operator.program,
             operator.layout,
             stats,

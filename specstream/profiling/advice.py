@@ -10,14 +10,12 @@ import ast
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from specstream.compiler.source import Program
+from specstream.profiling.hot_words import HotWord
+from specstream.profiling.profile import Profile
 
-if TYPE_CHECKING:
-    from specstream.profiling.profile import HotWord, Profile
-
-__all__ = ["advice"]
+__all__ = ["advise"]
 
 # Below this rate of aborts nothing is worth the trouble.
 FEW_ABORTS = 0.02
@@ -28,7 +26,7 @@ HOT_SHARE = 0.1
 SHORT_TRANSACTION = 2e-6
 
 
-def advice(profile: Profile, program: Program, seconds_per_event: float) -> tuple[str, ...]:
+def advise(profile: Profile, program: Program, seconds_per_event: float) -> tuple[str, ...]:
     """Sentences, what pays most first."""
     if profile.speculative_runs == 0:
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 
-from specstream.profiling.profile import HotWord, Profile
+from specstream.profiling.hot_words import HotWord
 
 mpl.use("Agg")
 
@@ -26,16 +27,21 @@ _BINS = 256
 _TEXT = 58  # characters of a line of source
 
 
-def save_plot(profile: Profile, path: Path) -> None:
+def save_plot(
+    hot: Sequence[HotWord], shapes: Mapping[str, tuple[int, ...]], title: str, path: Path
+) -> None:
     """Bars of the hottest words with their hottest lines; below, a heat strip of each field.
 
     Args:
-        profile: at least one word of it is drawn as a bar; without conflicts the picture says so.
+        hot: those that cost the most first; without any the picture says so.
+        shapes: of the fields that they are in.
+        title: above it.
         path: of the file; its ending says the format.
     """
-    words = profile.words[:_BARS]
-    fields = list(dict.fromkeys(word.field for word in profile.words if word.index))[:_STRIPS]
-    heights = [0.5 + 0.42 * max(len(words), 2), *(_height(heat(profile, f)) for f in fields)]
+    words = hot[:_BARS]
+    fields = list(dict.fromkeys(word.field for word in hot if word.index))[:_STRIPS]
+    strips = [heat(hot, field, shapes[field]) for field in fields]
+    heights = [0.5 + 0.42 * max(len(words), 2), *map(_height, strips)]
     figure, panels = pyplot.subplots(
         1 + len(fields),
         figsize=(11, 1.6 + sum(heights) + 0.3 * len(fields)),
@@ -44,19 +50,14 @@ def save_plot(profile: Profile, path: Path) -> None:
         squeeze=False,
     )
     _draw_bars(panels[0, 0], words)
-    for axes, field in zip(panels[1:, 0], fields, strict=True):
-        _draw_strip(axes, field, heat(profile, field), math.prod(profile.shapes[field]))
-    figure.suptitle(
-        f"{profile.operator}: what {profile.conflicts:,} of {profile.speculative_runs:,} "
-        f"speculative runs were dropped for (protocol {profile.protocol}, "
-        f"chunk {profile.chunk}, horizon {profile.horizon})",
-        fontsize=11,
-    )
+    for axes, field, strip in zip(panels[1:, 0], fields, strips, strict=True):
+        _draw_strip(axes, field, strip, math.prod(shapes[field]))
+    figure.suptitle(title, fontsize=11)
     figure.savefig(path, dpi=120)
     pyplot.close(figure)
 
 
-def _draw_bars(axes: Any, words: tuple[HotWord, ...]) -> None:
+def _draw_bars(axes: Any, words: Sequence[HotWord]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     if not words:
         axes.text(0.5, 0.5, "no conflicts", ha="center", va="center", transform=axes.transAxes)
@@ -80,23 +81,19 @@ def _draw_bars(axes: Any, words: tuple[HotWord, ...]) -> None:
         axes.text(100 * word.share, place, said, va="center", fontsize=8, family="monospace")
 
 
-def heat(profile: Profile, field: str) -> npt.NDArray[np.float64]:
+def heat(hot: Sequence[HotWord], field: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
     """Percent of the conflicts along a field: rows of a grid of two axes where that is small enough
     to be drawn, else one row of at most 256 bins of elements in memory order.
 
-    >>> from types import MappingProxyType
     >>> word = HotWord("x", (3,), aborts=2, share=0.5, record=-1, lines=())
-    >>> profile = Profile("op", "value", 9, 4, MappingProxyType({}), 4, 8, 1, True, (word,),
-    ...                   MappingProxyType({"x": (5,)}))
-    >>> heat(profile, "x").tolist()
+    >>> heat([word], "x", (5,)).tolist()
     [[0.0, 0.0, 0.0, 50.0, 0.0]]
     """
-    shape = profile.shapes[field]
     size = math.prod(shape)
     as_grid = len(shape) == 2 and shape[0] <= 64 and shape[1] <= _BINS
     bins = min(size, _BINS)
     drawn = np.zeros(shape if as_grid else (1, bins))
-    for word in profile.words:
+    for word in hot:
         if word.field != field:
             continue
         element = int(np.ravel_multi_index(word.index, shape))

@@ -222,7 +222,7 @@ def test_the_heat_of_a_field_lies_where_its_words_are() -> None:
     from specstream.profiling.plot import heat
 
     found = profiled(hot_element, "value")
-    drawn = heat(found, "grid")
+    drawn = heat(found.words, "grid", found.shapes["grid"])
     assert drawn.shape == (5, 7)
     assert np.unravel_index(drawn.argmax(), drawn.shape) == (3, 4)
     assert drawn.sum() == pytest.approx(
