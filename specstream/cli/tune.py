@@ -16,8 +16,8 @@ from specstream.cli.options import check_plot, stream_options
 from specstream.cli.target import expression, load_operator, parse_arguments
 
 if TYPE_CHECKING:
-    from specstream.model.prediction import Forecast
     from specstream.tuning.contest import Figures
+    from specstream.tuning.forecast.forecast import Forecast
     from specstream.tuning.search import Finding
     from specstream.tuning.stream import Stream
 
@@ -38,7 +38,7 @@ __all__ = ["tune"]
 @click.option(
     "--cores",
     type=click.IntRange(2, 256),
-    help="Replay the events in a model of a machine with so many cores.",
+    help="Forecast what a machine with so many cores would make of the events.",
 )
 def tune(
     target: str,
@@ -58,12 +58,13 @@ def tune(
 
     Runs the operator over the input with different threads, horizons, chunks and protocols, plain
     and Auto among them, in interleaved rounds; prints what they gained, and the line to write. All
-    settings give the same rows, which is checked. With --cores, a model of the scheduler says what
-    a larger machine would make of the same events, and how far the model is from this one.
+    settings give the same rows, which is checked. With --cores, the events are replayed on a
+    simulated scheduler: a forecast of what a larger machine would make of them, and of how far such
+    a forecast is from this one.
     """
     with reported_errors():
-        from specstream.model.prediction import predict
         from specstream.tuning import machine
+        from specstream.tuning.forecast.forecast import forecast_cores
         from specstream.tuning.search import search
         from specstream.tuning.stream import read_stream
 
@@ -79,7 +80,9 @@ def tune(
             finding = search(operator, stream, seconds, most, tried, memory, say)
             if cores is not None:
                 checking = min(seconds / 4, 5.0)
-                forecast = predict(operator, stream, cores, machine.cores(), checking, say, tried)
+                forecast = forecast_cores(
+                    operator, stream, cores, machine.cores(), checking, say, tried
+                )
             say("what the cores can do")
             capacity = machine.capacity(most) if most > 1 else 1.0
         tuned = _Tuned(
@@ -132,7 +135,7 @@ class _Tuned:
 
     def draw(self, path: Path) -> None:
         """Bars into a file, and a forecast into another one beside it."""
-        from specstream.model.report import save_forecast
+        from specstream.tuning.forecast.report import save_forecast
         from specstream.tuning.picture import save_bars
 
         save_bars(
@@ -145,13 +148,13 @@ class _Tuned:
         if self.forecast is not None:
             save_forecast(
                 path.with_stem(f"{path.stem}-cores"),
-                f"{self.name}: what more cores would bring, by the model",
+                f"{self.name}: what more cores would bring, a forecast",
                 self.forecast,
             )
 
     def to_dict(self) -> dict[str, Any]:
         """The object of ``--json``."""
-        from specstream.model.report import forecast_to_dict
+        from specstream.tuning.forecast.report import forecast_to_dict
 
         finding = self.finding
         return {
@@ -176,7 +179,7 @@ class _Tuned:
 
     def show(self) -> None:
         """For people, on stdout."""
-        from specstream.model.report import forecast_table, forecast_text
+        from specstream.tuning.forecast.report import forecast_table, forecast_text
         from specstream.tuning.table import figures_table, print_table
 
         finding = self.finding
@@ -195,6 +198,6 @@ class _Tuned:
         line = finding.best.line(self.expression)
         click.echo(f"\n{answer}: {finding.reason}.\n\n    {line}\n")
         if self.forecast is not None:
-            print_table(forecast_table(f"{self.name}: more cores, by the model", self.forecast))
+            print_table(forecast_table(f"{self.name}: more cores, a forecast", self.forecast))
             capacity = self.capacity if self.threads > 1 else None
             click.echo(forecast_text(self.forecast, capacity))

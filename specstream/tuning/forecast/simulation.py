@@ -1,6 +1,6 @@
 """The scheduler as discrete events. Protocol ``value`` is here, ``eager.py`` adds what differs.
 
-The model follows ``stm_native/src/scheduler.c`` step by step. A thread, again and again, does the
+It follows ``stm_native/src/scheduler.c`` step by step. A thread, again and again, does the
 first of these that it can:
 
 1. Take the turn and advance the head: commit the finished transaction there, or, where its values
@@ -19,8 +19,8 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
-from specstream.model.costs import Costs
-from specstream.model.workload import Transactions
+from specstream.tuning.forecast.costs import Costs
+from specstream.tuning.forecast.workload import Transactions
 
 __all__ = ["Machine", "Outcome", "simulate", "simulate_plain"]
 
@@ -65,7 +65,7 @@ def simulate(
         costs: of everything but the events.
         forced: the head is never run in place at its first try.
 
-    >>> from specstream.model.workload import Event, Workload
+    >>> from specstream.tuning.forecast.workload import Event, Workload
     >>> apart = Workload([Event(1000.0, 1000.0)] * 400).in_chunks(1, 400)
     >>> simulate_plain(apart) / simulate(apart, 4, 16, Costs()).nanoseconds
     4.0

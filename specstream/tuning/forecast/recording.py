@@ -11,8 +11,8 @@ import pyarrow as pa
 from specstream._native import ffi, lib
 from specstream.engine import Engine
 from specstream.limits import Limits
-from specstream.model.workload import Access, Event
 from specstream.operator import Operator
+from specstream.tuning.forecast.workload import Access, Event
 
 __all__ = ["Recording", "record", "under_eager"]
 

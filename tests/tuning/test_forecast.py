@@ -1,4 +1,4 @@
-"""The model of the scheduler: workloads whose answer is known, recording, and comparison."""
+"""The simulated scheduler: workloads whose answer is known, recording, and comparison."""
 
 import math
 from typing import Any
@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from specstream.model import Costs, Workload, simulate, simulate_eager
-from specstream.model.accesses import Accesses, Records
-from specstream.model.recording import record, under_eager
-from specstream.model.simulation import Outcome, simulate_plain
-from specstream.model.workload import Event
 from specstream.structures import add, increment, maximum
+from specstream.tuning.forecast import Costs, Workload, simulate, simulate_eager
+from specstream.tuning.forecast.accesses import Accesses, Records
+from specstream.tuning.forecast.recording import record, under_eager
+from specstream.tuning.forecast.simulation import Outcome, simulate_plain
+from specstream.tuning.forecast.workload import Event
 
 FREE = Costs()
 
@@ -365,19 +365,19 @@ def test_a_recording_times_long_events_apart_from_short_ones() -> None:
 
 
 def test_costs_are_measured() -> None:
-    from specstream.model.costs import measured_transfer
+    from specstream.tuning.forecast.costs import measured_transfer
 
     latency, bulk = measured_transfer()
     assert 0.0 <= bulk <= latency < 1e6
 
 
-def test_the_text_says_when_not_to_believe_the_model() -> None:
-    from specstream.model.prediction import Check, Forecast, Predicted
-    from specstream.model.report import forecast_text
+def test_the_text_says_when_not_to_believe_the_forecast() -> None:
+    from specstream.tuning.forecast.forecast import Check, Expected, Forecast
+    from specstream.tuning.forecast.report import forecast_text
 
     def text(measured: float, capacity: float | None) -> str:
         check = Check(2, 8, 1, "value", False, measured, 1.8)
-        best = [Predicted(2, 8, 1, "value", 1.8, 0.0)]
+        best = [Expected(2, 8, 1, "value", 1.8, 0.0)]
         return forecast_text(Forecast(best, best, [check], {"value": FREE}, 1000), capacity)
 
     assert "do not rely on it" not in text(1.6, 1.0)
@@ -388,9 +388,9 @@ def test_the_text_says_when_not_to_believe_the_model() -> None:
     assert "busy" not in text(0.9, None)
 
 
-def test_the_model_is_compared_with_real_runs() -> None:
-    from specstream.model.prediction import predict
-    from specstream.model.report import forecast_text, forecast_to_dict
+def test_the_forecast_is_compared_with_real_runs() -> None:
+    from specstream.tuning.forecast.forecast import forecast_cores
+    from specstream.tuning.forecast.report import forecast_text, forecast_to_dict
     from specstream.tuning.stream import Stream
 
     @ss.operator(state=Cells, event={"x": int}, emits={"x": int})
@@ -402,7 +402,7 @@ def test_the_model_is_compared_with_real_runs() -> None:
         emit(event.x)
 
     stream = Stream(pa.table({"x": np.arange(3000)}), "x", None)
-    forecast = predict(heavy, stream, 8, 1, 0.1)
+    forecast = forecast_cores(heavy, stream, 8, 1, 0.1)
     kinds = [(threads, protocol) for threads in (2, 4, 8) for protocol in ("value", "eager")]
     assert [(one.threads, one.protocol) for one in forecast.best] == kinds
     # Events a hundred apart: one for each core, but for what this machine says a commit takes.

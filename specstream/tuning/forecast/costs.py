@@ -11,7 +11,7 @@ __all__ = ["Costs", "measured_transfer"]
 
 @dataclass(frozen=True)
 class Costs:
-    """Constants of the model, in nanoseconds; all 0 is a machine on which only the events count.
+    """Constants of the simulation, in nanoseconds; all 0: only the events count.
 
     Attributes:
         start: of a speculative run: claiming it, clearing the logs, saying that it is finished.

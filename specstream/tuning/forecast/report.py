@@ -1,4 +1,4 @@
-"""What the model says, as a table, a picture, text and plain data."""
+"""A forecast as a table, a picture, text and plain data."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specstream.model.prediction import Check, Forecast
+from specstream.tuning.forecast.forecast import Check, Forecast
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["LEFT_OUT", "forecast_table", "forecast_text", "forecast_to_dict", "save_forecast"]
 
-# What is not in the model; most of it makes real machines slower.
+# What is not simulated; most of it makes real machines slower.
 LEFT_OUT = (
     "what cores share: caches, memory bandwidth, power, execution units",
     "the distance of sockets, which are farther apart than cores",
@@ -25,23 +25,23 @@ LEFT_OUT = (
     "other processes",
 )
 
-# A model that is farther off than this is said to be.
+# A forecast that is farther off than this is said to be.
 FAR_OFF = 0.25
 # Two threads on a machine that has two cores to give run at more than this of one.
 BUSY = 1.5
 
 
 def forecast_table(title: str, forecast: Forecast) -> Table:
-    """Predictions by number of cores, then the comparison with real runs."""
+    """Speeds by number of cores, then the comparison with real runs."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
     table.add_column("")
-    for column in ("speed by the model", "measured", "error", "aborts"):
+    for column in ("forecast", "measured", "error", "aborts"):
         table.add_column(column, justify="right")
     for check in forecast.checks:
         table.add_row(
-            _name(check), f"{check.predicted:.2f}", f"{check.measured:.2f}", f"{check.error:+.0%}"
+            _name(check), f"{check.forecast:.2f}", f"{check.measured:.2f}", f"{check.error:+.0%}"
         )
     table.add_section()
     for one in forecast.best:
@@ -59,7 +59,7 @@ def forecast_text(forecast: Forecast, capacity: float | None = None) -> str:
     """What to make of it.
 
     Args:
-        forecast: what the model said.
+        forecast: what came out.
         capacity: what threads that share nothing ran at, relative to one; None: not known.
     """
     best = max(forecast.best, key=lambda one: one.speed)
@@ -68,15 +68,16 @@ def forecast_text(forecast: Forecast, capacity: float | None = None) -> str:
         "to plain."
     ]
     if best.speed < 1.0:
-        lines.append("By the model, plain is the answer with more cores as well.")
+        lines.append("By the forecast, plain is the answer with more cores as well.")
     else:
         lines.append(
-            f"By the model, {best.threads} cores are worth {best.speed:.2f} of one, under protocol "
-            f"{best.protocol}."
+            f"By the forecast, {best.threads} cores are worth {best.speed:.2f} of one, under "
+            f"protocol {best.protocol}."
         )
     if forecast.worst > FAR_OFF:
         lines.append(
-            f"The model is up to {forecast.worst:.0%} off from real runs here: do not rely on it."
+            f"The forecast is up to {forecast.worst:.0%} off from real runs here: do not rely on "
+            "it."
         )
         if capacity is not None and capacity < BUSY:
             lines.append(
@@ -94,12 +95,17 @@ def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
     return {
         **asdict(forecast),
         "left_out": list(LEFT_OUT),
-        "checks": [{**asdict(check), "error": check.error} for check in forecast.checks],
+        "checks": [_check_to_dict(check) for check in forecast.checks],
     }
 
 
+def _check_to_dict(check: Check) -> dict[str, Any]:
+    plain = asdict(check)
+    return {**plain, "predicted": plain.pop("forecast"), "error": check.error}
+
+
 def save_forecast(path: Path, title: str, forecast: Forecast) -> None:
-    """The best speed by number of cores, and the real runs that the model was compared with."""
+    """The best speed by number of cores, and the real runs that the forecast was compared with."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -109,14 +115,14 @@ def save_forecast(path: Path, title: str, forecast: Forecast) -> None:
     cores = [1, *dict.fromkeys(one.threads for one in forecast.best)]
     for color, protocol in zip(("#1f77b4", "#2ca02c"), forecast.costs, strict=False):
         best = [one.speed for one in forecast.best if one.protocol == protocol]
-        panel.plot(cores, [1.0, *best], marker="o", color=color, label=f"model, {protocol}")
+        panel.plot(cores, [1.0, *best], marker="o", color=color, label=f"forecast, {protocol}")
         checks = [check for check in forecast.checks if check.protocol == protocol]
         # Side by side, or the protocols would cover each other.
         threads = [check.threads * (0.97 if color == "#1f77b4" else 1.03) for check in checks]
-        predicted = [check.predicted for check in checks]
+        simulated = [check.forecast for check in checks]
         measured = [check.measured for check in checks]
-        panel.vlines(threads, predicted, measured, color="#7f7f7f", linewidth=0.8)
-        panel.scatter(threads, predicted, marker="x", color=color, label=f"compared, {protocol}")
+        panel.vlines(threads, simulated, measured, color="#7f7f7f", linewidth=0.8)
+        panel.scatter(threads, simulated, marker="x", color=color, label=f"compared, {protocol}")
         panel.scatter(
             threads, measured, marker="s", facecolors="none", edgecolors=color, s=24,
             label=f"real run, {protocol}",

@@ -1,4 +1,5 @@
-"""What the model says about more cores, and how far it is from what this machine does."""
+"""What more cores would make of the events, and how far such a forecast is from what this machine
+does."""
 
 from __future__ import annotations
 
@@ -8,18 +9,18 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from specstream.errors import InputError
-from specstream.model.accesses import Accesses, Records
-from specstream.model.costs import Costs, measured_transfer
-from specstream.model.eager import simulate_eager
-from specstream.model.recording import Recording, record, under_eager
-from specstream.model.simulation import Outcome, simulate, simulate_plain
-from specstream.model.workload import Workload
 from specstream.operator import Operator
 from specstream.tuning.candidates import candidates, thread_counts
 from specstream.tuning.contest import Arena, EngineContestant
+from specstream.tuning.forecast.accesses import Accesses, Records
+from specstream.tuning.forecast.costs import Costs, measured_transfer
+from specstream.tuning.forecast.eager import simulate_eager
+from specstream.tuning.forecast.recording import Recording, record, under_eager
+from specstream.tuning.forecast.simulation import Outcome, simulate, simulate_plain
+from specstream.tuning.forecast.workload import Workload
 from specstream.tuning.stream import Stream
 
-__all__ = ["Check", "Forecast", "Predicted", "predict"]
+__all__ = ["Check", "Expected", "Forecast", "forecast_cores"]
 
 # Events that are recorded, and those before them.
 MOST_EVENTS = 10_000
@@ -30,8 +31,8 @@ WAKE = 8_000.0
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """One setting on so many cores.
+class Expected:
+    """One setting on so many cores, simulated.
 
     Attributes:
         speed: relative to plain.
@@ -48,13 +49,13 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Check:
-    """The model beside a real run.
+    """A simulated run beside the real one.
 
     Attributes:
         forced: the real run never ran the head in place; so is that of one thread, where nothing
             would be speculative otherwise.
         measured: speed relative to plain, median of rounds.
-        predicted: by the model.
+        forecast: the same, simulated.
     """
 
     threads: int
@@ -63,17 +64,17 @@ class Check:
     protocol: str
     forced: bool
     measured: float
-    predicted: float
+    forecast: float
 
     @property
     def error(self) -> float:
-        """By how much the model is above the real run, as a share of it."""
-        return self.predicted / self.measured - 1.0
+        """By how much the forecast is above the real run, as a share of it."""
+        return self.forecast / self.measured - 1.0
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the model says.
+    """What the simulation says.
 
     Attributes:
         best: the fastest setting for each number of threads and each protocol.
@@ -83,8 +84,8 @@ class Forecast:
         events: that were recorded.
     """
 
-    best: list[Predicted]
-    every: list[Predicted]
+    best: list[Expected]
+    every: list[Expected]
     checks: list[Check]
     costs: dict[str, Costs]
     events: int
@@ -96,7 +97,7 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class _Model:
+class _Simulation:
     """Events as one protocol runs them, and what it costs."""
 
     protocol: str
@@ -117,14 +118,14 @@ class _Model:
             )
         return simulate_plain(work) / outcome.nanoseconds, outcome
 
-    def predicted(self, threads: int, horizon: int, chunk: int) -> Predicted:
+    def expected(self, threads: int, horizon: int, chunk: int) -> Expected:
         """One setting on so many cores."""
         speed, outcome = self.outcome(threads, horizon, chunk)
         aborts = outcome.aborts / outcome.speculative_runs if outcome.speculative_runs else 0.0
-        return Predicted(threads, horizon, chunk, self.protocol, speed, aborts)
+        return Expected(threads, horizon, chunk, self.protocol, speed, aborts)
 
 
-def predict(
+def forecast_cores(
     operator: Operator,
     stream: Stream,
     cores: int,
@@ -139,7 +140,8 @@ def predict(
         operator: what to run.
         stream: its events.
         cores: of the machine in question.
-        real_cores: of this one: the model is compared with 1 and, if there are so many, 2 threads.
+        real_cores: of this one: the forecast is compared with 1 and, if there are so many, 2
+            threads.
         seconds: for these comparisons.
         say: told now and then what is going on.
         protocols: "value", "eager", or both.
@@ -159,24 +161,24 @@ def predict(
     recording = record(operator, warm_up, batch.table, batch.order)
     batch = batch.slice(0, len(recording.events))
     latency, bulk = measured_transfer()
-    models = []
+    simulations = []
     if "value" in protocols:
         workload = Workload(recording.events)
-        models.append(_Model("value", workload, _costs(recording, latency, bulk)))
+        simulations.append(_Simulation("value", workload, _costs(recording, latency, bulk)))
     if "eager" in protocols:
         say("recording once more, under eager")
         found = under_eager(recording, operator, warm_up, batch.table, batch.order)
         workload = Workload(found.events)
         accesses = Accesses(workload, Records(operator.layout.regions(0)))
-        models.append(_Model("eager", workload, _costs(found, latency, bulk), accesses))
-    say("comparing the model with real runs")
-    checks = _checks(operator, warm_up, batch, models, real_cores, seconds)
+        simulations.append(_Simulation("eager", workload, _costs(found, latency, bulk), accesses))
+    say("comparing the forecast with real runs")
+    checks = _checks(operator, warm_up, batch, simulations, real_cores, seconds)
     every = []
     for threads in thread_counts(cores):
         say(f"replaying on {threads} cores")
-        for model in models:
-            for horizon, chunk in _settings(model.workload, threads):
-                every.append(model.predicted(threads, horizon, chunk))
+        for simulation in simulations:
+            for horizon, chunk in _settings(simulation.workload, threads):
+                every.append(simulation.expected(threads, horizon, chunk))
     groups = dict.fromkeys((one.threads, one.protocol) for one in every)
     best = [
         max(
@@ -185,7 +187,7 @@ def predict(
         )
         for group in groups
     ]
-    every_cost = {model.protocol: model.costs for model in models}
+    every_cost = {simulation.protocol: simulation.costs for simulation in simulations}
     return Forecast(best, every, checks, every_cost, len(recording.events))
 
 
@@ -220,44 +222,44 @@ def _checks(
     operator: Operator,
     warm_up: pa.Table,
     batch: Stream,
-    models: Sequence[_Model],
+    simulations: Sequence[_Simulation],
     real_cores: int,
     seconds: float,
 ) -> list[Check]:
-    chunks = sorted({chunk for _, chunk in _settings(models[0].workload, 2)}) or [1]
+    chunks = sorted({chunk for _, chunk in _settings(simulations[0].workload, 2)}) or [1]
     middle = chunks[len(chunks) // 2]
     chosen = [
         *((1, 1, chunk) for chunk in sorted({chunks[0], middle})),
         *((2, horizon, middle) for horizon in (2, 8) if real_cores > 1),
     ]
     plain = EngineContestant("plain", operator, batch, warm_up=warm_up, threads=1, horizon=0)
-    real: list[tuple[_Model, int, int, int, EngineContestant]] = []
+    real: list[tuple[_Simulation, int, int, int, EngineContestant]] = []
     try:
-        for model in models:
+        for simulation in simulations:
             for threads, horizon, chunk in chosen:
                 contestant = EngineContestant(
-                    f"{threads} threads, horizon {horizon}, chunk {chunk}, {model.protocol}",
+                    f"{threads} threads, horizon {horizon}, chunk {chunk}, {simulation.protocol}",
                     operator,
                     batch,
                     warm_up=warm_up,
                     threads=threads,
                     horizon=horizon,
                     chunk=chunk,
-                    protocol=model.protocol,
+                    protocol=simulation.protocol,
                     execution="speculate" if threads == 1 else "ordered",
                 )
-                real.append((model, threads, horizon, chunk, contestant))
+                real.append((simulation, threads, horizon, chunk, contestant))
         contestants = [one[-1] for one in real]
         arena = Arena(batch, batch.count, plain)
         arena.round(contestants)
         rounds = arena.rounds_for(contestants, seconds, 5, lambda text: None)
         checks = []
-        for model, threads, horizon, chunk, contestant in real:
+        for simulation, threads, horizon, chunk, contestant in real:
             forced = threads == 1
             measured = arena.figures(contestant, rounds).speed
-            predicted, _ = model.outcome(threads, horizon, chunk, forced)
+            forecast, _ = simulation.outcome(threads, horizon, chunk, forced)
             checks.append(
-                Check(threads, horizon, chunk, model.protocol, forced, measured, predicted)
+                Check(threads, horizon, chunk, simulation.protocol, forced, measured, forecast)
             )
         return checks
     finally:

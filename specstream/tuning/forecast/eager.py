@@ -1,6 +1,6 @@
 """The scheduler under protocol ``eager``, as discrete events.
 
-The model follows ``stm_native/src/eager.c`` and ``wait_queue.c``. A store locks the record of its
+It follows ``stm_native/src/eager.c`` and ``wait_queue.c``. A store locks the record of its
 word, and of two transactions that want one record the earlier one has it:
 
 - who loads from or stores to a record that an earlier transaction has locked aborts, waits until
@@ -25,10 +25,10 @@ import heapq
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from specstream.model.accesses import Accesses, Touches
-from specstream.model.costs import Costs
-from specstream.model.simulation import Machine, Outcome
-from specstream.model.workload import Transactions, Workload
+from specstream.tuning.forecast.accesses import Accesses, Touches
+from specstream.tuning.forecast.costs import Costs
+from specstream.tuning.forecast.simulation import Machine, Outcome
+from specstream.tuning.forecast.workload import Transactions, Workload
 
 __all__ = ["simulate_eager"]
 
@@ -48,9 +48,9 @@ def simulate_eager(
         horizon: how many transactions may start ahead of the head; at least 1.
         costs: of everything but the events.
 
-    >>> from specstream.model.accesses import Records
-    >>> from specstream.model.simulation import simulate_plain
-    >>> from specstream.model.workload import Event
+    >>> from specstream.tuning.forecast.accesses import Records
+    >>> from specstream.tuning.forecast.simulation import simulate_plain
+    >>> from specstream.tuning.forecast.workload import Event
     >>> events = Workload([Event(1000.0, 1000.0, [(64 * n, 0)], [(64 * n, 1)]) for n in range(400)])
     >>> accesses = Accesses(events, Records([(0, 0)]))
     >>> outcome = simulate_eager(events, accesses, 1, 400, 4, 16, Costs())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from specstream.model.workload import Workload
+from specstream.tuning.forecast.workload import Workload
 
 __all__ = ["Accesses", "Records", "Touches"]
 

@@ -1,4 +1,4 @@
-"""Events as the model sees them: durations, and who has to wait for whom."""
+"""Events as the simulation sees them: durations, and who has to wait for whom."""
 
 from __future__ import annotations
 
