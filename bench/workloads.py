@@ -14,10 +14,9 @@ import specstream as ss
 from bench import locked
 from specstream.operators import nearest_neighbours, top_k
 from specstream.storage import type_named
+from specstream.tuning.machine import MULTIPLIER, busy_loop
 
-__all__ = ["Workload", "all_workloads", "busy_loop", "values"]
-
-MULTIPLIER = 6364136223846793005
+__all__ = ["MULTIPLIER", "Workload", "all_workloads", "busy_loop", "values"]
 
 TOP_K = {"k": 5, "rows": 5, "width": 1024}
 NEIGHBOURS = {"grid": 100, "per_bucket": 10, "k": 3}
@@ -100,21 +99,6 @@ def updates(words: int, count: int) -> ss.Operator:
         emit(busy)
 
     return process
-
-
-class Unused(ss.State):
-    """An operator has a state, even one that does not need it."""
-
-    word = ss.scalar(int)
-
-
-@ss.operator(state=Unused, event={"value": int, "work": int}, emits={"busy": int})
-def busy_loop(state, event, emit):
-    """The busy loop alone: what the machine can do with threads that share nothing."""
-    busy = event.value
-    for _ in range(event.work):
-        busy = (busy ^ (busy >> 32)) * MULTIPLIER
-    emit(busy)
 
 
 def slowed(base: ss.Operator) -> ss.Operator:

@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.chapter4 import gallery
 from bench.chapter4.experiment import Effort, Experiment, Say
 from bench.chapter4.experiments import EXPERIMENTS
-from bench.harness import machine
+from specstream.tuning.machine import describe
 
 FOLDER = Path("docs/chapter4")
 PAGE = Path("docs/chapter4.md")
@@ -59,7 +59,7 @@ def _run(experiment: Experiment, folder: Path, effort: Effort, redraw: bool) -> 
         began = time.perf_counter()
         with _progress() as say:
             data = experiment.measure(effort, say)
-        stored = {"machine": machine(), "data": data}
+        stored = {"machine": describe(), "data": data}
         file.write_text(json.dumps(stored, indent=1) + "\n")
         print(f"  {time.perf_counter() - began:.0f} s")
     elif not file.exists():

@@ -12,13 +12,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from bench.harness import machine
 from bench.report import print_table, progress
 from bench.spark.beside import has_bytewax
 from bench.spark.loads import LOADS
 from bench.spark.plot import ORDER, save_plot
 from bench.spark.rounds import Effort, Figures, Row, measure, own_share, warm_up
 from bench.spark.ways import AHEAD, SPARK_WAYS, SPECSTREAM
+from specstream.tuning.machine import describe
 
 PLOT = Path("docs/spark-speed.png")
 FULL = Effort((100_000, 500_000), rounds=3, batches=3, warm=16, python_seconds=0.5)
@@ -98,7 +98,7 @@ def _measured(effort: Effort, wanted: Callable[[str], bool], path: Path | None) 
     import specstream as ss
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    about = {**machine(), "pyspark": pyspark.__version__, **_java(), "bytewax": _bytewax()}
+    about = {**describe(), "pyspark": pyspark.__version__, **_java(), "bytewax": _bytewax()}
     figures: dict[str, Any] = {
         "machine": about,
         "effort": asdict(effort),

@@ -51,7 +51,7 @@ def bench(
         from specstream.tuning.picture import save_bars
         from specstream.tuning.rivals import BASELINE, compare
         from specstream.tuning.stream import read_stream
-        from specstream.tuning.table import figures_table, print_table
+        from specstream.tuning.table import measurements_table, print_table
 
         check_plot(plot)
         operator = load_operator(target, parse_arguments(arguments))
@@ -64,7 +64,7 @@ def bench(
             say("what the cores can do")
             capacity = machine.capacity(most) if most > 1 else 1.0
         about = machine.describe()
-        rows = list(found.figures.items())
+        rows = list(found.measured.items())
         title = (
             f"{operator.name}: {about_stream(stream.count, stream.left_out)}; "
             f"{found.nanoseconds:,.0f} ns/event plain"
@@ -75,7 +75,7 @@ def bench(
                 f"{title}\n{about['processor']}, {about['cores']} cores",
                 "speed relative to plain",
                 rows,
-                next(name for name in found.figures if name.startswith("specstream")),
+                next(name for name in found.measured if name.startswith("specstream")),
                 log_scale=True,
             )
         if as_json:
@@ -85,14 +85,14 @@ def bench(
                 "batch": found.batch,
                 "baseline": BASELINE,
                 "contestants": [
-                    {"name": name, "chunk": found.settings.get(name), **asdict(figures)}
-                    for name, figures in rows
+                    {"name": name, "chunk": found.settings.get(name), **asdict(measured)}
+                    for name, measured in rows
                 ],
                 "machine": {**about, "threads": most, "capacity": capacity},
             }
             click.echo(json.dumps(summary))
             return
-        print_table(figures_table(title, rows, BASELINE, with_answer=True))
+        print_table(measurements_table(title, rows, BASELINE, with_answer=True))
         click.echo("Speed is relative to plain in the same round.")
         if most > 1:
             click.echo("A run under locks has no order: what it emits differs from run to run.")

@@ -16,7 +16,7 @@ from specstream.cli.options import check_plot, stream_options
 from specstream.cli.target import expression, load_operator, parse_arguments
 
 if TYPE_CHECKING:
-    from specstream.tuning.contest import Figures
+    from specstream.tuning.contest import Measurement
     from specstream.tuning.forecast.forecast import Forecast
     from specstream.tuning.search import Finding
     from specstream.tuning.stream import Stream
@@ -130,8 +130,8 @@ class _Tuned:
         return f"{self.name}: {stream}; {self.finding.nanoseconds:,.0f} ns/event plain"
 
     @property
-    def rows(self) -> list[tuple[str, Figures]]:
-        return [(str(one.candidate), one.figures) for one in self.finding.tried]
+    def rows(self) -> list[tuple[str, Measurement]]:
+        return [(str(one.candidate), one.measured) for one in self.finding.tried]
 
     def draw(self, path: Path) -> None:
         """Bars into a file, and a forecast into another one beside it."""
@@ -170,7 +170,7 @@ class _Tuned:
             "reason": finding.reason,
             "best": asdict(finding.best),
             "candidates": [
-                {**asdict(one.candidate), "last": one.last, **asdict(one.figures)}
+                {**asdict(one.candidate), "last": one.last, **asdict(one.measured)}
                 for one in finding.tried
             ],
             "machine": {**self.machine, "threads": self.threads, "capacity": self.capacity},
@@ -180,10 +180,10 @@ class _Tuned:
     def show(self) -> None:
         """For people, on stdout."""
         from specstream.tuning.forecast.report import forecast_table, forecast_text
-        from specstream.tuning.table import figures_table, print_table
+        from specstream.tuning.table import measurements_table, print_table
 
         finding = self.finding
-        print_table(figures_table(self.title, self.rows, str(finding.best)))
+        print_table(measurements_table(self.title, self.rows, str(finding.best)))
         click.echo("Speed is relative to plain in the same round; the conversion from and to Arrow")
         click.echo(f"takes {finding.around:,.0f} ns/event more, whatever the setting.")
         if self.threads > 1:

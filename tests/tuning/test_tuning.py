@@ -243,16 +243,17 @@ class Wrong(Contestant):
 
 def test_rounds_go_through_the_stream_again_and_compare_the_rows() -> None:
     stream = Stream(pa.table({"x": np.arange(1, 101)}), "x", None)
-    plain = EngineContestant("plain", running, stream, threads=1, horizon=0)
-    other = EngineContestant("other", running, stream, threads=2, horizon=4, chunk=3)
-    arena = Arena(stream, 40, plain)
-    assert [batch.num_rows for batch in arena.batches] == [40, 40, 20]
+    plain = EngineContestant("plain", running, stream.order, threads=1, horizon=0)
+    other = EngineContestant("other", running, stream.order, threads=2, horizon=4, chunk=3)
+    batches = stream.batches(40)
+    assert [batch.num_rows for batch in batches] == [40, 40, 20]
+    arena = Arena(batches, plain)
     for _ in range(4):
         arena.round([other])
     # The fourth round is the first batch again, from the first state.
     assert plain.engine.state.total == other.engine.state.total == sum(range(1, 41))
-    assert arena.figures(other, range(4)).rounds == 4
-    assert arena.figures(other, range(4)).same == 1.0
+    assert arena.measured(other, range(4)).rounds == 4
+    assert arena.measured(other, range(4)).same == 1.0
     with pytest.raises(ss.SpecstreamError, match="'wrong' gave other rows than 'plain'"):
         arena.round([Wrong("wrong")])
     plain.close()

@@ -1,4 +1,4 @@
-"""What more cores would bring: the user's events as they run here, replayed on a simulated scheduler.
+"""What more cores would bring: the user's events, replayed on a simulated scheduler.
 
 ``recording`` runs the events on one thread and takes down how long each took and what it read and
 wrote. ``costs`` measures what a transaction and a cache line cost on this machine. ``workload``

@@ -232,7 +232,7 @@ def _checks(
         *((1, 1, chunk) for chunk in sorted({chunks[0], middle})),
         *((2, horizon, middle) for horizon in (2, 8) if real_cores > 1),
     ]
-    plain = EngineContestant("plain", operator, batch, warm_up=warm_up, threads=1, horizon=0)
+    plain = EngineContestant("plain", operator, batch.order, warm_up=warm_up, threads=1, horizon=0)
     real: list[tuple[_Simulation, int, int, int, EngineContestant]] = []
     try:
         for simulation in simulations:
@@ -240,7 +240,7 @@ def _checks(
                 contestant = EngineContestant(
                     f"{threads} threads, horizon {horizon}, chunk {chunk}, {simulation.protocol}",
                     operator,
-                    batch,
+                    batch.order,
                     warm_up=warm_up,
                     threads=threads,
                     horizon=horizon,
@@ -250,13 +250,13 @@ def _checks(
                 )
                 real.append((simulation, threads, horizon, chunk, contestant))
         contestants = [one[-1] for one in real]
-        arena = Arena(batch, batch.count, plain)
+        arena = Arena([batch.table], plain)
         arena.round(contestants)
         rounds = arena.rounds_for(contestants, seconds, 5, lambda text: None)
         checks = []
         for simulation, threads, horizon, chunk, contestant in real:
             forced = threads == 1
-            measured = arena.figures(contestant, rounds).speed
+            measured = arena.measured(contestant, rounds).speed
             forecast, _ = simulation.outcome(threads, horizon, chunk, forced)
             checks.append(
                 Check(threads, horizon, chunk, simulation.protocol, forced, measured, forecast)

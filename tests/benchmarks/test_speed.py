@@ -36,12 +36,15 @@ def test_the_c_harness_equals_the_compiled_operator(count: int) -> None:
     ):
         contestant = NativeContestant("C", count, *options)  # type: ignore[arg-type]
         try:
-            rows = contestant.process(table)
+            rows = contestant.warm_up(table)
             assert (rows[:, 0] == np.arange(3_000)).all(), options
             assert (rows[:, 1] == expected).all(), options
             assert (contestant.state == words).all(), options
             if "speculate" in options:
-                assert contestant.aborts() is not None
+                contestant.run(table, 0)
+                assert contestant.aborts([0]) is not None
+                contestant.restart()
+                assert (contestant.state == words).all(), options
         finally:
             contestant.close()
 
