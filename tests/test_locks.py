@@ -223,7 +223,7 @@ TOP_K = {"k": 3, "rows": 3, "width": 32}
 NEIGHBOURS = {"grid": 4, "per_bucket": 5, "k": 3}
 RIVALS = {
     "top_k": (top_k(**TOP_K), locked_versions.top_k(**TOP_K), skewed_items),
-    "top_k_fine": (top_k(**TOP_K), locked_versions.top_k_fine(**TOP_K), skewed_items),
+    "top_k_fine": (top_k(**TOP_K), locked_versions.top_k(**TOP_K, fine=True), skewed_items),
     "nearest_neighbours": (
         nearest_neighbours(**NEIGHBOURS),
         locked_versions.nearest_neighbours(**NEIGHBOURS),
@@ -231,13 +231,13 @@ RIVALS = {
     ),
     "nearest_neighbours_fine": (
         nearest_neighbours(**NEIGHBOURS),
-        locked_versions.nearest_neighbours_fine(**NEIGHBOURS),
+        locked_versions.nearest_neighbours(**NEIGHBOURS, fine=True),
         uniform_points,
     ),
     "listing_4_2": (listing_4_2(10), locked_versions.listing_4_2(10), values(5)),
     "listing_4_2_fine": (listing_4_2(10), locked_versions.listing_4_2(10, 10), values(5)),
     "updates": (updates(64, 3), locked_versions.updates(64, 3), values(5)),
-    "updates_fine": (updates(64, 3), locked_versions.updates_fine(64, 3, 8), values(5)),
+    "updates_fine": (updates(64, 3), locked_versions.updates(64, 3, 8), values(5)),
 }
 
 

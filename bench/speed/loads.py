@@ -109,7 +109,7 @@ def calibrated(load: Load) -> Workload:
         load.title,
         operator,
         locked.updates(UPDATED_WORDS, load.updates),
-        locked.updates_fine(UPDATED_WORDS, load.updates),
+        locked.updates(UPDATED_WORDS, load.updates, locked.PARTS),
         events_of(load, native, compiled),
         20_000 if load.seconds < 3e-6 else 2_000,
         load.settings,
