@@ -1,6 +1,7 @@
 """The experiments of chapter 4: that they measure what they say, not what comes out."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 
 import specstream as ss
 from bench.chapter4 import __main__ as command
-from bench.chapter4 import figures_4_7_4_8
+from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
 from bench.chapter4.paced_sources import SETTINGS, mean_latency
 from bench.chapter4.slowed import SlowedEngine, busy_rounds
+from bench.chapter4.stored import to_text
 from bench.workloads import listing_4_2, values
 
 
@@ -43,6 +45,32 @@ def test_an_unknown_experiment_is_named(
     with pytest.raises(SystemExit):
         command.main()
     assert "no experiment is called figure_4_99; there are figure_4_5" in capsys.readouterr().err
+
+
+def test_the_page_is_what_the_stored_data_say_and_they_are_small() -> None:
+    assert gallery.page(EXPERIMENTS, command.FOLDER, command.PAGE) == command.PAGE.read_text()
+    for experiment in EXPERIMENTS:
+        text = (command.FOLDER / f"{experiment.name}.json").read_text()
+        assert text == to_text(json.loads(text)), f"{experiment.name}: written by hand?"
+        assert len(text) < 40_000
+
+
+def test_what_is_stored_is_rounded_and_narrow() -> None:
+    data = {"speed": 1.23456789, "counts": [123456789] * 20, "rows": [{"name": "µ", "at": [1.0]}]}
+    text = to_text(data)
+    assert json.loads(text) == {**data, "speed": 1.234568}
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.splitlines()[-2] == ' "rows": [{"name": "µ", "at": [1.0]}]'
+
+
+def test_a_line_is_stored_with_the_points_that_can_be_seen() -> None:
+    at = [0.1 * n for n in range(2000)]
+    values = [math.sin(x) + (0.5 if 900 < n < 920 else 0.0) for n, x in enumerate(at)]
+    kept = figure_4_16.visible(at, values, 0.01)
+    assert len(kept) < 1000
+    drawn = np.interp(at, [at[n] for n in kept], [values[n] for n in kept])
+    assert np.abs(drawn - values).max() <= 0.01
+    assert figure_4_16.visible(at, [7.0] * 2000, 0.0) == [0, 1999]
 
 
 def test_every_experiment_has_a_name_of_its_own() -> None:
