@@ -104,8 +104,8 @@ class Specstream(Way):
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         self.feed(frame, batch_id)
         self.after_batch()
-        figures = {"feed": vars(self.feed.stats), "engine": vars(self.engine.stats)}
-        self.metrics.write(json.dumps(figures, default=str) + "\n")
+        statistics = {"feed": vars(self.feed.stats), "engine": vars(self.engine.stats)}
+        self.metrics.write(json.dumps(statistics, default=str) + "\n")
         self.metrics.flush()
 
     def writer(self, stream: DataFrame) -> DataStreamWriter:

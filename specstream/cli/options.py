@@ -59,7 +59,7 @@ def stream_options(order_is_required: bool = True) -> Callable[[Command], Comman
                 "--plot",
                 type=click.Path(dir_okay=False, path_type=Path),
                 metavar="FILE",
-                help="Draw the figures into a file (png, svg, pdf).",
+                help="Draw a figure into a file (png, svg, pdf).",
             ),
             click.option(
                 "--events",

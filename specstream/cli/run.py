@@ -59,13 +59,13 @@ __all__ = ["run"]
     "--every",
     type=click.FloatRange(min=0.05),
     metavar="SECONDS",
-    help="From look to look at the figures; by default 1, and 10 where stderr is no terminal.",
+    help="From look to look at the statistics; by default 1, and 10 where stderr is no terminal.",
 )
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print figures as lines of JSON instead of a live table; the last line is the summary.",
+    help="Print statistics as lines of JSON instead of a live table; the last line is the summary.",
 )
 def run(
     target: str,
@@ -197,7 +197,7 @@ def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> 
 
 
 def shown_by(operator: str, as_json: bool) -> tuple[JsonLines | LiveTable | PlainLines, float]:
-    """Who shows a run's figures, and every how many seconds by default."""
+    """Who shows a run's statistics, and every how many seconds by default."""
     console = Console(stderr=True)
     if as_json:
         return JsonLines(click.echo), 1.0

@@ -24,7 +24,7 @@ specstream_chunk_events               gauge   events per transaction
 specstream_wait_queue_transactions    gauge   run ahead of their turn and not yet committed
 specstream_pending_events             gauge   submitted and not committed
 specstream_order_time_lag             gauge   order time from what is applied to what has come
-specstream_bad_rows                   gauge   rows left out; it goes back where a batch is undone
+specstream_rejected_rows              gauge   rows left out; it goes back where a batch is undone
 specstream_running                    gauge   1 while a batch is in flight
 specstream_threads                    gauge   worker threads
 specstream_log_bytes                  gauge   logs and buffers
@@ -36,8 +36,9 @@ specstream_emitted_rows_total         counter rows emitted into the sink
 specstream_batch_seconds              summary time of micro-batches, by ``phase``
 ===================================== ======= =========================================
 
-The last four are those of a feed. All have the labels ``operator`` and ``engine``. The lag is in
-seconds where the order column holds times.
+``specstream_bad_rows`` is the old name of ``specstream_rejected_rows``, and is told beside it for
+one release. The last four are those of a feed. All have the labels ``operator`` and ``engine``. The
+lag is in seconds where the order column holds times.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ GAUGES: tuple[tuple[str, str, Callable[[Statistics], float | None]], ...] = (
     ("wait_queue_transactions", "Run ahead of their turn, not yet committed.", lambda s: s.waiting),
     ("pending_events", "Events submitted and not committed.", lambda stats: stats.pending),
     ("order_time_lag", "Order time from what is applied to what has come.", lambda s: s.lag),
-    ("bad_rows", "Rows left out because they cannot be events.", lambda stats: stats.bad_rows),
+    ("rejected_rows", "Rows left out because they cannot be events.", lambda s: s.bad_rows),
+    ("bad_rows", "Old name of specstream_rejected_rows, for one release.", lambda s: s.bad_rows),
     ("running", "1 while a batch is in flight.", lambda stats: stats.running),
     ("threads", "Worker threads.", lambda stats: stats.threads),
     ("log_bytes", "Memory of logs and buffers.", lambda stats: stats.memory),

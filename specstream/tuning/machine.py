@@ -106,7 +106,7 @@ def free_memory() -> int:
 
 
 def describe() -> dict[str, Any]:
-    """The machine and the versions, without which no figure means anything."""
+    """The machine and the versions, without which no measurement means anything."""
     return {
         "processor": processor(),
         "cores": cores(),

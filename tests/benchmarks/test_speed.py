@@ -1,4 +1,4 @@
-"""The speed table's C harness does what the compiled operator does; or its figures mean nothing."""
+"""The speed table's C harness does what the compiled operator does; or its numbers mean nothing."""
 
 from __future__ import annotations
 

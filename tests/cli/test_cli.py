@@ -316,9 +316,9 @@ def test_the_demo_is_identical_to_the_sequential_run(tmp_path: Path) -> None:
     assert done.stderr.rstrip().endswith("identical to the sequential run: yes")
     result = json.loads(done.stdout)
     assert result["identical"]
-    for figures in result["operators"].values():
-        assert figures["batches"] >= 12
-        assert figures["events"] > 70_000
+    for counts in result["operators"].values():
+        assert counts["batches"] >= 12
+        assert counts["events"] > 70_000
     assert [leader["count"] for leader in result["top_k"]] == sorted(
         (leader["count"] for leader in result["top_k"]), reverse=True
     )

@@ -15,6 +15,8 @@ prometheus_client = pytest.importorskip("prometheus_client")
 
 from prometheus_client.parser import text_string_to_metric_families  # noqa: E402
 
+from specstream.monitoring.metrics import EngineCollector  # noqa: E402
+
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -136,6 +138,17 @@ def test_engines_of_one_operator_have_their_own_labels_and_closed_ones_are_gone(
     for engine in engines:
         engine.close()
     assert counts() == [None] * 3
+
+
+def test_rejected_rows_are_told_under_their_old_name_as_well(scrape: Scraper) -> None:
+    with ss.Engine(one_word, threads=1, bad_rows="side") as engine:
+        ss.metrics.watch(engine, registry=scrape.registry)
+        engine.process({"x": [1, None, 2]})
+        samples = scrape()
+    assert of(samples, "rejected_rows", "one_word") == 1
+    assert of(samples, "bad_rows", "one_word") == 1
+    help_texts = {metric.name: metric.documentation for metric in EngineCollector().describe()}
+    assert "specstream_rejected_rows" in help_texts["specstream_bad_rows"]
 
 
 def test_what_cannot_be_watched_is_refused() -> None:

@@ -99,7 +99,7 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-def test_tune_answers_with_figures_pictures_and_a_line(
+def test_tune_answers_with_measurements_pictures_and_a_line(
     operators: Path, data: Path, tmp_path: Path
 ) -> None:
     plot = tmp_path / "tune.png"
