@@ -53,7 +53,7 @@ class AutoResult:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One load and one kind.
 
@@ -186,16 +186,16 @@ def _row(
     target = load.target[kind]
     judged = max(load.judged[kind], key=lambda name: results[name].speed)
     return Row(
-        load.name,
-        load.title,
-        kind,
-        arena.measured(base, kept).nanoseconds,
-        results,
-        next(one.setting for one in contestants if one.name == "value"),
-        target,
-        judged,
-        results[judged].speed >= target,
-        capacity,
+        name=load.name,
+        title=load.title,
+        kind=kind,
+        nanoseconds=arena.measured(base, kept).nanoseconds,
+        results=results,
+        setting=next(one.setting for one in contestants if one.name == "value"),
+        target=target,
+        judged=judged,
+        reached=results[judged].speed >= target,
+        capacity=capacity,
     )
 
 

@@ -28,6 +28,7 @@ __all__ = ["bench"]
 @most_threads_option("Threads of those that have several; by default as many as there are cores.")
 @seconds_option(10.0)
 def bench(
+    *,
     target: str,
     arguments: tuple[str, ...],
     input_: Path,

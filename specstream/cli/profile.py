@@ -44,6 +44,7 @@ __all__ = ["profile"]
 )
 @click.option("--top", default=10, show_default=True, help="Words to show.")
 def profile(
+    *,
     target: str,
     arguments: tuple[str, ...],
     input_: Path,

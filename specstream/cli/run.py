@@ -68,6 +68,7 @@ __all__ = ["run"]
     help="Print statistics as lines of JSON instead of a live table; the last line is the summary.",
 )
 def run(
+    *,
     target: str,
     arguments: tuple[str, ...],
     input_: Path,

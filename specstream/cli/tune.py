@@ -41,6 +41,7 @@ __all__ = ["tune"]
     help="Forecast what a machine with so many cores would make of the events.",
 )
 def tune(
+    *,
     target: str,
     arguments: tuple[str, ...],
     input_: Path,

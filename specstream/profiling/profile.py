@@ -12,7 +12,7 @@ from specstream.profiling.hot_words import HotWord
 __all__ = ["Profile"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """What speculation was lost to, since the engine was made.
 

@@ -11,15 +11,15 @@ from bench.workloads import Workload, listing_4_2, values
 from specstream.tuning.contest import Arena, EngineContestant
 
 WORKLOAD = Workload(
-    "listing",
-    "Listing 4.2",
-    listing_4_2(10),
-    locked.listing_4_2(10),
-    locked.listing_4_2(10, 10),
-    values(20),
-    100,
-    ((2, 1), (4, 8)),
-    {"plain": 0.5},
+    name="listing",
+    title="Listing 4.2",
+    operator=listing_4_2(10),
+    rival=locked.listing_4_2(10),
+    fine=locked.listing_4_2(10, 10),
+    events=values(20),
+    warm_up=100,
+    settings=((2, 1), (4, 8)),
+    target={"plain": 0.5},
 )
 
 
