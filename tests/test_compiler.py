@@ -210,6 +210,10 @@ def format_outside_raise(state, event, emit):
     state.n = f"{event.i}"
 
 
+def annotates_an_element(state, event, emit):
+    state.a[0]: int
+
+
 REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (comprehension, 1, "a list, which allocates.*scratch"),
     (uses_random, 1, "module 'random'.*event.random"),
@@ -248,6 +252,7 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (nested, 1, "a function inside a function"),
     (undeclared, 1, "name 'nowhere' is not defined"),
     (format_outside_raise, 1, "a formatted string"),
+    (annotates_an_element, 1, "an annotation without a value.*leave the line out"),
 ]
 
 

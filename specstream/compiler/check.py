@@ -228,6 +228,14 @@ class Check:
         self.allow_none(node)
         if isinstance(node, ast.Constant):
             self.constant(node)
+        elif isinstance(node, ast.AnnAssign) and node.value is None:
+            # Python evaluates the parts of such a target, and does nothing with them.
+            if not isinstance(node.target, ast.Name):
+                self.refuse(
+                    node,
+                    "an annotation without a value stands at an element or a field",
+                    "declare its type in the state, and leave the line out",
+                )
         elif isinstance(node, ast.With):
             self.locks(node)
         elif isinstance(node, ast.Call):
