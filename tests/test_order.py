@@ -335,7 +335,7 @@ class Writer:
 
     def bool_(self, depth: int) -> str:
         if depth == 0:
-            return self.pick([f"tb(state, {self.rng.randrange(9)})", "state.n % 2 == 0", "on"])
+            return self.pick([f"tb(state, {self.rng.randrange(9)})", "(state.n % 2 == 0)", "on"])
         a, b, c, d = (self.int_(self.rng.randrange(depth)) for _ in range(4))
         less = [self.pick(["<", "<=", ">", ">=", "==", "!="]) for _ in range(3)]
         return self.pick(

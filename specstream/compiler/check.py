@@ -424,8 +424,10 @@ def is_none(node: ast.expr) -> bool:
 def is_constant(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(is_constant(element) for element in value)
-    if isinstance(value, bool | np.bool_ | float | str):
+    if isinstance(value, bool | np.bool_ | float | np.float16 | np.float32 | str):
         return True
+    if isinstance(value, np.timedelta64):  # which NumPy has among the integers
+        return False
     return isinstance(value, int | np.integer) and -(2**63) <= int(value) < 2**64
 
 

@@ -18,6 +18,7 @@ from specstream.compiler import (
     boosting,
     comparison,
     delta,
+    iteration,
     locking,
     numbers,
     oracle,
@@ -56,7 +57,7 @@ _UPDATE_FUNCTIONS: dict[Any, Any] = {
     increment: delta.increment_element,
 }
 _NATIVE_ITERATION: dict[str, Any] = {
-    "range": range,
+    "range": iteration.integers,
     "len": len,
     "enumerate": enumerate,
     "zip": zip,
@@ -227,15 +228,13 @@ def _oracle_constant(value: Any) -> Any:
 
 
 def _native_constant(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_native_constant(element) for element in value)
-    if isinstance(value, str):
-        return string_code(value)
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, np.uint64):
-        return value
-    return int(value) if isinstance(value, int | np.integer) else float(value)
+    """What Numba takes for the same number."""
+    constant = _oracle_constant(value)
+    if isinstance(constant, tuple):
+        return tuple(map(_native_constant, constant))
+    if isinstance(constant, numbers.Uint64):
+        return np.uint64(constant)
+    return int(constant) if isinstance(constant, numbers.Int64) else constant
 
 
 def expand_augmented(
@@ -334,7 +333,7 @@ class NativeRewriter(Rewriter):
         operands = [
             self.core(comparison.operand, one, at=one) for one in (node.left, *node.comparators)
         ]
-        return ast.copy_location(ast.Compare(operands[0], node.ops, operands[1:]), node)
+        return ast.copy_location(ast.Compare(operands[0], node.ops, [*operands[1:]]), node)
 
     def new_name(self, what: str) -> str:
         """A name that no user can write, and that is assigned in one place only."""
@@ -417,6 +416,21 @@ class NativeRewriter(Rewriter):
             node = ast.copy_location(_without_slices(node), node)
         rewritten: ast.expr = self.visit(node)
         return rewritten
+
+    def visit_Slice(self, node: ast.Slice) -> Any:
+        self.generic_visit(node)
+        parts = (
+            None if one is None else self.slice_bound(one)
+            for one in (node.lower, node.upper, node.step)
+        )
+        return ast.copy_location(ast.Slice(*parts), node)
+
+    def slice_bound(self, bound: ast.expr) -> ast.expr:
+        """A bound or step as what Numba's slices take: an int64."""
+        value = bound.value if isinstance(bound, ast.Constant) else ...
+        if value is None or (type(value) is int and value <= numbers.INT64_MAX):
+            return bound
+        return self.core(arithmetic.slice_bound, bound, at=bound)
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         # Which exception does not matter here: the oracle raises the real one.
@@ -523,7 +537,10 @@ class NativeRewriter(Rewriter):
             return self.method(node, callee)
         assert isinstance(callee, ast.Name)
         if callee.id.startswith("__ss_"):
-            return self.generic_visit(node)
+            self.generic_visit(node)
+            if callee.id == "__ss_slice":
+                node.args = [self.slice_bound(one) for one in node.args]
+            return node
         if callee.id in self.check.locals:
             return self.emit(node, callee)
         value = self.check.resolved[callee.id]
@@ -650,6 +667,8 @@ class NativeRewriter(Rewriter):
         builtin = builtin_name(value)
         if builtin in _VIEW_FUNCTIONS and len(arguments) == 1:
             return self.core(_VIEW_FUNCTIONS[builtin], *arguments, at=node)
+        if builtin == "enumerate" and len(arguments) == 2:
+            arguments[1] = self.core(arithmetic.enumerate_start, arguments[1], at=node)
         if builtin in _NATIVE_ITERATION:
             self.source.native_namespace[f"__ss_{builtin}"] = _NATIVE_ITERATION[builtin]
             function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)
