@@ -46,7 +46,7 @@ from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
 from specstream.strings import StringTable
-from specstream.turns import WAIT_MILLISECONDS, turn
+from specstream.turns import WAIT_MILLISECONDS, native_turn, turn
 
 __all__ = ["Engine", "Mark"]
 
@@ -734,14 +734,16 @@ class Engine(OutOfOrder):
             bad_rows = BadRows(self._bad_rows.policy)
             bad_rows.from_bytes(content.bad_rows)
             self._end_open_job()
-            self._words[:] = content.words
-            if not _new:
-                lib.ss_engine_state_changed(self._native)
-            self._next_sequence = content.next_sequence
-            self._strings = strings
-            self._bad_rows.rewind((self._bad_rows.count, bad_rows.mark()[1]))
-            self._arrivals = arrivals
-            self._reached = None
+            # Who has seen a batch in flight may still be looking.
+            with contextlib.nullcontext() if _new else native_turn(self):
+                self._words[:] = content.words
+                if not _new:
+                    lib.ss_engine_state_changed(self._native)
+                self._next_sequence = content.next_sequence
+                self._strings = strings
+                self._bad_rows.rewind((self._bad_rows.count, bad_rows.mark()[1]))
+                self._arrivals = arrivals
+                self._reached = None
 
     def mark(self) -> Mark:
         """The engine as it is now, kept in memory; :meth:`rewind` goes back to it.
@@ -774,14 +776,15 @@ class Engine(OutOfOrder):
             if mark.texts is not None and not strings.begins_with(mark.texts):
                 strings = _table_of(mark.texts)
             self._end_open_job()
-            self._words[:] = mark.words
-            lib.ss_engine_state_changed(self._native)
-            self._next_sequence = mark.next_sequence
-            self._strings = strings
-            self._strings.truncate(mark.strings)
-            self._bad_rows.rewind(mark.bad_rows)
-            self._arrivals = self._arrivals_of(self._strings, mark.arrivals)
-            self._reached = mark.reached
+            with native_turn(self):
+                self._words[:] = mark.words
+                lib.ss_engine_state_changed(self._native)
+                self._next_sequence = mark.next_sequence
+                self._strings = strings
+                self._strings.truncate(mark.strings)
+                self._bad_rows.rewind(mark.bad_rows)
+                self._arrivals = self._arrivals_of(self._strings, mark.arrivals)
+                self._reached = mark.reached
 
 
 def _table_of(texts: pa.ChunkedArray, first: Iterable[str] = ()) -> StringTable:
