@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi
-from specstream.bad_rows import BadRows, RowError
+from specstream.bad_rows import BadRows, RowError, as_stream
 from specstream.columns import Events, order_key, read_events, read_value
 from specstream.conversion import order_distance
 from specstream.errors import ConfigurationError, InputError, SnapshotError
@@ -593,8 +593,9 @@ class Arrivals:
     def to_bytes(self) -> bytes:
         """The sources, and the events that are not applied; while nothing commits.
 
-        Two Arrow streams: of the events, with the sources as JSON in the schema's metadata, and of
-        the output that nobody has polled.
+        Arrow streams: of the events, with the sources as JSON in the schema's metadata; of the
+        output that nobody has polled; of frontiers given before any event; of late events that
+        nobody has fetched. Those of which there is something.
         """
         numbers = {source.name: number for number, source in enumerate(self.sources)}
         if not numbers:
@@ -616,7 +617,7 @@ class Arrivals:
                 *(f"null {name}" for name in self._schema.nullable),
             ]
             pieces.append(pa.table([events.keys[0].slice(done), *columns], names=["key", *names]))
-        about = {
+        about: dict[str, Any] = {
             "sources": [asdict(source) for source in self.sources],
             "highest": self.sources.highest,
             "lowest": self.sources.lowest,
@@ -624,10 +625,16 @@ class Arrivals:
             "segments": segments,
             "held": self._held is not None,
         }
+        tables = [] if self._held is None else [self._held]
+        if self._given:
+            about["given"] = [numbers[source.name] for source, _ in self._given]
+            tables.append(pa.table({str(at): _given(to) for at, (_, to) in enumerate(self._given)}))
+        if self._side:
+            about["side"] = len(self._side)
+            tables += self._side
         table = pa.concat_tables(pieces) if pieces else pa.table({"key": pa.array([], self._type)})
         table = table.replace_schema_metadata({"arrivals": json.dumps(about)})
-        tables = [table] if self._held is None else [table, self._held]
-        return b"".join(map(_stream, tables))
+        return b"".join(map(as_stream, [table, *tables]))
 
     def from_bytes(self, image: bytes) -> None:
         """Takes over what :meth:`to_bytes` gave; the events are to be submitted again.
@@ -657,6 +664,13 @@ class Arrivals:
             about.get("lowest"),  # which earlier snapshots have not
         )
         known = list(self.sources)
+        if about.get("given"):
+            given = pa.ipc.open_stream(reader).read_all()
+            self._given = [
+                (known[number], column[0])
+                for number, column in zip(about["given"], given.columns, strict=True)
+            ]
+        self._side = [pa.ipc.open_stream(reader).read_all() for _ in range(about.get("side", 0))]
         begin = 0
         for number, sequence, count in about["segments"]:
             piece = table.slice(begin, count).combine_chunks()
@@ -753,13 +767,6 @@ def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             pass
     return pa.array([repr(value)])
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
 
 
 def _by_source(

@@ -79,14 +79,14 @@ class BadRows:
         while reader.tell() < len(image):
             self._kept.append(pa.ipc.open_stream(reader).read_all())
 
-    def rewind(self, count: int) -> None:
-        """Forgets the last rows, so that there were ``count`` in all."""
-        extra, self.count = self.count - count, count
-        while extra > 0 and self._kept:
-            last = self._kept.pop()
-            if last.num_rows > extra:
-                self._kept.append(last.slice(0, last.num_rows - extra))
-            extra -= last.num_rows
+    def mark(self) -> tuple[int, tuple[pa.Table, ...]]:
+        """What is here, for :meth:`rewind`."""
+        return self.count, tuple(self._kept)
+
+    def rewind(self, mark: tuple[int, tuple[pa.Table, ...]]) -> None:
+        """Back to a mark, whatever was kept or fetched since."""
+        self.count, kept = mark
+        self._kept = list(kept)
 
     def take(self) -> pa.Table | None:
         """The rows kept so far, as many as fit into one table; None: there are none."""

@@ -38,7 +38,7 @@ from specstream.figures import statistics_of
 from specstream.hooks import Hook, Hooks, Notification
 from specstream.limits import Limits
 from specstream.operator import Operator
-from specstream.out_of_order import OutOfOrder
+from specstream.out_of_order import NO_FRONTIER, OutOfOrder
 from specstream.plain_values import event_values, row_tuples
 from specstream.predictor import Fixed, Predictor
 from specstream.profile import Place, Profile, hot_places
@@ -46,7 +46,7 @@ from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
 from specstream.strings import StringTable
-from specstream.turns import WAIT_MILLISECONDS, turn
+from specstream.turns import WAIT_MILLISECONDS, native_turn, turn
 
 __all__ = ["Engine", "Mark"]
 
@@ -78,9 +78,10 @@ class Mark:
     words: npt.NDArray[np.int64]
     next_sequence: int
     strings: int
-    bad_rows: int = 0
+    bad_rows: tuple[int, tuple[pa.Table, ...]] = (0, ())
     arrivals: bytes = b""
     reached: Any = None
+    texts: pa.ChunkedArray | None = None  # the strings; None: the table still begins with them
 
 
 class Engine(OutOfOrder):
@@ -237,7 +238,8 @@ class Engine(OutOfOrder):
         self._arrivals = self._new_arrivals(self._strings)
         self._is_open = False  # an open job takes submitted events
         self._waiting = 0  # threads that wait in poll()
-        self._frontier: tuple[int, int] | None = None
+        self._frontier = NO_FRONTIER  # that the open job was told
+        self._taken = []
         self._applied = 0  # events of the open job that a poll has told of
         self._locate: Any = None  # finds a hook's event: row -> (events, row, key)
         self._next_sequence = 0
@@ -638,8 +640,8 @@ class Engine(OutOfOrder):
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
 
         Of events out of order it holds those that are not committed, the sources and their
-        frontiers, and the output that was not polled; and it holds the bad rows that nobody has
-        fetched.
+        frontiers, and the output that was not polled; and it holds the bad rows and the late events
+        that nobody has fetched.
 
         While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
         twice the state's size, the bytes that it returns included.
@@ -669,7 +671,7 @@ class Engine(OutOfOrder):
                 done = self._begun + lib.ss_engine_outcome(self._native).consumed
             if self._is_open and not self._is_inherited():
                 # What is committed and was not polled would be lost with this engine.
-                self._arrivals.hold(self._polled(self._take_rows()[0]))
+                self._hold_rows()
             content = Snapshot(
                 self._words.copy(),
                 self._next_sequence + done,
@@ -683,7 +685,8 @@ class Engine(OutOfOrder):
         """Goes on from a snapshot: state, strings, sequence numbers, submitted events, bad rows.
 
         Events that were submitted to this engine and are not committed are forgotten, and so are
-        its bad rows.
+        its bad rows. Those of the snapshot run with the next call of :meth:`submit`,
+        :meth:`advance` or :meth:`poll`.
 
         Fields are matched by name. One that the snapshot has not gets its fill; one that the
         operator has not, or that has another shape or type there, is an error, unless ``migrate``
@@ -726,51 +729,69 @@ class Engine(OutOfOrder):
         what = f"engine of {self.name!r}"
         with contextlib.nullcontext() if _new else self._open():
             content = Snapshot.from_bytes(image, self.operator.layout, what, migrate)
-            strings = StringTable(self.operator.program.strings)
-            for texts in content.strings.chunks:
-                strings.add_all(texts)
+            strings = _table_of(content.strings, self.operator.program.strings)
             arrivals = self._arrivals_of(strings, content.arrivals)
+            bad_rows = BadRows(self._bad_rows.policy)
+            bad_rows.from_bytes(content.bad_rows)
             self._end_open_job()
-            self._bad_rows.from_bytes(content.bad_rows)
-            self._take_over(arrivals)
-            self._words[:] = content.words
-            if not _new:
-                lib.ss_engine_state_changed(self._native)
-            self._next_sequence = content.next_sequence
-            self._strings = strings
-            self._reached = None
+            # Who has seen a batch in flight may still be looking.
+            with contextlib.nullcontext() if _new else native_turn(self):
+                self._words[:] = content.words
+                if not _new:
+                    lib.ss_engine_state_changed(self._native)
+                self._next_sequence = content.next_sequence
+                self._strings = strings
+                self._bad_rows.rewind((self._bad_rows.count, bad_rows.mark()[1]))
+                self._arrivals = arrivals
+                self._reached = None
 
     def mark(self) -> Mark:
         """The engine as it is now, kept in memory; :meth:`rewind` goes back to it.
 
-        It holds a copy of the state, and of submitted events that are not committed.
+        It holds a copy of the state, and of submitted events that are not committed, and keeps the
+        strings, bad rows and late events that are there now.
         """
         with self._open(), turn(self):
             if self._is_open:
-                self._arrivals.hold(self._polled(self._take_rows()[0]))
+                self._hold_rows()
             return Mark(
                 self._words.copy(),
                 self._next_sequence,
                 len(self._strings),
-                self._bad_rows.count,
+                self._bad_rows.mark(),
                 self._arrivals.to_bytes(),
                 self._reached,
+                self._strings.to_arrow(),
             )
 
     def rewind(self, mark: Mark) -> None:
         """Back to a mark: state, string table, next sequence number, bad rows, submitted events.
 
-        Events that were pending run again from the start.
+        Events that were pending run again from the start, with the next call of :meth:`submit`,
+        :meth:`advance` or :meth:`poll`. Whatever came since the mark, a restored snapshot or an
+        earlier mark that was gone back to, it can be gone back to, again and again.
         """
         with self._open():
+            strings = self._strings
+            if mark.texts is not None and not strings.begins_with(mark.texts):
+                strings = _table_of(mark.texts)
             self._end_open_job()
-            self._words[:] = mark.words
-            lib.ss_engine_state_changed(self._native)
-            self._next_sequence = mark.next_sequence
-            self._strings.truncate(mark.strings)
-            self._bad_rows.rewind(mark.bad_rows)
-            self._take_over(self._arrivals_of(self._strings, mark.arrivals))
-            self._reached = mark.reached
+            with native_turn(self):
+                self._words[:] = mark.words
+                lib.ss_engine_state_changed(self._native)
+                self._next_sequence = mark.next_sequence
+                self._strings = strings
+                self._strings.truncate(mark.strings)
+                self._bad_rows.rewind(mark.bad_rows)
+                self._arrivals = self._arrivals_of(self._strings, mark.arrivals)
+                self._reached = mark.reached
+
+
+def _table_of(texts: pa.ChunkedArray, first: Iterable[str] = ()) -> StringTable:
+    table = StringTable(first)
+    for chunk in texts.chunks:
+        table.add_all(chunk)
+    return table
 
 
 def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> Predictor:

@@ -32,8 +32,10 @@ from specstream.predictor import Predictor
 from specstream.strings import StringTable
 from specstream.turns import WAIT_MILLISECONDS, native_turn
 
-__all__ = ["OutOfOrder"]
+__all__ = ["NO_FRONTIER", "OutOfOrder"]
 
+# Nothing is below it: there is no earlier key.
+NO_FRONTIER = (-(2**63), -(2**63))
 # Between two looks at the rows of events that are committing.
 DRAIN_SECONDS = 0.001
 
@@ -49,7 +51,8 @@ class OutOfOrder:
     _declared: tuple[Name, ...]
     _is_open: bool
     _waiting: int
-    _frontier: tuple[int, int] | None
+    _frontier: tuple[int, int]
+    _taken: list[npt.NDArray[np.int64]]  # rows of the open job, not yet a table
     _applied: int
     _locate: Any
     _lock: threading.RLock
@@ -135,7 +138,8 @@ class OutOfOrder:
             self._start_open_job()
             for segment in segments:
                 self._submit(segment, ordered)
-            self._move_frontier()
+            if ordered:
+                self._move_frontier()
 
     def submit_event(
         self, timestamp: Any, source: Name = 0, *, ordered: bool = False, **values: Any
@@ -174,7 +178,8 @@ class OutOfOrder:
             self._start_open_job()
             if segment is not None:
                 self._submit(segment, ordered)
-            self._move_frontier()
+            if ordered:
+                self._move_frontier()
 
     def _submit(self, segment: Segment, ordered: bool) -> None:
         if not lib.ss_engine_submit(self._native, segment.native):
@@ -198,10 +203,12 @@ class OutOfOrder:
         with self._open():
             self._arrivals.advance(self._arrivals.sources.get(source), to)
             self._start_open_job()
-            self._move_frontier()
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table:
         """What submitted events have emitted since the last call, in the order of their keys.
+
+        Pending events of a snapshot or a mark go on with the first call of this, :meth:`submit` or
+        :meth:`advance` after it was restored.
 
         Args:
             timeout: seconds to wait for rows; less if events have committed without emitting any,
@@ -217,21 +224,22 @@ class OutOfOrder:
                 this call would have returned, and how many events were applied since the last.
         """
         with self._open():
-            rows, outcome = self._collect(timeout)
-            output = self._polled(rows)
+            outcome = self._collect(timeout)
+            output = self._polled()
             self._finish_poll(outcome, output)
             return output
 
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
         """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
         with self._open():
-            rows, outcome = self._collect(timeout)
+            outcome = self._collect(timeout)
             failed = outcome is not None and outcome.failed
-            held = self._arrivals.has_held
-            output = self._polled(rows) if failed or held else None
+            if not failed and not self._arrivals.has_held:
+                rows = row_tuples(self.operator.emits, self._taken_rows(), self._strings)
+                self._finish_poll(outcome, None)
+                return rows
+            output = self._polled()
             self._finish_poll(outcome, output)
-            if output is None:
-                return row_tuples(self.operator.emits, rows, self._strings)
             names = self.operator.emits.names
             return list(zip(*(output[name].to_pylist() for name in names), strict=True))
 
@@ -245,8 +253,18 @@ class OutOfOrder:
             return self._arrivals.take_late()
 
     def _start_open_job(self) -> None:
-        if self._is_open:
-            return
+        """Has a job that takes events, with those that were restored, and the frontier as it is."""
+        if not self._is_open:
+            self._open_job()
+        # The frontier last: what lies below it commits at once, though earlier ones were to follow.
+        unsent = self._arrivals.unsent
+        while unsent:
+            self._submit(unsent[-1], ordered=False)
+            unsent.pop()
+        # And before what is submitted next: a source that joins may have moved it back.
+        self._move_frontier()
+
+    def _open_job(self) -> None:
         if self._mode not in (lib.SS_MODE_ORDERED, lib.SS_MODE_SPECULATE):
             raise ConfigurationError(
                 'events can be submitted to an engine with execution="ordered" only'
@@ -269,19 +287,14 @@ class OutOfOrder:
             raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller horizon")
         self._is_open = True
         self._applied = 0
+        self._frontier = NO_FRONTIER
         self._locate = self._locate_arrival
-        if self._frontier is not None:
-            self._tell_frontier(self._frontier)
-
-        for segment in self._arrivals.unsent:
-            self._submit(segment, ordered=False)
-        self._arrivals.unsent.clear()
 
     def _end_open_job(self) -> None:
         if self._is_open:
             self._end_job()
             self._is_open = False
-            self._arrivals.hold(self._polled(self._take_rows()[0]))
+            self._hold_rows()
             self._arrivals.forget()
 
     def _expect(self, sources: Iterable[Name], late: Late | None) -> None:
@@ -296,7 +309,6 @@ class OutOfOrder:
         with self._open():
             self._arrivals.sources.advance(reached)
             self._start_open_job()
-            self._move_frontier()
 
     def _check_nothing_pending(self, what: str) -> None:
         pending = self._arrivals.pending
@@ -326,53 +338,35 @@ class OutOfOrder:
         arrivals.from_bytes(image)
         return arrivals
 
-    def _take_over(self, arrivals: Arrivals) -> None:
-        """Goes on with other arrivals; no job is open."""
-        self._arrivals = arrivals
-        self._frontier = arrivals.sources.frontier()
-
     def _move_frontier(self) -> None:
-        frontier = self._arrivals.sources.frontier()
-        if frontier is not None and frontier != self._frontier:
+        frontier = self._arrivals.sources.frontier() or NO_FRONTIER
+        if frontier != self._frontier:
             self._frontier = frontier
-            self._tell_frontier(frontier)
+            at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
+            lib.ss_engine_advance(self._native, at[0])
 
-    def _tell_frontier(self, frontier: tuple[int, int]) -> None:
-        at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
-        lib.ss_engine_advance(self._native, at[0])
-
-    def _collect(self, timeout: float | None) -> tuple[npt.NDArray[np.int64], Any]:
-        """Emitted rows since the last call, and the C side's outcome."""
-        width = self.operator.emits.row_words
-        if not self._is_open:
-            return np.empty((0, width), np.int64), None
-        if timeout is None:
-            return self._collect_all()
-        until = time.monotonic() + timeout
-        while True:
-            rest = int(1000 * (until - time.monotonic()) + 0.999)
-            if lib.ss_engine_await(self._native, 0) or rest <= 0:
-                break
-            self._wait(min(rest, WAIT_MILLISECONDS))
-            if not self._is_open:
-                return np.empty((0, width), np.int64), None
-        with native_turn(self):
-            return self._take_rows()
-
-    def _collect_all(self) -> tuple[npt.NDArray[np.int64], Any]:
-        """Those of all events below the frontier, or of those before one that has failed."""
-        parts = []
-        while True:
-            with native_turn(self):
-                rows, outcome = self._take_rows()
-                settled = outcome.failed or lib.ss_engine_is_settled(self._native)
-            parts.append(rows)
-            if settled:
-                return np.concatenate(parts), outcome
-            # Rows keep coming; who fetched each of them would keep others from committing.
-            self._wait(WAIT_MILLISECONDS, at_least=DRAIN_SECONDS if len(rows) else 0.0)
-            if not self._is_open:
-                return np.concatenate(parts), None
+    def _collect(self, timeout: float | None) -> Any:
+        """Takes rows emitted since the last call; the C side's outcome, None: no job is open."""
+        until = time.monotonic() + (timeout or 0.0)
+        while self._is_open or self._arrivals.unsent:
+            if self._arrivals.unsent:
+                self._start_open_job()
+            rest, pause = WAIT_MILLISECONDS, 0.0
+            if timeout is None:
+                # All rows of events below the frontier, or of those before one that has failed.
+                with native_turn(self):
+                    outcome = self._take_rows()
+                    if outcome.failed or lib.ss_engine_is_settled(self._native):
+                        return outcome
+                # Rows keep coming; who fetched each of them would keep others from committing.
+                pause = DRAIN_SECONDS if len(self._taken[-1]) else 0.0
+            else:
+                rest = min(rest, int(1000 * (until - time.monotonic()) + 0.999))
+                if lib.ss_engine_await(self._native, 0) or rest <= 0:
+                    with native_turn(self):
+                        return self._take_rows()
+            self._wait(rest, pause)
+        return None
 
     def _wait(self, milliseconds: int, at_least: float = 0.0) -> None:
         """Waits for news of the open job; without the lock, as somebody else may bring them."""
@@ -387,15 +381,26 @@ class OutOfOrder:
             self._waiting -= 1
         self._check_open()
 
-    def _take_rows(self) -> tuple[npt.NDArray[np.int64], Any]:
-        """With the turn: the emitted rows of the open job, and its outcome."""
+    def _take_rows(self) -> Any:
+        """With the turn: takes the emitted rows of the open job; its outcome."""
         outcome = lib.ss_engine_outcome(self._native)
-        rows = self._rows(outcome).copy()
+        self._taken.append(self._rows(outcome).copy())
         lib.ss_engine_clear_rows(self._native)
         self._arrivals.settle()
-        return rows, outcome
+        return outcome
 
-    def _polled(self, rows: npt.NDArray[np.int64]) -> pa.Table:
+    def _taken_rows(self) -> npt.NDArray[np.int64]:
+        taken, self._taken = self._taken, []
+        return np.concatenate([np.empty((0, self.operator.emits.row_words), np.int64), *taken])
+
+    def _hold_rows(self) -> None:
+        """With the turn, or after the job: keeps what nobody has polled for the next poll."""
+        self._take_rows()
+        self._arrivals.hold(self._polled())
+
+    def _polled(self) -> pa.Table:
+        """All that is there for a poll."""
+        rows = self._taken_rows()
         keys = self._arrivals.keys(rows[:, 0]) if self._keys else None
         output = rows_to_table(rows, self.operator.emits, self._strings, keys)
         held = self._arrivals.take_held()

@@ -153,6 +153,10 @@ class StringTable:
         with self._lock:
             return self._texts.take(self._index.find(codes))
 
+    def begins_with(self, texts: pa.ChunkedArray) -> bool:
+        """Whether its first strings are these, in this order."""
+        return bool(self.to_arrow().slice(0, len(texts)).equals(texts))
+
     def truncate(self, length: int) -> None:
         """Forgets all but the first ``length`` strings."""
         with self._lock:

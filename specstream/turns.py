@@ -17,6 +17,8 @@ __all__ = ["WAIT_MILLISECONDS", "native_turn", "turn"]
 
 # Between two looks at the interpreter's signals.
 WAIT_MILLISECONDS = 50
+# Between two looks whether who uses the engine has begun with a batch.
+LOOK_SECONDS = 0.001
 
 
 @contextlib.contextmanager
@@ -27,16 +29,19 @@ def turn(engine: Engine) -> Iterator[bool]:
         _check_left_idle(engine)
         yield True
         return
-    if engine._lock.acquire(blocking=False):
+    # Everything but a batch is soon done, and must not be seen half done.
+    while engine._begun is None:
+        if not engine._lock.acquire(timeout=LOOK_SECONDS):
+            continue
         try:
             if not engine._is_open:
                 yield True
                 return
             with native_turn(engine):
                 yield False
+            return
         finally:
             engine._lock.release()
-        return
     # A batch is in flight in another thread, which keeps the engine open while it waits.
     engine._check_open()
     with native_turn(engine):

@@ -127,7 +127,9 @@ class Life:
         self.begin()
 
     def begin(self, restore: bytes | None = None) -> None:
-        self.engine = ss.Engine(chain, seed=3, restore=restore, **self.options)
+        # Each engine has another setting than the one before.
+        options = SETTINGS[(SETTINGS.index(self.options) + self.batches) % len(SETTINGS)]
+        self.engine = ss.Engine(chain, seed=3, restore=restore, **options)
         self.event_time = EventTime(
             self.engine, order_by="time", source="origin", watermark=self.watermark, sources=ORIGINS
         )

@@ -278,7 +278,7 @@ class Checkpoint:
             self._before,
             engine._next_sequence,
             len(engine._strings),
-            engine._bad_rows.count,
+            engine._bad_rows.mark(),
             arrivals,
             engine._reached,
         )

@@ -358,7 +358,8 @@ void ss_engine_kill(struct ss_engine *engine);
 /* No event of the segment may be below the frontier. False: out of memory, nothing is submitted. */
 bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment);
 /* From now on every event that comes is above (timestamp, source), or at it with a higher sequence
- * number: what is at it or below may commit. A frontier never moves back. */
+ * number: what is at it or below may commit. It moves back only as far as the last event that has
+ * come: where nothing was to come any more, and a source joins after all. */
 void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier);
 /* Waits until there are emitted rows, an event has failed, or something has committed since the rows
  * were last cleared and nothing below the frontier is left. True: one of these. */
