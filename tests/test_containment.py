@@ -177,7 +177,11 @@ def change(state, event, emit):
         state.hot = hot + 1
 
 
-CRASHES = pytest.mark.parametrize("crash", [follow_null, overflow], ids=["null", "overflow"])
+CRASHES = pytest.mark.parametrize(
+    ("protocol", "crash"),
+    [("value", follow_null), ("value", overflow), ("eager", overflow)],
+    ids=["value, null", "value, overflow", "eager, overflow"],
+)
 
 
 def changes(count: int) -> pa.Table:
@@ -187,7 +191,6 @@ def changes(count: int) -> pa.Table:
 
 
 @CRASHES
-@pytest.mark.parametrize("protocol", SPECULATIVE)
 def test_an_operation_may_crash_wherever_the_runtime_calls_it(
     protocol: str, crash: Callable[[], None]
 ) -> None:
@@ -206,7 +209,6 @@ def test_an_operation_may_crash_wherever_the_runtime_calls_it(
 
 
 @CRASHES
-@pytest.mark.parametrize("protocol", SPECULATIVE)
 def test_an_inverse_may_crash_in_the_thread_that_submits(
     protocol: str, crash: Callable[[], None]
 ) -> None:
