@@ -13,7 +13,7 @@ from specstream._native import ffi, lib
 from specstream.columns import Events, keys_of, rows_to_table
 from specstream.conversion import time_at
 from specstream.errors import EngineClosedError, Partial
-from specstream.failing_events import raise_crash, raise_for
+from specstream.failing_events import raise_failure
 from specstream.lock_faults import lock_error
 from specstream.predictor import Measurement, Setting
 from specstream.stats import ABORT_REASONS
@@ -65,13 +65,12 @@ def run_batch(engine: Engine, events: Events, ordered: bool) -> pa.Table:
             engine._reached = time_at(events.keys[0], done - 1)
         engine._in_flight = None
     output = _joined(engine, parts, events, first)
-    if failed and outcome.fault.signal:
-        row = done - outcome.consumed + outcome.fault.event
-        raise_crash(engine, outcome.fault, events, row, first, Partial(output, done))
     if failed and outcome.lock_fault.kind:
         raise lock_error(engine.operator, outcome.lock_fault, Partial(output, done))
     if failed:
-        raise_for(engine, events, done, first, Partial(output, done))
+        # Where events run in no order, a fault says which one it was.
+        row = done - outcome.consumed + outcome.fault.event if outcome.fault.signal else done
+        raise_failure(engine, outcome, events, row, first, Partial(output, done))
     return output
 
 

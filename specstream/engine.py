@@ -475,6 +475,7 @@ class Engine(OutOfOrder):
                 not run, and the engine goes on with the next call. ``specstream_partial`` on the
                 exception holds the output and number of the rows before it.
             OperatorCrashError: likewise, where the operator's machine code crashed.
+            MemoryError: likewise, where there was no memory for what an event stores or emits.
             KeyboardInterrupt: likewise, with what was applied until then.
 
         Calls from several threads run one after the other.

@@ -24,7 +24,7 @@ from specstream.columns import as_table, rows_to_table
 from specstream.compiler.types import Variant
 from specstream.compiler.variants import Entry, compile_entry
 from specstream.errors import ConfigurationError, InputError, Partial
-from specstream.failing_events import raise_crash, raise_for
+from specstream.failing_events import raise_failure
 from specstream.hooks import Hooks
 from specstream.operator import Operator
 from specstream.plain_values import row_tuples
@@ -419,10 +419,8 @@ class OutOfOrder:
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._arrivals.find(outcome.failed_row)
                     partial = Partial(output, int(consumed))
-                    where = segment.events, row, segment.first_sequence, partial
-                    if outcome.fault.signal:
-                        raise_crash(self, outcome.fault, *where)
-                    raise_for(self, *where)
+                    first = segment.first_sequence
+                    raise_failure(self, outcome, segment.events, row, first, partial)
                 error = error or MemoryError(f"engine of {self.name!r}: no memory for more events")
                 error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
                 raise error

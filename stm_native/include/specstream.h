@@ -21,10 +21,11 @@
 enum ss_verdict {
     SS_COMPLETED = 0, /* every event of the range ran, or the entry was asked to yield between two */
     SS_RAISED = 1,    /* the operator raised at event `run->event` */
-    SS_LOG_FULL = 2,  /* a speculative run passed the limit of a log or of its emit buffer */
+    SS_LOG_FULL = 2,  /* a run passed the limit of a log or of its emit buffer; none in place has one */
     SS_KILLED = 3,    /* ss_poll said in a loop that it has to end */
     SS_ABORTED = 4,   /* the protocol dropped the run at a load or store */
-    SS_FAULTED = 5    /* the processor refused an instruction; see src/fault.c */
+    SS_FAULTED = 5,   /* the processor refused an instruction; see src/fault.c */
+    SS_NO_MEMORY = 6  /* a log or buffer could not grow: there was no memory */
 };
 
 /* What a run finds in `kill`. */
@@ -37,7 +38,7 @@ enum ss_kill {
 enum ss_abort_reason {
     SS_ABORT_CONFLICT = 0, /* what it read had changed when it became the head (reason iii) */
     SS_ABORT_RAISED = 1,   /* it raised, and what a speculative run raises is not believed */
-    SS_ABORT_LOG_FULL = 2, /* it passed a limit */
+    SS_ABORT_LOG_FULL = 2, /* it passed a limit, or there was no memory */
     SS_ABORT_RUNAWAY = 3,  /* it was the head for long, on values that did not hold; see src/watchdog.c */
     /* Protocol `eager` only; the numerals are those of Brito 2010, 4.2.2. */
     SS_ABORT_INCONSISTENT_SNAPSHOT = 4, /* i: what it was about to read never coexisted with the rest */
@@ -294,6 +295,7 @@ struct ss_outcome {
     int64_t failed_row;   /* `consumed`; in an open job -1 where memory ran out */
     struct ss_fault fault; /* if it did not raise but fault */
     struct ss_lock_fault lock_fault; /* SS_MODE_LOCKED: if that is why it failed */
+    bool no_memory;       /* if it did not raise, but there was no memory for what it did */
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
 };

@@ -843,6 +843,7 @@ void ss_engine_resume(struct ss_engine *engine)
     struct ss_queue *queue = &engine->queue;
     pthread_mutex_lock(&queue->mutex);
     engine->fault = (struct ss_fault){0};
+    engine->no_memory = false;
     queue->failed = false;
     if (queue->failed_segment != NULL)
         queue->failed_segment->left--;

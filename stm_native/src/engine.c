@@ -272,6 +272,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->failed = false;
     engine->fault = (struct ss_fault){0};
     engine->lock_fault = (struct ss_lock_fault){0};
+    engine->no_memory = false;
     ss_prediction_start(engine, chunk_before);
     ss_boost_start(engine);
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
@@ -299,6 +300,7 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
         .failed_row = ss_is_open(engine) ? engine->queue.failed_row : engine->consumed,
         .fault = engine->fault,
         .lock_fault = engine->lock_fault,
+        .no_memory = engine->no_memory,
         .rows = engine->rows,
         .row_count = engine->row_words / engine->config.emit_words,
     };

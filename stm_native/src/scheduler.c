@@ -197,6 +197,7 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
         }
         assert(!run->speculative); /* invariant 4: only a head run on committed state raises */
         engine->failed = true;
+        engine->no_memory = run->verdict == SS_NO_MEMORY;
         if (run->verdict == SS_FAULTED)
             engine->fault = worker->fault;
         return false;
@@ -231,6 +232,7 @@ enum ss_abort_reason ss_reason_of(uint32_t verdict)
     case SS_RAISED:
         return SS_ABORT_RAISED;
     case SS_LOG_FULL:
+    case SS_NO_MEMORY:
         return SS_ABORT_LOG_FULL;
     case SS_KILLED:
         return SS_ABORT_RUNAWAY;
@@ -281,7 +283,7 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
         } else if ((answer = ss_ask_finished(engine, transaction)) != SS_PROCEED) {
             reason = SS_ABORT_HOOK;
         } else if (!ss_rows_reserve(engine, transaction->row_words)) {
-            ; /* the run in place needs room as well, and says that there is none */
+            reason = SS_ABORT_LOG_FULL; /* the run in place needs room as well, and tells who has none */
         } else if (!ss_boost_commit(worker, transaction)) {
             reason = transaction->reason;
         } else {

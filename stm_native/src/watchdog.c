@@ -80,7 +80,7 @@ uint32_t ss_poll(struct ss_run *run)
         return 1;
     }
     /* The turn must be given back, and waking takes a mutex. */
-    sig_atomic_t was = ss_step_outside(worker);
+    sig_atomic_t was = ss_step_outside();
     if (!run->speculative) {
         leaves = false; /* in place by now: on committed state there is nothing to suspect */
     } else if (ss_try_turn(worker->engine)) {
@@ -89,14 +89,14 @@ uint32_t ss_poll(struct ss_run *run)
         /* Who wanted the turn meanwhile may sleep, and the next to look is us. */
         ss_wake(worker->engine);
     } else {
-        ss_step_inside(worker, was);
+        ss_step_inside(was);
         return 0; /* the flag stays up: once more at the next turn of the loop */
     }
     /* Fails where the run was asked to leave since; that must not be lost. */
     if (!__atomic_compare_exchange_n(&run->kill, &asked, 0, false, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED))
         leaves = leaves || asked == SS_LEAVE;
-    ss_step_inside(worker, was);
+    ss_step_inside(was);
     if (leaves)
         run->verdict = SS_KILLED;
     return leaves;
