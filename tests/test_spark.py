@@ -63,7 +63,6 @@ def events() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = ss.spark.local_session("tests", settings={"spark.log.level": "OFF"})
     yield session
     session.stop()
