@@ -213,6 +213,12 @@ class BatchFeed:
                 migrate=migrate,
                 in_use=self._in_use,
                 keep_batches=keep_batches,
+                # The other options may change: docs/spark.md says what follows then.
+                settings={
+                    "order_by": order_by,
+                    "source": source,
+                    "watermark": None if watermark is None else "given",
+                },
             )
         )
         self._inputs: Inputs | None = None
@@ -653,8 +659,9 @@ def foreach_batch(
 
     Raises:
         ConfigurationError: an argument is not what it must be, or ``checkpoint`` is in use.
-        SnapshotError: ``checkpoint`` is of another operator or layout (names the field), or nothing
-            in it is whole.
+        SnapshotError: ``checkpoint`` is of another operator or layout (names the field), or of a
+            query with another ``order_by``, ``source`` or seed, or with ``watermark`` and now
+            without or the other way round (names the option); or nothing in it is whole.
     """
     return BatchFeed(
         engine,
