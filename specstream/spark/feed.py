@@ -40,6 +40,7 @@ from specstream.spark.ahead import Ahead, catch_up
 from specstream.spark.checkpoint import Answer, Checkpoint, Recorded
 from specstream.spark.delivery import Deliveries, Portion, Sink, is_sink, portions
 from specstream.spark.event_time import Amount, EventTime, check_late
+from specstream.spark.fetching import reason, result_is_too_large
 from specstream.spark.inputs import Inputs
 from specstream.spark.listener import BatchFigures, BatchLog
 from specstream.spark.steps import reached
@@ -272,10 +273,16 @@ class BatchFeed:
         except Py4JError as error:
             # The Java exception is tied to a call that stop() may have cut short; Spark gets a
             # fresh one, which fails the batch.
+            why = reason(error)
+            way_out = (
+                ". Start it again in a session with a larger spark.driver.maxResultSize (0: no "
+                "limit), because this batch stays as it is; later ones are smaller with less for "
+                "each trigger: maxFilesPerTrigger, maxBytesPerTrigger, maxOffsetsPerTrigger"
+            )
             self.error = RuntimeError(
                 f"{self._what(batch_id)}: Spark failed or was stopped while its rows were read or "
-                f"written ({_reason(error)}); the batch is not acknowledged, and comes again "
-                "when the query is started again"
+                f"written ({why}); the batch is not acknowledged, and comes again when the query "
+                f"is started again{way_out if result_is_too_large(why) else ''}"
             )
             raise self.error from None
         except Exception as error:
@@ -550,14 +557,6 @@ def _check_bad_rows(engine: Engine, sink: object) -> None:
             f"bad_rows_to= gets the rows that the engine of {engine.name!r} leaves out, and it "
             'leaves out none: make it with bad_rows="side"'
         )
-
-
-def _reason(error: BaseException) -> str:
-    """The first line of what Java said; py4j's own text only names the call."""
-    text = str(error)
-    with contextlib.suppress(Exception):  # the JVM may have ended
-        text = error.java_exception.toString()  # type: ignore[attr-defined]
-    return text.strip().partition("\n")[0]
 
 
 def _query_id(frame: DataFrame) -> str | None:

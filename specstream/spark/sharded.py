@@ -237,12 +237,11 @@ def sharded(
         stream: a streaming DataFrame.
         operator: made by :func:`specstream.operator`; travels to the executors pickled.
         by: column of the key: strings, integers, dates or timestamps.
-        shards: number of shards, 1 to 1,048,576. It is part of the checkpoint: a query is started
-            again with the same number and the same ``by``.
+        shards: number of shards, 1 to 1,048,576.
         order_by: column of the event time.
         source: column that tells apart the sources of events with equal times.
-        engine_options: as for :class:`specstream.Engine`. One thread is the default, because Spark
-            runs a task on each core already.
+        engine_options: as for :class:`specstream.Engine`, ``seed=`` among them. One thread is the
+            default, because Spark runs a task on each core already.
 
     Returns:
         A streaming DataFrame with the columns of ``emits``, for ``writeStream`` in the output mode
@@ -253,6 +252,10 @@ def sharded(
             RocksDB state store, which the function needs; or ``protobuf`` or pandas is missing.
         InputError: the stream lacks a column, or the key has a type that cannot be hashed.
         CompileError: the operator's types do not fit.
+
+    A query is started again from its checkpoint with the ``shards``, ``by``, ``order_by``,
+    ``source``, ``seed`` and operator's name that it was begun with: its first batch with rows
+    raises a SnapshotError otherwise, which names the option.
 
     What the operator raises fails the query; Spark's exception has its text, with the event and the
     shard. Started again from the checkpoint, the query runs the batch again.
