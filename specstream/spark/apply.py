@@ -101,7 +101,8 @@ def apply(
         operator: made by :func:`specstream.operator`.
         order_by: column of the event time; None: rows keep their position.
         source: column that tells apart the sources of events with equal times.
-        restore: a snapshot to start from.
+        restore: a snapshot to start from. Options are not in it: give ``seed=``, ``order_by`` and
+            ``source`` as in the call that it is from, and the two are one run.
         engine_options: as for :class:`specstream.Engine`: ``threads=``, ``seed=``, ``keys=`` ...
 
     Returns:
