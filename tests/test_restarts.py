@@ -17,6 +17,7 @@ pytest.importorskip("pyspark")
 
 from specstream.spark.checkpoint import Checkpoint
 from specstream.spark.images import Image
+from specstream.spark.settings import check_settings
 
 BATCHES, ROWS, DISORDER = 5, 4, 3
 
@@ -175,3 +176,9 @@ def test_a_first_batch_that_was_not_recorded_settles_nothing(tmp_path: Path) -> 
     with Life(tmp_path, output, order_by="other") as feed:
         feed._apply("q", rows_of(0), 0, 0.0)
     assert output[0].num_rows == ROWS
+
+
+@pytest.mark.parametrize("recorded", [b"", b"{", b"[]", b"\xff", b"null", b'"seed"'])
+def test_a_record_that_is_none_is_told(recorded: bytes) -> None:
+    with pytest.raises(ss.SnapshotError, match="checkpoint: the record of its options is none"):
+        check_settings(recorded, {"seed": 1}, "checkpoint", "start as before")

@@ -491,7 +491,7 @@ class Checkpoint:
         settings = image.named("settings")
         if settings is not None:
             check_settings(
-                json.loads(bytes(settings)),
+                bytes(settings),
                 self._settings,
                 f"{self._what}, batch {about.batch_id}",
                 "start the query as before; or, to have the whole stream run in the new way, with "

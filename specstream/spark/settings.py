@@ -7,6 +7,7 @@ it, and a start with others is refused.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,28 +17,35 @@ __all__ = ["check_settings"]
 
 
 def check_settings(
-    recorded: Mapping[str, Any], given: Mapping[str, Any], what: str, way_out: str
+    recorded: str | bytes, given: Mapping[str, Any], what: str, way_out: str
 ) -> None:
     """Whether a query goes on as it was begun.
 
     Args:
-        recorded: what the checkpoint says, by option; options that it does not know are not looked
-            at.
+        recorded: what the checkpoint says, by option, as JSON; options that it does not know are
+            not looked at.
         given: what the query was started with.
         what: names the checkpoint, at the beginning of the message.
         way_out: what to do, at its end.
 
     Raises:
-        SnapshotError: an option has changed; names all that have, with both values.
+        SnapshotError: an option has changed; names all that have, with both values. Or the record
+            is none.
 
-    >>> check_settings({"seed": 1}, {"seed": 2, "by": "x"}, "checkpoint", "give the old one")
+    >>> check_settings('{"seed": 1}', {"seed": 2, "by": "x"}, "checkpoint", "give the old one")
     Traceback (most recent call last):
     specstream.errors.SnapshotError: checkpoint: seed was 1 and is now 2: give the old one
     """
+    try:
+        before = json.loads(recorded)
+    except ValueError:
+        before = None
+    if not isinstance(before, dict):
+        raise SnapshotError(f"{what}: the record of its options is none: {way_out}")
     changed = [
-        f"{option} was {_shown(option, recorded[option])} and is now {_shown(option, value)}"
+        f"{option} was {_shown(option, before[option])} and is now {_shown(option, value)}"
         for option, value in given.items()
-        if option in recorded and recorded[option] != value
+        if option in before and before[option] != value
     ]
     if changed:
         raise SnapshotError(f"{what}: {'; '.join(changed)}: {way_out}")

@@ -156,10 +156,11 @@ class _Shards(StatefulProcessor):
             SnapshotError: they do not; names the options.
         """
         earlier = _EARLIER.fullmatch(recorded)
+        if earlier is not None:
+            by = ast.literal_eval(earlier[2])
+            recorded = json.dumps({"shards": int(earlier[1]), "by": by})
         check_settings(
-            {"shards": int(earlier[1]), "by": ast.literal_eval(earlier[2])}
-            if earlier
-            else json.loads(recorded),
+            recorded,
             self.settings,
             f"operator {self.operator.name!r}: the query's checkpoint",
             "start the query as before; or, to have the whole stream run in the new way, with a "
