@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.profile import HotWord, Profile
+from specstream.writing import writing
 
 mpl.use("Agg")
 
@@ -52,7 +53,8 @@ def save_plot(profile: Profile, path: Path) -> None:
         f"chunk {profile.chunk}, horizon {profile.horizon})",
         fontsize=11,
     )
-    figure.savefig(path, dpi=120)
+    with writing(path):
+        figure.savefig(path, dpi=120)
     pyplot.close(figure)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -407,7 +405,6 @@ def test_rewind_brings_back_the_events_that_waited(options: Any) -> None:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = ss.spark.local_session("event time", settings={"spark.log.level": "OFF"})
     yield session
     session.stop()

@@ -24,14 +24,15 @@ interrupted, each image that is left still has what it builds on.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +52,7 @@ from specstream.spark.images import (
     table_of,
 )
 from specstream.spark.places import Place, place_of
+from specstream.spark.settings import check_settings
 from specstream.spark.steps import reached
 from specstream.state import Layout
 
@@ -127,10 +129,13 @@ class Checkpoint:
         in_use: whether a query works with this checkpoint now; while it does, nobody else in the
             process can have the directory.
         keep_batches: images reach back at least so many batches, where so many were written.
+        settings: options that decide what the query answers; they must be those of the last image,
+            where it has them.
 
     Raises:
         ConfigurationError: the directory cannot be had, or somebody else uses it.
-        SnapshotError: its images are of another operator or layout, or all of them are damaged.
+        SnapshotError: its images are of another operator, layout or other settings, or all of them
+            are damaged.
 
     Attributes:
         recorded: the last batch; None if there is none.
@@ -144,8 +149,10 @@ class Checkpoint:
         migrate: Migrate | None = None,
         in_use: Callable[[], bool] = lambda: True,
         keep_batches: int = 0,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._engine = engine
+        self._settings = dict(settings or {})
         self._in_use = in_use
         self._keep_batches = keep_batches
         self._closed = False
@@ -324,6 +331,8 @@ class Checkpoint:
             for key, rows in (("late", late), ("bad_rows", bad_rows)):
                 if rows is not None:
                     named[key] = stream(rows)
+            if self._settings:
+                named["settings"] = json.dumps(self._settings).encode()
             last = self.recorded
             about = About(
                 batch_id,
@@ -479,6 +488,16 @@ class Checkpoint:
             image = following
             self._count(False, image.length)
         about = image.about
+        settings = image.named("settings")
+        if settings is not None:
+            check_settings(
+                bytes(settings),
+                self._settings,
+                f"{self._what}, batch {about.batch_id}",
+                "start the query as before; or, to have the whole stream run in the new way, with "
+                "a new checkpoint= and a new checkpointLocation, from the first row on "
+                "(docs/spark.md)",
+            )
         known = pa.chunked_array(strings, pa.large_string())
         built = Snapshot(words, about.next_sequence, known, arrivals, kept).to_bytes(layout)
         try:

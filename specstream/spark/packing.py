@@ -19,9 +19,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 __all__ = [
+    "MARK",
     "MOST_ROWS",
     "empty_table",
     "pack",
+    "pack_marked",
     "pack_rows",
     "quoted",
     "to_bytes",
@@ -31,6 +33,8 @@ __all__ = [
 
 # In one piece; and what a task holds before it packs.
 MOST_ROWS = 100_000
+# A piece that each partition with rows has beside those of its shards; no shard has this number.
+MARK = -1
 # Positions within a partition; the partition's number is above them.
 POSITION_BITS = 33
 
@@ -52,9 +56,19 @@ def to_table(piece: bytes) -> pa.Table:
         return stream.read_all()
 
 
-def pack(frame: DataFrame, columns: Iterable[str], shard: Column) -> DataFrame:
-    """The rows as pieces: shard, position, rows. Those of a piece have the same shard."""
-    return frame.select(shard.cast("int"), *map(quoted, columns)).mapInArrow(pack_rows, SCHEMA)
+def pack(
+    frame: DataFrame, columns: Iterable[str], shard: Column, *, marked: bool = False
+) -> DataFrame:
+    """The rows as pieces: shard, position, rows. Those of a piece have the same shard.
+
+    Args:
+        frame: the rows.
+        columns: which of its columns.
+        shard: each row's.
+        marked: with an empty piece for the shard :data:`MARK` wherever there are rows.
+    """
+    packing = pack_marked if marked else pack_rows
+    return frame.select(shard.cast("int"), *map(quoted, columns)).mapInArrow(packing, SCHEMA)
 
 
 def quoted(column: str) -> str:
@@ -83,6 +97,16 @@ def pack_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             held, rows, position = [], 0, position + 1
     if rows:
         yield _pieces(held, position)
+
+
+def pack_marked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """:func:`pack_rows`, and a mark before the first piece."""
+    for number, pieces in enumerate(pack_rows(batches)):
+        if number == 0:
+            yield pa.RecordBatch.from_pylist(
+                [{"shard": MARK, "position": 0, "rows": b""}], schema=_ARROW
+            )
+        yield pieces
 
 
 def _pieces(batches: list[pa.RecordBatch], position: int) -> pa.RecordBatch:
