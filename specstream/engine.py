@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.arrivals import Late, Name
+from specstream.arrivals import Late, Name, checked_sources
 from specstream.auto import Auto
 from specstream.bad_rows import BadRows, Policy
 from specstream.batches import run_batch
@@ -233,7 +233,7 @@ class Engine(OutOfOrder):
             )
         self._late: Late = late
         self._bad_rows = BadRows(bad_rows)
-        self._declared = tuple(sources)
+        self._declared = checked_sources(sources)
         self._arrivals = self._new_arrivals(self._strings)
         self._is_open = False  # an open job takes submitted events
         self._waiting = 0  # threads that wait in poll()

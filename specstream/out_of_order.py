@@ -18,7 +18,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.arrivals import Arrivals, Late, Name, Segment, Sources, checked_late
+from specstream.arrivals import (
+    Arrivals,
+    Late,
+    Name,
+    Segment,
+    Sources,
+    checked_late,
+    checked_sources,
+)
 from specstream.bad_rows import BadRows
 from specstream.columns import as_table, rows_to_table
 from specstream.compiler.types import Variant
@@ -287,9 +295,10 @@ class OutOfOrder:
     def _expect(self, sources: Iterable[Name], late: Late | None) -> None:
         """Declares more sources, and what happens to late events."""
         with self._open():
-            self._late = self._late if late is None else checked_late(late)
-            self._declared = (*self._declared, *sources)
-            self._arrivals.expect(self._declared, self._late)
+            declared = (*self._declared, *checked_sources(sources))
+            late = self._late if late is None else checked_late(late)
+            self._arrivals.expect(declared, late)
+            self._declared, self._late = declared, late
 
     def _advance_all(self, reached: Mapping[Name, int]) -> None:
         """Moves frontiers, given as they are kept: order keys of the order column's values."""
