@@ -40,7 +40,15 @@ from specstream.limits import Limits
 from specstream.operator import Operator
 from specstream.out_of_order import OutOfOrder
 from specstream.plain_values import event_values, row_tuples
-from specstream.predictor import Fixed, Predictor
+from specstream.predictor import (
+    LONGEST_CHUNK,
+    LONGEST_HORIZON,
+    Fixed,
+    Predictor,
+    check_range,
+    checked_predictor,
+    least_of,
+)
 from specstream.profile import Place, Profile, hot_places
 from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
@@ -185,10 +193,15 @@ class Engine(OutOfOrder):
             )
         self.operator = operator
         self.name = operator.name
-        _check_range("threads", threads, 1, 256)
-        self._predictor = predictor or _predictor(threads, horizon, chunk, execution)
-        _check_range("seed", seed, 0, 2**64 - 1)
-        _check_range("record_shift", record_shift, 0, 32)
+        check_range("threads", threads, 1, 256)
+        self._predictor = (
+            _predictor(threads, horizon, chunk, execution)
+            if predictor is None
+            else checked_predictor(predictor)
+        )
+        self._longest = LONGEST_HORIZON  # horizon that its memory allows
+        check_range("seed", seed, 0, 2**64 - 1)
+        check_range("record_shift", record_shift, 0, 32)
         if protocol not in _PROTOCOLS:
             raise ConfigurationError(f"protocol={protocol!r}; expected 'value' or 'eager'")
         if execution not in _EXECUTIONS:
@@ -199,7 +212,7 @@ class Engine(OutOfOrder):
         if not isinstance(limits, Limits):
             raise ConfigurationError(f"limits={limits!r}; expected ss.Limits(...)")
         if memory is not None:
-            _check_range("memory", memory, 1, 2**63 - 1, " or None")
+            check_range("memory", memory, 1, 2**63 - 1, " or None")
         if migrate is not None and restore is None:
             raise ConfigurationError(
                 "migrate= converts the fields of a snapshot: give restore=, the snapshot, as well"
@@ -316,7 +329,7 @@ class Engine(OutOfOrder):
         def needed(horizon: int) -> Any:
             return lib.ss_memory_needed(config, horizon, self._mode)
 
-        least = self._predictor.least()
+        least = least_of(self._predictor)
         figures = needed(least)
         if figures.total > memory:
             others = figures.fixed + config.threads * figures.thread
@@ -329,9 +342,10 @@ class Engine(OutOfOrder):
             )
         longest = least
         # The ring is a power of two, and longer than twice the horizon.
-        while longest < 1 << 16 and needed(2 * longest + 1).total <= memory:
+        while longest < LONGEST_HORIZON and needed(2 * longest + 1).total <= memory:
             longest = 2 * longest + 1
         self._predictor.cap(longest)
+        self._longest = min(longest, LONGEST_HORIZON)
 
     def _set_entry(self, variant: Variant) -> None:
         address = ffi.cast("ss_entry", self._entries[variant].address)
@@ -780,9 +794,9 @@ def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> 
         horizon = 8 if horizon == "auto" else horizon
         chunk = 8 if chunk == "auto" else chunk
     if horizon != "auto":
-        _check_range("horizon", horizon, 0, 1 << 16, ' or "auto"')
+        check_range("horizon", horizon, 0, LONGEST_HORIZON, ' or "auto"')
     if chunk != "auto":
-        _check_range("chunk", chunk, 1, 1 << 20, ' or "auto"')
+        check_range("chunk", chunk, 1, LONGEST_CHUNK, ' or "auto"')
     if horizon != "auto" and (chunk != "auto" or horizon == 0):
         return Fixed(horizon, 1 if chunk == "auto" else chunk)
     return Auto(
@@ -790,10 +804,3 @@ def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> 
         horizon=None if horizon == "auto" else horizon,
         chunk=None if chunk == "auto" else chunk,
     )
-
-
-def _check_range(option: str, value: object, low: int, high: int, other: str = "") -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigurationError(
-            f"{option}={value!r}; expected an integer from {low} to {high}{other}"
-        )

@@ -36,7 +36,7 @@ from specstream.failing_events import raise_crash, raise_for
 from specstream.hooks import Hooks
 from specstream.operator import Operator
 from specstream.plain_values import row_tuples
-from specstream.predictor import Predictor
+from specstream.predictor import Predictor, open_of
 from specstream.strings import StringTable
 from specstream.turns import WAIT_MILLISECONDS, native_turn
 
@@ -68,6 +68,7 @@ class OutOfOrder:
     _entries: dict[Variant, Entry]
     _speculative: Variant
     _predictor: Predictor
+    _longest: int
     _hooks: Hooks
     _strings: StringTable
     _bad_rows: BadRows
@@ -259,17 +260,8 @@ class OutOfOrder:
             raise ConfigurationError(
                 'events can be submitted to an engine with execution="ordered" only'
             )
-        horizon, chunk = self._predictor.open()
-        if horizon > 0 and self._speculative not in self._entries:
-            operator = self.operator
-            self._entries[self._speculative] = compile_entry(
-                operator.program,
-                operator.layout,
-                operator.event,
-                operator.emits,
-                self._speculative,
-            )
-            self._set_entry(self._speculative)
+        horizon, chunk = open_of(self._predictor, self._longest)
+        self._compile_for(horizon)
         job = ffi.new(
             "struct ss_job *", {"chunk": chunk, "horizon": horizon, "mode": lib.SS_MODE_OPEN}
         )
@@ -284,6 +276,19 @@ class OutOfOrder:
         for segment in self._arrivals.unsent:
             self._submit(segment, ordered=False)
         self._arrivals.unsent.clear()
+
+    def _compile_for(self, horizon: int) -> None:
+        """Makes sure that there is code for speculation if a job may ask for it."""
+        if horizon > 0 and "plain" in self._entries and self._speculative not in self._entries:
+            operator = self.operator
+            self._entries[self._speculative] = compile_entry(
+                operator.program,
+                operator.layout,
+                operator.event,
+                operator.emits,
+                self._speculative,
+            )
+            self._set_entry(self._speculative)
 
     def _end_open_job(self) -> None:
         if self._is_open:
