@@ -252,7 +252,8 @@ class Engine(OutOfOrder):
         self._waiting = 0  # threads that wait in poll()
         self._frontier: tuple[int, int] | None = None
         self._applied = 0  # events of the open job that a poll has told of
-        self._locate: Any = None  # finds a hook's event: row -> (events, row, key)
+        # Finds a hook's event in a batch: row -> (events, row, key); None: in what was submitted.
+        self._locate: Any = None
         self._next_sequence = 0
         # Rows of the batch in flight that earlier stretches have done; None: no batch is in flight.
         # With the count of the stretch in flight it says how far the state is: hence the lock.
@@ -561,7 +562,8 @@ class Engine(OutOfOrder):
 
     def _notification(self, occasion: Any) -> Notification:
         """An occasion of the C side, as a hook is told of it."""
-        events, row, timestamp, source, sequence = self._locate(occasion.row)
+        locate = self._locate or self._locate_arrival
+        events, row, timestamp, source, sequence = locate(occasion.row)
         values = event_values(self.operator.event, events, row, self._strings)
         rows: list[tuple[Any, ...]] = []
         reason = ""

@@ -269,7 +269,7 @@ class OutOfOrder:
             raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller horizon")
         self._is_open = True
         self._applied = 0
-        self._locate = self._locate_arrival
+        self._locate = None
         if self._frontier is not None:
             self._tell_frontier(self._frontier)
 
