@@ -27,7 +27,17 @@ from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.schema import Schema
 from specstream.strings import StringTable
 
-__all__ = ["END", "Arrivals", "Late", "Name", "Segment", "Source", "Sources", "checked_late"]
+__all__ = [
+    "END",
+    "Arrivals",
+    "Late",
+    "Name",
+    "Segment",
+    "Source",
+    "Sources",
+    "checked_late",
+    "checked_sources",
+]
 
 Late = Literal["error", "drop", "side"]
 LATE: tuple[str, ...] = ("error", "drop", "side")
@@ -45,6 +55,21 @@ def checked_late(late: Late) -> Late:
 
 
 Name = int | str
+
+
+def checked_sources(sources: Iterable[Name]) -> tuple[Name, ...]:
+    """The names, of which a string would be as many as it has characters.
+
+    Raises:
+        ConfigurationError: it is no list of names.
+    """
+    if isinstance(sources, str | bytes) or not isinstance(sources, Iterable):
+        raise ConfigurationError(
+            f"sources={sources!r}; expected a list of sources' names: write sources=[{sources!r}]"
+        )
+    return tuple(sources)
+
+
 END = 2**63 - 1
 # Between the ranks of sources that are declared or come later: room for names in between.
 _STEP = 2**40

@@ -18,7 +18,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.arrivals import Arrivals, Late, Name, Segment, Sources, checked_late
+from specstream.arrivals import (
+    Arrivals,
+    Late,
+    Name,
+    Segment,
+    Sources,
+    checked_late,
+    checked_sources,
+)
 from specstream.bad_rows import BadRows
 from specstream.columns import as_table, rows_to_table
 from specstream.compiler.types import Variant
@@ -28,7 +36,7 @@ from specstream.failing_events import raise_failure
 from specstream.hooks import Hooks
 from specstream.operator import Operator
 from specstream.plain_values import row_tuples
-from specstream.predictor import Predictor
+from specstream.predictor import Predictor, open_of
 from specstream.strings import StringTable
 from specstream.turns import WAIT_MILLISECONDS, native_turn
 
@@ -50,7 +58,6 @@ class OutOfOrder:
     _late: Late
     _declared: tuple[Name, ...]
     _is_open: bool
-    _waiting: int
     _frontier: tuple[int, int]
     _taken: list[npt.NDArray[np.int64]]  # rows of the open job, not yet a table
     _applied: int
@@ -63,6 +70,7 @@ class OutOfOrder:
     _entries: dict[Variant, Entry]
     _speculative: Variant
     _predictor: Predictor
+    _longest: int
     _hooks: Hooks
     _strings: StringTable
     _bad_rows: BadRows
@@ -269,8 +277,21 @@ class OutOfOrder:
             raise ConfigurationError(
                 'events can be submitted to an engine with execution="ordered" only'
             )
-        horizon, chunk = self._predictor.open()
-        if horizon > 0 and self._speculative not in self._entries:
+        horizon, chunk = open_of(self._predictor, self._longest)
+        self._compile_for(horizon)
+        job = ffi.new(
+            "struct ss_job *", {"chunk": chunk, "horizon": horizon, "mode": lib.SS_MODE_OPEN}
+        )
+        if not lib.ss_engine_start(self._native, job):
+            raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller horizon")
+        self._is_open = True
+        self._applied = 0
+        self._locate = None
+        self._frontier = NO_FRONTIER
+
+    def _compile_for(self, horizon: int) -> None:
+        """Makes sure that there is code for speculation if a job may ask for it."""
+        if horizon > 0 and "plain" in self._entries and self._speculative not in self._entries:
             operator = self.operator
             self._entries[self._speculative] = compile_entry(
                 operator.program,
@@ -280,15 +301,6 @@ class OutOfOrder:
                 self._speculative,
             )
             self._set_entry(self._speculative)
-        job = ffi.new(
-            "struct ss_job *", {"chunk": chunk, "horizon": horizon, "mode": lib.SS_MODE_OPEN}
-        )
-        if not lib.ss_engine_start(self._native, job):
-            raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller horizon")
-        self._is_open = True
-        self._applied = 0
-        self._frontier = NO_FRONTIER
-        self._locate = self._locate_arrival
 
     def _end_open_job(self) -> None:
         if self._is_open:
@@ -300,9 +312,10 @@ class OutOfOrder:
     def _expect(self, sources: Iterable[Name], late: Late | None) -> None:
         """Declares more sources, and what happens to late events."""
         with self._open():
-            self._late = self._late if late is None else checked_late(late)
-            self._declared = (*self._declared, *sources)
-            self._arrivals.expect(self._declared, self._late)
+            declared = (*self._declared, *checked_sources(sources))
+            late = self._late if late is None else checked_late(late)
+            self._arrivals.expect(declared, late)
+            self._declared, self._late = declared, late
 
     def _advance_all(self, reached: Mapping[Name, int]) -> None:
         """Moves frontiers, given as they are kept: order keys of the order column's values."""
@@ -370,16 +383,23 @@ class OutOfOrder:
 
     def _wait(self, milliseconds: int, at_least: float = 0.0) -> None:
         """Waits for news of the open job; without the lock, as somebody else may bring them."""
-        self._waiting += 1
-        self._lock.release()
         try:
+            self._lock.release()
             if at_least:
                 time.sleep(at_least)
             lib.ss_engine_await(self._native, milliseconds)
         finally:
-            self._lock.acquire()
-            self._waiting -= 1
+            self._regain_lock()
         self._check_open()
+
+    def _regain_lock(self) -> None:
+        """Takes the lock, whatever a signal handler raises meanwhile: the caller releases it."""
+        try:
+            while not self._lock._is_owned():  # type: ignore[attr-defined]
+                self._lock.acquire()
+        except BaseException:
+            self._regain_lock()
+            raise
 
     def _take_rows(self) -> Any:
         """With the turn: takes the emitted rows of the open job; its outcome."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from specstream._native import lib
 from specstream.arrivals import Arrivals
-from specstream.predictor import Decision, Predictor
+from specstream.predictor import Decision, Predictor, current_of
 
 __all__ = ["ABORT_REASONS", "Statistics"]
 
@@ -149,7 +149,7 @@ class Statistics:
         lag: float | None,
     ) -> Statistics:
         """From the C runtime's ``struct ss_statistics``."""
-        horizon, chunk = predictor.current()
+        horizon, chunk = current_of(predictor)
         aborts = {name: int(counted.aborts[at]) for name, at in ABORT_REASONS.items()}
         return cls(
             events=int(counted.events),

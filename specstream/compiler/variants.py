@@ -238,20 +238,32 @@ def compile_entry(
     """
     register()
     key = cache.key(program, layout, event, emits, variant)
-    state, the_event, emit = StateType(layout, variant, program), EventType(event), EmitType(emits)
 
     def compiled() -> Any:
+        state = StateType(layout, variant, program)
         # Inlined into the loop over the events: a call costs 3 ns, a tenth of a short event.
         process = numba.njit(
             pipeline_class=OperatorCompiler, forceinline=True, **access.COMPILE_OPTIONS
         )(program.native)
-        entry = _entry_function(process, state, the_event, emit)
+        entry = _entry_function(process, state, EventType(event), EmitType(emits))
         return entry.get_compile_result(types.int64(RunType(variant), types.int64, types.int64))
 
     return _entry(key, program, compiled)
 
 
+# What is in memory already, by its key. Numba keeps the machine code of a library for as long as
+# the process lives, whoever else lets go of it: an engine that loaded its own would leave it there.
+_loaded: dict[str, Entry] = {}
+
+
 def _entry(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
+    """From memory, else from the disk cache, else compiled and put there."""
+    known = _loaded.get(key)
+    # Of two threads that find nothing, the first one's is kept; either works.
+    return known if known is not None else _loaded.setdefault(key, _made(key, program, compile_it))
+
+
+def _made(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
     """From the disk cache, or compiled and put there."""
     stored = cache.load(key)
     codegen = cpu_target.target_context.codegen()

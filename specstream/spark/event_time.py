@@ -82,9 +82,7 @@ class EventTime:
             None if idle_timeout is None else Delay("idle_timeout", idle_timeout),
         )
         self._source = source
-        if isinstance(sources, str):
-            raise ConfigurationError(f"sources={sources!r}; expected a list of sources' names")
-        engine._expect(tuple(sources), late)
+        engine._expect(sources, late)
 
     def run(self, table: pa.Table) -> pa.Table:
         """Takes in a micro-batch; the rows of all events that are below the frontier then.

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from py4j.protocol import Py4JError
 
-from specstream.arrivals import Late, Name
+from specstream.arrivals import Late, Name, checked_sources
 from specstream.engine import Engine
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
@@ -200,7 +200,12 @@ class BatchFeed:
                 sources=sources,
                 late=late,
             )
-        elif idle_timeout is not None or tuple(sources) or late is not None or late_to is not None:
+        elif (
+            idle_timeout is not None
+            or checked_sources(sources)
+            or late is not None
+            or late_to is not None
+        ):
             raise ConfigurationError(
                 "idle_timeout, sources, late and late_to are about events that wait for a "
                 "watermark: give watermark= as well, or leave them out"

@@ -148,7 +148,7 @@ void ss_watch(struct ss_engine *engine)
                           : ss_has_status(transaction, head, SS_FINISHED) &&
                                 (!ss_is_open(engine) || ss_queue_can_advance(engine));
     bool left_alone = ready && atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-                      atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0;
+                      !ss_reader_comes_first(engine);
     if (!running && !left_alone)
         return;
     /* Two clocks in one word: its last bit says what was seen at that time. */
