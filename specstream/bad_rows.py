@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.errors import ConfigurationError, InputError
+from specstream.untrusted import Malformed, read_tables
 
 __all__ = ["BadRows", "Policy", "RowError", "as_stream", "checked_policy"]
 
@@ -72,12 +73,26 @@ class BadRows:
         """The rows that nobody has fetched: Arrow streams, one behind the other."""
         return b"".join(map(as_stream, self._kept))
 
-    def from_bytes(self, image: bytes) -> None:
-        """Takes over what :meth:`to_bytes` gave, in place of what is here; it is not counted."""
-        reader = pa.BufferReader(image)
-        self._kept = []
-        while reader.tell() < len(image):
-            self._kept.append(pa.ipc.open_stream(reader).read_all())
+    @staticmethod
+    def read(image: bytes) -> list[pa.Table]:
+        """What :meth:`to_bytes` gave, as tables.
+
+        Raises:
+            Malformed: it gave none such.
+        """
+        tables = read_tables(image, "bad rows")
+        for table in tables:
+            reasons = [field.type for field in table.schema if field.name == "reason"]
+            if not reasons or reasons[-1] != pa.string():
+                raise Malformed(
+                    f"bad rows have the columns {', '.join(map(ascii, table.column_names))}; "
+                    "expected a column of texts 'reason' among them"
+                )
+        return tables
+
+    def take_over(self, kept: list[pa.Table]) -> None:
+        """Keeps these in place of what is here; they are not counted."""
+        self._kept = list(kept)
 
     def rewind(self, count: int) -> None:
         """Forgets the last rows, so that there were ``count`` in all."""

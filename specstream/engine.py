@@ -42,7 +42,7 @@ from specstream.out_of_order import OutOfOrder
 from specstream.plain_values import event_values, row_tuples
 from specstream.predictor import Fixed, Predictor
 from specstream.profile import Place, Profile, hot_places
-from specstream.snapshot import Migrate, Snapshot
+from specstream.snapshot import Migrate, Snapshot, refused
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
 from specstream.strings import StringTable
@@ -696,8 +696,9 @@ class Engine(OutOfOrder):
                 fill. It is called whenever it is given, whatever the snapshot's fields are.
 
         Raises:
-            SnapshotError: it is damaged, or its fields or those returned by ``migrate`` do not fit
-                the operator's state; names the field. The engine stays as it was.
+            SnapshotError: it is damaged or no snapshot, or its fields, those returned by
+                ``migrate``, its events or its output do not fit the operator; names what it is.
+                The engine stays as it was.
             Exception: what ``migrate`` raised. The engine stays as it was.
 
         >>> import specstream as ss
@@ -726,12 +727,12 @@ class Engine(OutOfOrder):
         what = f"engine of {self.name!r}"
         with contextlib.nullcontext() if _new else self._open():
             content = Snapshot.from_bytes(image, self.operator.layout, what, migrate)
-            strings = StringTable(self.operator.program.strings)
-            for texts in content.strings.chunks:
-                strings.add_all(texts)
-            arrivals = self._arrivals_of(strings, content.arrivals)
+            with refused(what):
+                strings = content.table(self.operator.program.strings)
+                arrivals = self._arrivals_of(strings, content.arrivals)
+                bad_rows = BadRows.read(content.bad_rows)
             self._end_open_job()
-            self._bad_rows.from_bytes(content.bad_rows)
+            self._bad_rows.take_over(bad_rows)
             self._take_over(arrivals)
             self._words[:] = content.words
             if not _new:
