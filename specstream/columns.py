@@ -27,6 +27,7 @@ __all__ = [
     "read_events",
     "read_value",
     "rows_to_table",
+    "some_rows",
 ]
 
 KEY_COLUMNS = ("timestamp", "source", "sequence")
@@ -158,7 +159,7 @@ def read_events(
             for position in positions[error.wrong].tolist():
                 reasons[position] = error.reason
             positions = positions[~error.wrong]
-            table = table.filter(pa.array(~error.wrong))
+            table = some_rows(table, ~error.wrong, what)
 
     # Strings last, because those of a row that is left out are not to be remembered.
     columns = [_values(array, strings)[0] for array in arrays]
@@ -183,7 +184,7 @@ def read_events(
             columns = [column[order] for column in columns]
             keys = _OrderedKeys(keys, order)
             positions = positions[order]
-    bad = _bad(given, reasons) if reasons else None
+    bad = _bad(given, reasons, what) if reasons else None
     return Events(count, (timestamp, source_code, *columns), keys, positions, bad)
 
 
@@ -197,10 +198,26 @@ def _in_order(timestamp: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> 
     return bool((rank[falls + 1] >= rank[falls]).all())
 
 
-def _bad(given: pa.Table, reasons: list[str | None]) -> pa.Table:
+def _bad(given: pa.Table, reasons: list[str | None], what: str) -> pa.Table:
     """The rows that have a reason, with it."""
     column = pa.array(reasons, pa.string())
-    return given.append_column("reason", column).filter(column.is_valid())
+    wrong = column.is_valid().to_numpy(zero_copy_only=False)
+    return some_rows(given.append_column("reason", column), wrong, what)
+
+
+def some_rows(table: pa.Table, which: npt.NDArray[np.bool_], what: str) -> pa.Table:
+    """The rows of a table that ``which`` says, as they are.
+
+    Raises:
+        InputError: Arrow cannot pick rows of such a table, because of the type of a column.
+    """
+    try:
+        return table.filter(pa.array(which))
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"{what}: some rows are to be put aside, and Arrow cannot take them out of the table "
+            f"({error}): cast the columns of such types, or leave them out"
+        ) from None
 
 
 def _get(table: pa.Table, name: str, what: str) -> pa.Array:

@@ -50,7 +50,7 @@ from specstream.predictor import (
     least_of,
 )
 from specstream.profile import Place, Profile, hot_places
-from specstream.snapshot import Migrate, Snapshot
+from specstream.snapshot import Migrate, Snapshot, refused
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
 from specstream.strings import StringTable
@@ -800,8 +800,9 @@ class Engine(OutOfOrder):
                 fill. It is called whenever it is given, whatever the snapshot's fields are.
 
         Raises:
-            SnapshotError: it is damaged, or its fields or those returned by ``migrate`` do not fit
-                the operator's state; names the field. The engine stays as it was.
+            SnapshotError: it is damaged or no snapshot, or its fields, those returned by
+                ``migrate``, its events or its output do not fit the operator; names what it is.
+                The engine stays as it was.
             Exception: what ``migrate`` raised. The engine stays as it was.
 
         >>> import specstream as ss
@@ -830,10 +831,10 @@ class Engine(OutOfOrder):
         what = f"engine of {self.name!r}"
         with contextlib.nullcontext() if _new else self._open():
             content = Snapshot.from_bytes(image, self.operator.layout, what, migrate)
-            strings = _table_of(content.strings, self.operator.program.strings)
-            arrivals = self._arrivals_of(strings, content.arrivals)
-            bad_rows = BadRows(self._bad_rows.policy)
-            bad_rows.from_bytes(content.bad_rows)
+            with refused(what):
+                strings = content.table(self.operator.program.strings)
+                arrivals = self._arrivals_of(strings, content.arrivals)
+                bad_rows = BadRows.read(content.bad_rows)
             self._end_open_job()
             # Who has seen a batch in flight may still be looking.
             with contextlib.nullcontext() if _new else native_turn(self):
@@ -842,7 +843,7 @@ class Engine(OutOfOrder):
                     lib.ss_engine_state_changed(self._native)
                 self._next_sequence = content.next_sequence
                 self._strings = strings
-                self._bad_rows.rewind((self._bad_rows.count, bad_rows.mark()[1]))
+                self._bad_rows.take_over(bad_rows)
                 self._arrivals = arrivals
                 self._reached = None
 

@@ -346,9 +346,16 @@ class OutOfOrder:
         return arrivals
 
     def _arrivals_of(self, strings: StringTable, image: bytes) -> Arrivals:
-        """What :meth:`Arrivals.to_bytes` gave, as arrivals."""
+        """What :meth:`Arrivals.to_bytes` gave, as arrivals.
+
+        Raises:
+            SnapshotError: events or rows are in it that do not fit the operator, or it is none.
+        """
         arrivals = self._new_arrivals(strings)
         arrivals.from_bytes(image)
+        nothing = np.empty((0, self.operator.emits.row_words), np.int64)
+        keys = arrivals.keys(nothing[:, 0]) if self._keys else None
+        arrivals.check_held(rows_to_table(nothing, self.operator.emits, strings, keys).schema)
         return arrivals
 
     def _move_frontier(self) -> None:

@@ -39,7 +39,7 @@ import pyarrow as pa
 
 from specstream.engine import Engine, Mark
 from specstream.errors import ConfigurationError, SnapshotError
-from specstream.snapshot import Migrate, Snapshot
+from specstream.snapshot import Migrate, Snapshot, refused
 from specstream.spark.images import (
     About,
     DamagedImage,
@@ -55,6 +55,7 @@ from specstream.spark.places import Place, place_of
 from specstream.spark.settings import check_settings
 from specstream.spark.steps import reached
 from specstream.state import Layout
+from specstream.untrusted import Malformed
 
 if TYPE_CHECKING:
     from specstream.spark.images import Words
@@ -66,7 +67,7 @@ INCREMENTS = 100
 # Full images that are kept, with the increments on them.
 KEPT = 2
 
-_NAME = re.compile(r"(\d{10})\.(full|increment)")
+_NAME = re.compile(r"([0-9]{10})\.(full|increment)")
 
 
 class Answer(NamedTuple):
@@ -430,10 +431,16 @@ class Checkpoint:
 
     def _read(self, name: _Name) -> Image:
         content = self._place.read(str(name))
-        try:
-            image = Image.from_bytes(content)
-        except SnapshotError as error:
-            raise SnapshotError(f"{self._what}, image {name}: {error}") from None
+        what = f"{self._what}, image {name}"
+        with refused(what):
+            try:
+                image = Image.from_bytes(content)
+            except Malformed:
+                raise
+            except SnapshotError as error:
+                raise SnapshotError(f"{what}: {error}") from None
+            if image.about.batch_id != name.batch_id:
+                raise Malformed(f"it is the image of batch {image.about.batch_id}")
         self._good.add(name)
         return image
 
@@ -472,16 +479,19 @@ class Checkpoint:
         """Brings the engine to a full image and the increments on it."""
         about = image.about
         self._check(about, full)
-        layout = Layout.described(about.state, about.fields)
         what = f"{self._what}, image {full}"
-        content = Snapshot.from_bytes(image.sections[0], layout, what)  # type: ignore[arg-type]
+        with refused(what):
+            layout = Layout.described(about.state, about.fields)
+        content = Snapshot.from_bytes(image.sections[0], layout, what)
         # As Arrow has them: ten million strings as Python objects would take a gigabyte.
         words, strings = content.words.copy(), content.strings.chunks
         arrivals, kept = content.arrivals, content.bad_rows
         while (following := self._following(image)) is not None:
-            new: list[str] = []
-            following.apply(words, new)
-            strings.append(pa.array(new, pa.large_string()))
+            what = f"{self._what}, image {_Name(following.about.batch_id, 'increment')}"
+            with refused(what):
+                if following.about.fields != about.fields:
+                    raise Malformed("its fields are not those of the image that it builds on")
+                strings.append(pa.array(following.apply(words), pa.large_string()))
             pending = following.named("arrivals")
             arrivals = arrivals if pending is None else bytes(pending)
             kept = bytes(following.named("kept") or b"")
@@ -500,18 +510,22 @@ class Checkpoint:
             )
         known = pa.chunked_array(strings, pa.large_string())
         built = Snapshot(words, about.next_sequence, known, arrivals, kept).to_bytes(layout)
+        with refused(what):
+            output = image.output
+            late, bad_rows = (
+                None if found is None else table_of(found, f"section {name!r}")
+                for name in ("late", "bad_rows")
+                for found in (image.named(name),)
+            )
+        # Last, as all that may be refused has been read: the engine has the new state or its own.
         try:
             self._engine.restore(built, migrate=migrate)
         except SnapshotError as error:
             raise SnapshotError(f"{self._what}, batch {about.batch_id}: {error}") from None
-        late, bad_rows = (
-            None if found is None else table_of(found)
-            for found in (image.named("late"), image.named("bad_rows"))
-        )
         self.recorded = Recorded(
             about.batch_id,
             about.query,
-            image.output,
+            output,
             image.checksum,
             late,
             bad_rows,

@@ -18,6 +18,8 @@ from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from specstream.untrusted import read_table
+
 __all__ = [
     "MARK",
     "MOST_ROWS",
@@ -51,9 +53,12 @@ def to_bytes(table: pa.Table) -> bytes:
 
 
 def to_table(piece: bytes) -> pa.Table:
-    """The table of :func:`to_bytes`."""
-    with pa.ipc.open_stream(piece) as stream:
-        return stream.read_all()
+    """The table of :func:`to_bytes`.
+
+    Raises:
+        SnapshotError: it is none.
+    """
+    return read_table(piece, "a piece of rows from Spark")
 
 
 def pack(

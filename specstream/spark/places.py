@@ -119,12 +119,12 @@ class LocalPlace:
             left.unlink()  # of a writer that was killed
 
     def _locked(self) -> IO[str]:
-        lock = (self.path / LOCK).open("a+")
+        lock = (self.path / LOCK).open("a+", errors="replace")
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             lock.seek(0)
-            holder = lock.read().strip() or "unknown"
+            holder = lock.read(200).strip() or "unknown"
             lock.close()
             if not isinstance(error, BlockingIOError | PermissionError):
                 raise
