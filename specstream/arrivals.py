@@ -261,8 +261,13 @@ class Segment:
 
     @property
     def left(self) -> int:
-        """Events that are not applied."""
+        """Events that are not applied; those of a chunk count until all of it is."""
         return int(self.native.left)
+
+    @property
+    def not_applied(self) -> int:
+        """With the turn: the same, exactly, though a chunk be applied in part."""
+        return int(self.native.left - self.native.ahead)
 
     def release(self) -> None:
         """All its events are applied, and nobody asks for them any more."""
@@ -635,7 +640,7 @@ class Arrivals:
             return b""
         pieces, segments = [], []
         for segment in self._segments:
-            left = 0 if segment.is_released else segment.left
+            left = 0 if segment.is_released else segment.not_applied
             if not left:
                 continue
             events = segment.events

@@ -231,6 +231,7 @@ struct ss_segment {
     int64_t source;
     int64_t first_sequence; /* an event's sequence number is its row plus this */
     int64_t left;           /* kept by the runtime: events that are not yet applied */
+    int64_t ahead;          /* with the turn: of these, so many are: the head lends it in their midst */
 };
 
 /* An order key without its sequence number. */

@@ -560,6 +560,18 @@ static struct ss_transaction *take_head(struct ss_engine *engine, bool *finished
     return transaction;
 }
 
+/* Its events leave the segments when all of them have committed, as until then their keys say where the
+ * transaction belongs. */
+void ss_queue_tell_applied(struct ss_transaction *transaction)
+{
+    for (uint64_t i = 0; i < transaction->span_count; i++)
+        transaction->spans[i].segment->ahead = 0;
+    for (uint64_t i = 0; i < transaction->span_count; i++) {
+        const struct ss_span *span = &transaction->spans[i];
+        span->segment->ahead += span->done - span->first;
+    }
+}
+
 /* The head has come to an end, good or bad. */
 static void leave_head(struct ss_engine *engine, struct ss_transaction *transaction,
                        enum ss_progress progress)
@@ -572,6 +584,7 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
             if (progress == SS_COMMITTED)
                 span->done = span->last;
             span->segment->left -= span->done - span->first;
+            span->segment->ahead = 0;
         }
         if (progress == SS_ENDED) {
             queue->claimed_spans -= transaction->span_count;
@@ -732,6 +745,7 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
 {
     struct ss_queue *queue = &engine->queue;
     segment->left = segment->last - segment->first;
+    segment->ahead = 0;
     if (segment->left == 0)
         return true;
     pthread_mutex_lock(&queue->mutex);

@@ -231,8 +231,8 @@ static void ask_in_place(struct ss_worker *worker, int64_t row, int64_t *next)
 }
 
 /* Runs events [*first, last) on the committed state; false: the job ends here, *first has not run. */
-static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t *first,
-                               int64_t last)
+static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *transaction,
+                               int64_t number, int64_t *first, int64_t last)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
@@ -250,8 +250,11 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
         atomic_thread_fence(memory_order_seq_cst);
         if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
             return false;
-        if (ss_reader_comes_first(engine))
+        if (ss_reader_comes_first(engine)) {
+            if (ss_is_open(engine))
+                ss_queue_tell_applied(transaction);
             lend_turn(engine);
+        }
 
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
@@ -299,7 +302,7 @@ bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transactio
     if (!ss_is_open(engine)) {
         assert(next == engine->consumed); /* invariant 2: commits in order */
         int64_t began = SS_UNLIKELY(engine->recorder != NULL) ? ss_now() : 0;
-        bool done = run_range_in_place(worker, number, &next, transaction->last);
+        bool done = run_range_in_place(worker, transaction, number, &next, transaction->last);
         if (SS_UNLIKELY(engine->recorder != NULL))
             ss_record_in_place(engine, transaction, ss_now() - began);
         return done;
@@ -307,7 +310,7 @@ bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transactio
     for (uint64_t i = 0; i < transaction->span_count; i++) {
         struct ss_span *span = &transaction->spans[i];
         ss_use_segment(&worker->run, span->segment);
-        if (!run_range_in_place(worker, number, &span->done, span->last))
+        if (!run_range_in_place(worker, transaction, number, &span->done, span->last))
             return false;
     }
     return true;
