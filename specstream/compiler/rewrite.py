@@ -23,6 +23,7 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
+from specstream.compiler.text import Text, text_of
 from specstream.strings import string_code
 from specstream.structures.commutative import add, maximum, minimum
 from specstream.structures.counters import increment
@@ -114,9 +115,14 @@ class Rewriter(ast.NodeTransformer):
         value = None if callee.id in self.check.locals else self.check.resolved.get(callee.id)
         return isinstance(value, types.FunctionType) and value in _UPDATE_FUNCTIONS
 
-    def string(self, text: str) -> int:
-        self.analysis.strings.append(text)
-        return string_code(text)
+    def number_in_text(self, node: ast.Call) -> ast.Constant | None:
+        """The text of float("inf") and the like: a number's and not a string's."""
+        callee = node.func.id if isinstance(node.func, ast.Name) else ""
+        is_float = callee not in self.check.locals and self.check.resolved.get(callee) is float
+        text = node.args[0] if is_float and len(node.args) == 1 else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            return text
+        return None
 
 
 _ORACLE_MATH = numbers.OracleMath()
@@ -160,7 +166,11 @@ class OracleRewriter(Rewriter):
     def visit_Constant(self, node: ast.Constant) -> Any:
         value = node.value
         if isinstance(value, str):
-            value = self.string(value)
+            self.analysis.strings.append(value)
+            text = Text(string_code(value))
+            name = f"__ss_text_{text.code}".replace("-", "minus_")
+            self.source.oracle_namespace[name] = text
+            return ast.copy_location(ast.Name(name, ast.Load()), node)
         if type(value) is not int:
             return node
         name = f"__ss_constant_{value}".replace("-", "minus_")
@@ -171,6 +181,8 @@ class OracleRewriter(Rewriter):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
             node.func.value = self.visit(node.func.value)
             return node  # its argument is the name itself, not the code of a string
+        if self.number_in_text(node) is not None:
+            return node
         name = self.updated_scalar(node)
         if name is not None:
             container, _, *values = node.args
@@ -213,7 +225,7 @@ def _oracle_constant(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_oracle_constant(element) for element in value)
     if isinstance(value, str):
-        return numbers.to_oracle(string_code(value))
+        return Text(string_code(value))
     return numbers.to_oracle(value)
 
 
@@ -221,7 +233,7 @@ def _native_constant(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_native_constant(element) for element in value)
     if isinstance(value, str):
-        return string_code(value)
+        return Text(string_code(value))
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, np.uint64):
@@ -345,9 +357,13 @@ class NativeRewriter(Rewriter):
             return found
         return self.core(arithmetic.OPERATORS[type(op)], left, right, at=node)
 
+    def text(self, text: str, at: ast.AST) -> ast.expr:
+        return self.core(text_of, ast.copy_location(ast.Constant(string_code(text)), at), at=at)
+
     def visit_Constant(self, node: ast.Constant) -> Any:
         if isinstance(node.value, str):
-            return ast.copy_location(ast.Constant(self.string(node.value)), node)
+            self.analysis.strings.append(node.value)
+            return self.text(node.value, node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -502,6 +518,8 @@ class NativeRewriter(Rewriter):
     def visit_Name(self, node: ast.Name) -> Any:
         if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
             value = self.check.resolved.get(node.id)
+            if isinstance(value, str):
+                return self.text(value, node)
             if (
                 node.id not in self.check.constants
                 and node.id != RUN
@@ -641,6 +659,9 @@ class NativeRewriter(Rewriter):
 
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
         self.positional(node, name)
+        number = self.number_in_text(node)
+        if number is not None:
+            return self.core(arithmetic.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
         if builtin in _VIEW_FUNCTIONS and len(arguments) == 1:
