@@ -28,7 +28,7 @@ from specstream.storage import Storage
 if TYPE_CHECKING:
     from specstream.compiler.source import CompiledOperation, Program
 
-__all__ = ["BUILTINS", "Oracle", "OverlaidWords", "to_power"]
+__all__ = ["BUILTINS", "Oracle", "OverlaidWords", "by_value", "to_power"]
 
 NAN = float("nan")
 
@@ -334,6 +334,22 @@ class View:
 
     def __bool__(self) -> bool:
         raise TypeError(f"state.{self._name} is an array: test len(x) or an element")
+
+
+class _ByValue:
+    """A tuple in which ``in`` finds what is equal, and not what is the same object: a NaN is in no
+    tuple. Compiled code has no objects."""
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self._values = values
+
+    def __contains__(self, element: Any) -> bool:
+        return any(own == element for own in self._values)
+
+
+def by_value(container: Any) -> Any:
+    """What stands on the right of ``in``."""
+    return _ByValue(container) if type(container) is tuple else container
 
 
 def to_power(left: Any, right: Any) -> Any:

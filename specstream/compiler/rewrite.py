@@ -190,6 +190,15 @@ class OracleRewriter(Rewriter):
             return node
         return self.generic_visit(node)
 
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        self.source.oracle_namespace["__ss_by_value"] = oracle.by_value
+        for at, (op, container) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            if isinstance(op, ast.In | ast.NotIn):
+                call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [container], [])
+                node.comparators[at] = ast.copy_location(call, container)
+        return node
+
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
         return self.function(node, node.left, node.right)
