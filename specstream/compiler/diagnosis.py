@@ -34,7 +34,7 @@ _RULES = "use numbers, fields of the state, and plain functions"
 
 def translate(error: Exception, program: Program) -> CompileError:
     """What is raised in place of an error that compiling an operator has met."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    text = _readable(re.sub(r"\x1b\[[0-9;]*m", "", str(error)))
     filename, line = _place(text, error, program)
     ours = re.findall(r"specstream: (.*)", text)
     if ours:
@@ -66,37 +66,40 @@ def _place(text: str, error: Exception, program: Program) -> tuple[str, int]:
 
 
 def _innermost(text: str, error: Exception) -> tuple[str, str]:
-    words = _readable(text.split("(step: nopython frontend)")[-1])
+    words = text.split("(step: nopython frontend)")[-1]
     if found := re.search(r"Cannot unify (.*) and (.*) for '([^']*)'", words):
         one, other, name = found.groups()
         name = re.sub(r"\.\d+$", "", name)
         what = "a value" if name.startswith("$") else name
         return (
-            f"{what} is {_typed(one)} here and {_typed(other)} elsewhere",
+            f"{what} is {one} here and {other} elsewhere",
             "make it one type on every path",
         )
     if found := re.search(r"Invalid use of getiter with parameters \((.*)\)", words):
         if found[1] == "string":
             return refusal("for")
         return (
-            f"{_typed(found[1])} cannot be gone through",
+            f"{found[1]} cannot be gone through",
             "a loop goes over range(...), an array of the state, a tuple, enumerate or zip",
         )
     if found := re.search(r"Unknown attribute '(.*)' of type (.*)", words):
-        return f"{_typed(found[2])} has no attribute {found[1]!r} in an operator", _RULES
+        return f"{found[2]} has no attribute {found[1]!r} in an operator", _RULES
     if found := re.search(r"found for signature:\s*>>> (\S+?)\((.*)\)", words):
-        arguments = ", ".join(_typed(one) for one in found[2].split(", ") if one)
-        return f"{found[1].removeprefix('__ss_')} does not take ({arguments})", _RULES
+        name = re.sub(r"^(__ss_|update_)", "", found[1])
+        if name in ("getitem", "static_getitem"):
+            of, index = found[2].rsplit(", ", 1)
+            return (
+                f"an item of {of} cannot be read by {index}",
+                "items are read of arrays and tuples",
+            )
+        return f"{name} does not take ({found[2]})", _RULES
     first = next((row.strip() for row in words.splitlines() if row.strip()), type(error).__name__)
     return f"this cannot be compiled ({first[:300]})", _RULES
 
 
-def _typed(name: str) -> str:
-    return re.sub(r"^Literal\[\w+\]\((.*)\)$", r"\1", name.strip())
-
-
 def _readable(text: str) -> str:
-    """Our types by what they are, without the layout in brackets."""
+    """Our types by what they are, without the layout in brackets; literals by their value."""
+    text = re.sub(r"Literal\[\w+\]\((.*?)\)", r"\1", text)
     while found := re.search(r"specstream\.(\w+)\(", text):
         depth, end = 1, found.end()
         while depth and end < len(text):

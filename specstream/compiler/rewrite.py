@@ -675,6 +675,8 @@ class NativeRewriter(Rewriter):
         builtin = builtin_name(value)
         if builtin in _VIEW_FUNCTIONS and len(arguments) == 1:
             return self.core(_VIEW_FUNCTIONS[builtin], *arguments, at=node)
+        if builtin == "len" and len(arguments) != 1:
+            self.check.refuse(node, f"len takes one array, got {len(arguments)}", "write len(x)")
         if builtin in _NATIVE_ITERATION:
             self.source.native_namespace[f"__ss_{builtin}"] = _NATIVE_ITERATION[builtin]
             function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)
