@@ -236,8 +236,8 @@ def whole_field(context: Any, builder: Any, view: ViewType, run: Value, field: F
 
 
 @intrinsic(prefer_literal=True)
-def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
-    """``state.name = value``."""
+def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
+    """``state.name = value``: Python evaluates the value first."""
     if not isinstance(state, StateType):
         raise refuse(f"an attribute of {state} cannot be assigned: only fields of the state can")
     if not isinstance(name, types.StringLiteral):
@@ -256,13 +256,13 @@ def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
     check_kind(value, field.kind, what, field.storage.name, keeps_strings=True)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        element = convert(context, builder, args[2], sig.args[2], field.kind)
-        Run(context, builder, args[0]).store(
+        element = convert(context, builder, args[0], sig.args[0], field.kind)
+        Run(context, builder, args[1]).store(
             field.space, state.variant, field.storage, I64(field.start), element
         )
         return context.get_dummy_value()
 
-    return types.void(state, name, types.unliteral(value)), code
+    return types.void(types.unliteral(value), state, name), code
 
 
 # ---- views ----
@@ -412,8 +412,9 @@ def _is_boosted(field: Field) -> TypingError:
     return refuse(f"field {field.name!r} is boosted: use its operations, {ways}")
 
 
-def set_item(view: Any, index: Any, value: Any) -> Any:
-    """``view[index] = value``; exists in compiled operators only."""
+def set_item(value: Any, view: Any, index: Any) -> Any:
+    """``view[index] = value``: Python evaluates the value first. Exists in compiled operators
+    only."""
     raise TypeError("set_item exists in compiled operators only")
 
 
@@ -422,13 +423,13 @@ class _SetItem(AbstractTemplate):
     """One element, or a row or slice: from a number, or from another row or slice."""
 
     def generic(self, args: Any, kws: Any) -> Any:
-        view, index, value = args
+        value, view, index = args
         if not isinstance(view, ViewType):
             raise _no_array(view)
         index = types.unliteral(index)
         remaining = _remaining(view, _index_types(view, index))
         if isinstance(value, _ChangedType):
-            return signature(types.void, view, index, value)
+            return signature(types.void, value, view, index)
         given = value
         if isinstance(value, ViewType):
             if not isinstance(remaining, ViewType):
@@ -437,19 +438,19 @@ class _SetItem(AbstractTemplate):
                 )
             given = NUMBA_KINDS[value.kind]
         check_kind(given, view.kind, "an array", view.storage.name, keeps_strings=True)
-        return signature(types.void, view, index, types.unliteral(value))
+        return signature(types.void, types.unliteral(value), view, index)
 
 
-@lower_builtin(set_item, ViewType, types.Any, types.Any)
+@lower_builtin(set_item, types.Any, ViewType, types.Any)
 def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    view, index, given = sig.args
+    given, view, index = sig.args
     if isinstance(given, _ChangedType):
         return context.get_dummy_value()
-    target = _View(context, builder, view, args[0])
+    target = _View(context, builder, view, args[1])
     parts = _index_types(view, index)
-    at, shape, strides = target.select(parts, _index_values(builder, index, args[1]))
+    at, shape, strides = target.select(parts, _index_values(builder, index, args[2]))
     if isinstance(given, ViewType):
-        source = _View(context, builder, given, args[2])
+        source = _View(context, builder, given, args[0])
         kind = NUMBA_KINDS[given.kind]
         assignment.copy(
             Window(target.run, view, at, shape, strides),
@@ -457,7 +458,7 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             lambda element: convert(context, builder, element, kind, view.kind),
         )
         return context.get_dummy_value()
-    element = convert(context, builder, args[2], given, view.kind)
+    element = convert(context, builder, args[0], given, view.kind)
     if shape:
         assignment.fill(Window(target.run, view, at, shape, strides), element)
     else:
@@ -531,11 +532,11 @@ def _update_items(target: Any, operation: Any, value: Any) -> Any:
         if length != len(target) and length != 1:
             raise OperatorFault
         for i in range(len(target)):
-            set_item(target, i, operation(target[i], value[i if length != 1 else 0]))
+            set_item(operation(target[i], value[i if length != 1 else 0]), target, i)
 
     def by_a_number(target: Any, operation: Any, value: Any) -> Any:
         for i in range(len(target)):
-            set_item(target, i, operation(target[i], value))
+            set_item(operation(target[i], value), target, i)
 
     def row_by_row(target: Any, operation: Any, value: Any) -> Any:
         for i in range(len(target)):
@@ -706,13 +707,13 @@ view_max = _over_view("max", _maximum)
 view_sum = _over_view("sum", _sum)
 
 
-def contains(container: Any, element: Any) -> Any:
+def contains(element: Any, container: Any) -> Any:
     """``element in container``; exists in compiled operators only."""
     raise TypeError("contains exists in compiled operators only")
 
 
 @overload(contains)
-def _contains(container: Any, element: Any) -> Any:
+def _contains(element: Any, container: Any) -> Any:
     from specstream.compiler.arithmetic import eq
 
     uniform = isinstance(container, types.UniTuple)
@@ -724,7 +725,7 @@ def _contains(container: Any, element: Any) -> Any:
             "write the comparisons out"
         )
 
-    def implementation(container: Any, element: Any) -> Any:
+    def implementation(element: Any, container: Any) -> Any:
         for i in range(len(container)):  # noqa: SIM110 - Numba has no any() of a generator
             if eq(container[i], element):
                 return True
@@ -850,15 +851,23 @@ def event_random(typing_context: Any, event: Any, draw: Any) -> Any:
 
 
 @intrinsic
-def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
+def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     """Appends one row: the event's row number, one word per column, and the nulls.
 
-    A value that may be null is of one of Numba's types for that: none, or optional.
+    ``names`` are those of the columns that the values are for, with commas between them; a column
+    that is not among them is null. A value that may be null is of one of Numba's types for that:
+    none, or optional.
     """
     given = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
     if not isinstance(emit, EmitType):
         raise refuse(f"{emit} is called like emit, but is not")
-    for (name, column), value in zip(emit.schema, given, strict=True):
+    if not isinstance(names, types.StringLiteral):
+        # Numba's second try, without literals. On None it would try without optionals as well.
+        raise TypingError("the columns of a row are named by a literal")
+    columns = dict(emit.schema)
+    order = names.literal_value.split(",") if given else []
+    for name, value in zip(order, given, strict=True):
+        column = columns[name]
         if value != types.none:
             given_as = value.type if isinstance(value, types.Optional) else value
             check_kind(given_as, column.kind, f"emitted column {name!r}", str(column))
@@ -875,13 +884,13 @@ def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
         top = run.load_member("emit_top", POINTER)
         row = builder.bitcast(top, I64.as_pointer())
         builder.store(run.load_member("event"), row)
-        row_types = list(sig.args[1])
-        row_values = cgutils.unpack_tuple(builder, args[1], len(row_types))
+        row_types = list(sig.args[2])
+        row_values = cgutils.unpack_tuple(builder, args[2], len(row_types))
+        row_of = dict(zip(order, zip(row_types, row_values, strict=True), strict=True))
         null_bits = emit.schema.null_bits
         nulls = dict.fromkeys((word for word, _ in null_bits.values()), I64(0))
-        for number, (column, of, value) in enumerate(
-            zip(emit.schema.columns, row_types, row_values, strict=True)
-        ):
+        for number, (name, column) in enumerate(emit.schema):
+            of, value = row_of.get(name, (types.none, None))
             value, of, is_null = _unwrapped(context, builder, value, of, NUMBA_KINDS[column.kind])
             if number in null_bits:
                 word, bit = null_bits[number]
@@ -900,7 +909,7 @@ def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(
-        emit, types.BaseTuple.from_types([types.unliteral(value) for value in given])
+        emit, names, types.BaseTuple.from_types([types.unliteral(value) for value in given])
     ), code
 
 

@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from specstream.compiler import access, arithmetic, boosting, delta, locking, numbers, oracle
+from specstream.compiler import (
+    access,
+    arithmetic,
+    boosting,
+    comparison,
+    delta,
+    iteration,
+    locking,
+    numbers,
+    oracle,
+)
 from specstream.compiler.check import (
     Analysis,
     Check,
@@ -48,7 +58,7 @@ _UPDATE_FUNCTIONS: dict[Any, Any] = {
     increment: delta.increment_element,
 }
 _NATIVE_ITERATION: dict[str, Any] = {
-    "range": range,
+    "range": iteration.integers,
     "len": len,
     "enumerate": enumerate,
     "zip": zip,
@@ -239,15 +249,13 @@ def _oracle_constant(value: Any) -> Any:
 
 
 def _native_constant(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_native_constant(element) for element in value)
-    if isinstance(value, str):
-        return Text(string_code(value))
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, np.uint64):
-        return value
-    return int(value) if isinstance(value, int | np.integer) else float(value)
+    """What Numba takes for the same number."""
+    constant = _oracle_constant(value)
+    if isinstance(constant, tuple):
+        return tuple(map(_native_constant, constant))
+    if isinstance(constant, numbers.Uint64):
+        return np.uint64(constant)
+    return int(constant) if isinstance(constant, numbers.Int64) else constant
 
 
 def expand_augmented(
@@ -306,7 +314,7 @@ class NativeRewriter(Rewriter):
     def rewrite(self) -> ast.FunctionDef:
         # Names of the locks that are held around the present statement; None where a loop begins.
         self.held: list[str | None] = []
-        self.locks = 0
+        self.names = 0
         namespace = self.source.native_namespace
         namespace["__ss_Fault"] = arithmetic.OperatorFault
         for name, value in self.check.constants.items():
@@ -339,28 +347,23 @@ class NativeRewriter(Rewriter):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
-        operands = [node.left, *node.comparators]
         if len(node.ops) == 1:
-            return self.comparison(node.ops[0], operands[0], operands[1], node)
-        # a < b < c is a < b and b < c. Evaluating b twice is the same as once, unless it calls a
-        # function, which may write to the state.
-        for middle in operands[1:-1]:
-            for part in ast.walk(middle):
-                if isinstance(part, ast.Name) and part.id.startswith("__ss_function_"):
-                    self.check.refuse(
-                        node,
-                        "a chained comparison calls a function in its middle",
-                        "assign the function's value to a name first",
-                    )
-        parts: list[ast.expr] = [
-            self.comparison(op, left, copy.deepcopy(right), node)
-            for op, left, right in zip(node.ops, operands, operands[1:], strict=False)
+            return self.comparison(node.ops[0], node.left, node.comparators[0], node)
+        # What stands in the middle is evaluated once, and the rest only if all before it holds.
+        # Python's own instructions do that; comparison.py makes the operators ours.
+        operands = [
+            self.core(comparison.operand, one, at=one) for one in (node.left, *node.comparators)
         ]
-        return ast.copy_location(ast.BoolOp(ast.And(), parts), node)
+        return ast.copy_location(ast.Compare(operands[0], node.ops, [*operands[1:]]), node)
+
+    def new_name(self, what: str) -> str:
+        """A name that no user can write, and that is assigned in one place only."""
+        self.names += 1
+        return f"__ss_{what}_{self.names}"
 
     def comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr, node: ast.AST) -> ast.expr:
         if isinstance(op, ast.In | ast.NotIn):
-            found: ast.expr = self.core(access.contains, right, left, at=node)
+            found: ast.expr = self.core(access.contains, left, right, at=node)
             if isinstance(op, ast.NotIn):
                 found = self.core(arithmetic.OPERATORS[ast.Not], found, at=node)
             return found
@@ -393,7 +396,7 @@ class NativeRewriter(Rewriter):
     def visit_Assign(self, node: ast.Assign) -> Any:
         if len(node.targets) == 1:
             return self.assign(node.targets[0], self.visit(node.value), node)
-        name = "__ss_value"
+        name = self.new_name("value")
         statements: list[ast.stmt] = [
             ast.copy_location(
                 ast.Assign([ast.Name(name, ast.Store())], self.visit(node.value)), node
@@ -408,17 +411,17 @@ class NativeRewriter(Rewriter):
             return [ast.copy_location(ast.Assign([target], value), node)]
         if isinstance(target, ast.Attribute):
             owner = self.visit(target.value)
-            call = self.core(access.set_field, owner, ast.Constant(target.attr), value, at=node)
+            call = self.core(access.set_field, value, owner, ast.Constant(target.attr), at=node)
             return [ast.copy_location(ast.Expr(call), node)]
         if isinstance(target, ast.Subscript):
             array = self.visit(target.value)
             index = self.index(target.slice)
-            call = self.core(access.set_item, array, index, value, at=node)
+            call = self.core(access.set_item, value, array, index, at=node)
             return [ast.copy_location(ast.Expr(call), node)]
         assert isinstance(target, ast.Tuple)
         if all(isinstance(element, ast.Name) for element in target.elts):
             return [ast.copy_location(ast.Assign([target], value), node)]
-        names = [f"__ss_part_{number}" for number in range(len(target.elts))]
+        names = [self.new_name("part") for _ in target.elts]
         parts: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
         statements: list[ast.stmt] = [
             ast.copy_location(ast.Assign([ast.Tuple(parts, ast.Store())], value), node)
@@ -438,6 +441,21 @@ class NativeRewriter(Rewriter):
             node = ast.copy_location(_without_slices(node), node)
         rewritten: ast.expr = self.visit(node)
         return rewritten
+
+    def visit_Slice(self, node: ast.Slice) -> Any:
+        self.generic_visit(node)
+        parts = (
+            None if one is None else self.slice_bound(one)
+            for one in (node.lower, node.upper, node.step)
+        )
+        return ast.copy_location(ast.Slice(*parts), node)
+
+    def slice_bound(self, bound: ast.expr) -> ast.expr:
+        """A bound or step as what Numba's slices take: an int64."""
+        value = bound.value if isinstance(bound, ast.Constant) else ...
+        if value is None or (type(value) is int and value <= numbers.INT64_MAX):
+            return bound
+        return self.core(arithmetic.slice_bound, bound, at=bound)
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         # Which exception does not matter here: the oracle raises the real one.
@@ -460,8 +478,7 @@ class NativeRewriter(Rewriter):
         what an event that fails holds is given back by the runtime."""
         before: list[ast.stmt] = []
         for item in node.items:
-            name = f"__ss_lock_{self.locks}"
-            self.locks += 1
+            name = self.new_name("lock")
             taken = ast.Assign([ast.Name(name, ast.Store())], self.visit(item.context_expr))
             before += [taken, self.lock_change("acquire", name, node)]
             self.held.append(name)
@@ -547,7 +564,10 @@ class NativeRewriter(Rewriter):
             return self.method(node, callee)
         assert isinstance(callee, ast.Name)
         if callee.id.startswith("__ss_"):
-            return self.generic_visit(node)
+            self.generic_visit(node)
+            if callee.id == "__ss_slice":
+                node.args = [self.slice_bound(one) for one in node.args]
+            return node
         if callee.id in self.check.locals:
             return self.emit(node, callee)
         value = self.check.resolved[callee.id]
@@ -605,9 +625,10 @@ class NativeRewriter(Rewriter):
                     f"emitted column {name!r} is declared {columns[name]} and may get None",
                     f"declare it as emits={{{name!r}: ss.nullable(...)}}",
                 )
-        null = ast.copy_location(ast.Constant(None), node)
-        values = [self.visit(given.get(name, null)) for name in names]
-        return self.core(access.emit_row, callee, *values, at=node)
+        # In the order in which they are written, which is that of their evaluation.
+        columns_given = ast.copy_location(ast.Constant(",".join(given)), node)
+        values = [self.visit(value) for value in given.values()]
+        return self.core(access.emit_row, callee, columns_given, *values, at=node)
 
     def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
         owner = callee.value
@@ -654,17 +675,18 @@ class NativeRewriter(Rewriter):
     def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
         native = self.analysis.compiled(value)
         parameters = list(inspect.signature(value).parameters)
-        given = dict(zip(parameters, node.args, strict=False))
-        given.update({keyword.arg or "": keyword.value for keyword in node.keywords})
-        count = len(node.args) + len(node.keywords)
-        if set(given) != set(parameters) or count != len(parameters):
+        given = [*parameters[: len(node.args)], *(keyword.arg for keyword in node.keywords)]
+        too_many = len(node.args) > len(parameters)
+        if too_many or sorted(map(str, given)) != sorted(parameters):
             self.check.refuse(
                 node, f"{callee.id} takes ({', '.join(parameters)})", "give each parameter once"
             )
         self.source.native_namespace[f"__ss_function_{callee.id}"] = native
-        arguments = [self.visit(given[name]) for name in parameters]
         function = ast.copy_location(ast.Name(f"__ss_function_{callee.id}", ast.Load()), node)
-        return ast.copy_location(ast.Call(function, [self.run(), *arguments], []), node)
+        # Keywords stay keywords: the order in which they are written is that of their evaluation.
+        arguments = [self.run(), *map(self.visit, node.args)]
+        keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
+        return ast.copy_location(ast.Call(function, arguments, keywords), node)
 
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
         self.positional(node, name)
@@ -677,6 +699,8 @@ class NativeRewriter(Rewriter):
             return self.core(_VIEW_FUNCTIONS[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:
             self.check.refuse(node, f"len takes one array, got {len(arguments)}", "write len(x)")
+        if builtin == "enumerate" and len(arguments) == 2:
+            arguments[1] = self.core(arithmetic.enumerate_start, arguments[1], at=node)
         if builtin in _NATIVE_ITERATION:
             self.source.native_namespace[f"__ss_{builtin}"] = _NATIVE_ITERATION[builtin]
             function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)
