@@ -352,7 +352,12 @@ class NativeRewriter(Rewriter):
         # What stands in the middle is evaluated once, and the rest only if all before it holds.
         # Python's own instructions do that; comparison.py makes the operators ours.
         operands = [
-            self.core(comparison.operand, one, at=one) for one in (node.left, *node.comparators)
+            self.core(
+                comparison.literal_operand if self.is_written_out(one) else comparison.operand,
+                one,
+                at=one,
+            )
+            for one in (node.left, *node.comparators)
         ]
         return ast.copy_location(ast.Compare(operands[0], node.ops, [*operands[1:]]), node)
 
@@ -360,6 +365,10 @@ class NativeRewriter(Rewriter):
         """A name that no user can write, and that is assigned in one place only."""
         self.names += 1
         return f"__ss_{what}_{self.names}"
+
+    def is_written_out(self, node: ast.expr) -> bool:
+        is_global = isinstance(node, ast.Name) and node.id in self.check.constants
+        return is_global or isinstance(node, ast.Constant)
 
     def comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr, node: ast.AST) -> ast.expr:
         if isinstance(op, ast.In | ast.NotIn):
