@@ -23,6 +23,8 @@ from specstream.structures import add, increment, maximum, minimum
 BIG = 9223372036854775807
 MASK = 0x0F0F0F0F0F0F0F0F
 PRIMES = (2, 3, 5, 7, 11, 13)
+ONE = "one"
+TEXTS = ("two", "three", "")
 TINY = 5e-324
 NAN = float("nan")
 INF = float("inf")
@@ -92,6 +94,7 @@ def weigh(first, second, third):
 
 INT_EDGES = ["0", "1", "-1", "2", "7", "63", "64", "255", "BIG", "MASK", "(-9223372036854775808)"]
 FLOAT_EDGES = ["0.0", "-0.0", "1.5", "-2.25", "1e300", "TINY", "NAN", "INF", "-INF", "0.1"]
+FLOAT_EDGES += ["float('inf')", 'float("-inf")', "float('nan')", "math.inf", "np.nan"]
 
 
 class Writer:
@@ -117,7 +120,7 @@ class Writer:
                 *self.ints,
                 "event.key",
                 "event.key",
-                "event.code",
+                "(event.code & 1023)",
                 "event.when",
                 "event.price",
                 "state.n",
@@ -239,7 +242,8 @@ class Writer:
                 "(event.key > 5)",
                 "(event.value < 0.5)",
                 "(state.n % 2 == 0)",
-                "(event.code == 'two')",
+                f"(event.code {self.pick('==', '!=')} {self.text(0)})",
+                f"(event.code {self.pick('in', 'not in')} {self.pick('TEXTS', '(ONE, ONE)')})",
                 "event.is_null('value')",
                 'event.is_null("code")',
                 *self.calls("flip(state, state.n)"),
@@ -258,8 +262,14 @@ class Writer:
             f"({self.int_(0)} {self.pick('in', 'not in')} "
             f"{self.pick('state.a', 'state.c', 'PRIMES', f'state.a[{self.at(16, 0)} :]')})",
             f"math.isfinite({self.float_(0)})",
+            f"({self.text()} {self.pick('==', '!=')} {self.text()})",
             f"({self.bool_(0)} {self.pick('&', '|', '^', '==')} {self.bool_(0)})",
         )
+
+    def text(self, depth: int = 1) -> str:
+        if depth == 0:
+            return self.pick("event.code", "'two'", "ONE", '""', "TEXTS[1]")
+        return f"({self.text(0)} if {self.bool_(0)} else {self.text(0)})"
 
     def update(self) -> str:
         """A commutative update; what it updates is read elsewhere."""

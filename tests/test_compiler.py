@@ -208,6 +208,51 @@ def undeclared(state, event, emit):
     state.n = nowhere + 1  # noqa: F821
 
 
+def loop_into_a_field(state, event, emit):
+    for state.n in range(5):
+        pass
+
+
+def loop_into_an_element(state, event, emit):
+    for _, (state.a[0], _) in pairs:  # noqa: F821 - refused before
+        pass
+
+
+def truth_of_an_array(state, event, emit):
+    if state.a:
+        state.n = 1
+
+
+def truth_of_a_row(state, event, emit):
+    state.q = event.b and not state.m[0]
+
+
+def truth_of_the_state(state, event, emit):
+    state.n = 1 if state else 2
+
+
+def goes_through_a_number(state, event, emit):
+    for _ in event.i:
+        state.n += 1
+
+
+def item_of_a_number(state, event, emit):
+    state.n = event.i[0]
+
+
+def attribute_of_an_array(state, event, emit):
+    state.n = state.a.size
+
+
+def int_here_array_there(state, event, emit):
+    y = state.a if event.b else 1
+    emit(y, event.f)
+
+
+def length_of_nothing(state, event, emit):
+    state.n = len()
+
+
 def format_outside_raise(state, event, emit):
     state.n = f"{event.i}"
 
@@ -261,6 +306,16 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (list_literal, 1, "a list, which allocates.*scratch"),
     (nested, 1, "a function inside a function"),
     (undeclared, 1, "name 'nowhere' is not defined"),
+    (loop_into_a_field, 1, r"a loop assigns to state\.n.*state\.n = x"),
+    (loop_into_an_element, 1, r"a loop assigns to state\.a\[0\].*first statement"),
+    (truth_of_an_array, 1, r"array has no truth.*len\(x\)"),
+    (truth_of_a_row, 1, r"an array"),
+    (truth_of_the_state, 1, "the state has no truth.*a field"),
+    (goes_through_a_number, 1, r"int64 cannot be gone through.*range"),
+    (item_of_a_number, 1, "an item of int64 cannot be read by 0"),
+    (attribute_of_an_array, 1, "an array has no attribute 'size'"),
+    (int_here_array_there, 1, "a value is .* here and .* elsewhere.*one type"),
+    (length_of_nothing, 1, r"len takes one array, got 0.*len\(x\)"),
     (format_outside_raise, 1, "a formatted string"),
     (extended, 1, "'EXTENDED' is longdouble.*use numbers"),
     (duration, 1, "'DURATION' is timedelta64.*use numbers"),

@@ -201,7 +201,7 @@ def enumerates_from_a_float(state, event, emit):
     [
         (range_of_floats, r"range takes integers, and gets float64; write int\(x\)"),
         (steps_by_floats, r"range takes integers, and gets float64; write int\(x\)"),
-        (range_of_an_array, "range takes integers, and gets specstream.view"),
+        (range_of_an_array, "range takes integers, and gets an array"),
         (range_of_nothing, r"range takes 1 to 3 integers, and gets 0; write range\(start, stop"),
         (range_of_two_types, r"range mixes uint64 and int64.*np\.uint64\(x\) or np\.int64\(x\)"),
         (item_of_a_range, r"an item of a range cannot be taken; write start \+ i \* step"),

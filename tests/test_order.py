@@ -411,3 +411,22 @@ def test_each_protocol(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_each_position(part: int, tmp_path: Path) -> None:
     check(cases()[part::4], tmp_path, 10_000 + part, {"horizon": 0})
+
+
+@ss.operator(
+    state=type("Steps", (ss.State,), {"a": ss.array(int, 4, fill=3)}),
+    event={"i": int},
+    emits={"found": bool},
+)
+def number_that_began_as_a_literal(state, event, emit):
+    steps = 1
+    for value in state.a:
+        steps = steps ^ (value + event.i)
+    emit(0 < steps < event.i <= 100)
+
+
+def test_a_number_that_began_as_a_literal_stands_in_a_chain(path: Any) -> None:
+    table = pa.table({"i": list(range(120))})
+    expected = run_oracle(number_that_began_as_a_literal, table)
+    assert_identical(path(number_that_began_as_a_literal, table), expected)
+    assert set(expected.output["found"].to_pylist()) == {True, False}

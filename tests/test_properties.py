@@ -12,6 +12,7 @@ import generated
 import numpy as np
 import pyarrow as pa
 import pytest
+import witness
 from conftest import assert_identical, run_engine, run_oracle
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -102,6 +103,7 @@ def test_random_operators_give_the_answer_of_the_sequential_run(
     operator = generated.load(text, folder, next(numbers))
     table = table_of(rows, repeat)
     expected = run_oracle(operator, table, seed=seed, keys=True)
+    witness.assert_agrees(operator, table.slice(0, 50), seed)
     for options in paths:
         note(repr(options))
         if options["execution"] == "speculate":

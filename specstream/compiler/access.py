@@ -34,12 +34,13 @@ from numba.extending import (
     register_model,
 )
 
-from specstream.compiler import assignment
+from specstream.compiler import assignment, text
 from specstream.compiler.arithmetic import OperatorFault, scalar_kind
 from specstream.compiler.assignment import Window
 from specstream.compiler.locking import LocksType
 from specstream.compiler.memory import F64, I64, POINTER, Run
 from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.compiler.text import TextType
 from specstream.compiler.types import (
     BOOSTED,
     NUMBA_KINDS,
@@ -104,7 +105,7 @@ _ACCEPTED: dict[Kind | Number, tuple[str, ...]] = {
     "uint": ("uint64",),
     "float": ("float64", "int64", "bool"),
     "bool": ("bool",),
-    "str": ("int64",),
+    "str": ("string", "int64"),
 }
 _WAYS_OUT = {
     ("float64", "int"): "write int(x)",
@@ -120,15 +121,25 @@ _WAYS_OUT = {
 
 
 def check_kind(
-    value: types.Type, kind: Kind | Number, what: str, declared: str | None = None
+    value: types.Type,
+    kind: Kind | Number,
+    what: str,
+    declared: str | None = None,
+    keeps_strings: bool = False,
 ) -> None:
     """Refuses a value that would lose something when stored as ``kind``.
 
-    Whether a number is within the range of a narrower type is seen when it is stored.
+    Whether a number is within the range of a narrower type is seen when it is stored. With
+    ``keeps_strings``, what is declared int also takes a string, as its code.
     """
-    found = scalar_kind(value)
+    is_text = isinstance(value, TextType)
+    found = "string" if is_text else scalar_kind(value)
+    if is_text and keeps_strings and (declared or kind) == "int":
+        return
     if found not in _ACCEPTED[kind]:
         way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
+        if is_text:
+            way_out = "keep it in an int field, or emit it into a column that is declared str"
         raise refuse(f"{what} is declared {declared or kind} and gets {found or value}: {way_out}")
 
 
@@ -241,7 +252,8 @@ def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
             f"field {field.name!r} is an array and cannot be replaced: assign elements, "
             f"like state.{field.name}[i] = x"
         )
-    check_kind(value, field.kind, f"field {field.name!r}", field.storage.name)
+    what = f"field {field.name!r}"
+    check_kind(value, field.kind, what, field.storage.name, keeps_strings=True)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         element = convert(context, builder, args[0], sig.args[0], field.kind)
@@ -345,6 +357,8 @@ def _index_types(view: ViewType, index: types.Type) -> list[types.Type]:
     if len(parts) > view.ndim:
         raise refuse(f"{len(parts)} indices for an array of {view.ndim} axes: use fewer")
     for part in parts:
+        if isinstance(part, TextType):
+            raise refuse("an index is a string: hash it, like (x & 65535) % n")
         if not isinstance(part, types.SliceType) and scalar_kind(part) not in ("int64", "uint64"):
             raise refuse(f"an index has type {part}: write int(x)")
     return parts
@@ -367,6 +381,8 @@ class _ViewGetitem(AbstractTemplate):
         view, index = args
         if isinstance(view, BoostedType):
             raise _is_boosted(view.field)
+        if isinstance(view, TextType):
+            raise _no_letters("[]")
         if not isinstance(view, ViewType):
             return None
         index = types.unliteral(index)
@@ -378,6 +394,10 @@ def _view_getitem(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     view = _View(context, builder, sig.args[0], args[0])
     parts = _index_types(sig.args[0], sig.args[1])
     return view.sub(parts, _index_values(builder, sig.args[1], args[1]))
+
+
+def _no_letters(what: str) -> TypingError:
+    return refuse("; ".join(text.refusal(what)))
 
 
 def _no_array(owner: types.Type) -> TypingError:
@@ -417,7 +437,7 @@ class _SetItem(AbstractTemplate):
                     "an array is assigned to one element: assign one element of it, or to a slice"
                 )
             given = NUMBA_KINDS[value.kind]
-        check_kind(given, view.kind, "an array", view.storage.name)
+        check_kind(given, view.kind, "an array", view.storage.name, keeps_strings=True)
         return signature(types.void, types.unliteral(value), view, index)
 
 
@@ -540,6 +560,15 @@ def _view_len(view: Any) -> Any:
         return view.shape[0]
 
     return length
+
+
+@overload(bool)
+def _truth(value: Any) -> Any:
+    """Numba asks for it wherever a condition stands."""
+    if isinstance(value, ViewType):
+        raise refuse("an array has no truth: test len(x) > 0, or an element")
+    if isinstance(value, StateType | EventType | EmitType | BoostedType | LocksType):
+        raise refuse(f"{value} has no truth: test a field or a column of it")
 
 
 @infer_getattr
@@ -688,6 +717,8 @@ def _contains(element: Any, container: Any) -> Any:
     from specstream.compiler.arithmetic import eq
 
     uniform = isinstance(container, types.UniTuple)
+    if isinstance(container, TextType):
+        raise _no_letters("in")
     if not uniform and not (isinstance(container, ViewType) and container.ndim == 1):
         raise refuse(
             "`in` takes an array of one axis, a row, or a tuple of numbers of one type: "
@@ -789,7 +820,7 @@ def _check_draw(event: types.Type, draw: types.Type) -> None:
     if not isinstance(event, EventType):
         raise refuse(f"random and random_bits are methods of the event, not of {event}")
     if scalar_kind(draw) != "int64":
-        raise refuse("the number of a draw is an int: write event.random(0)")
+        raise refuse(f"the number of a draw is an int, not {draw}: write event.random(0)")
 
 
 @intrinsic

@@ -23,7 +23,9 @@ from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
+from specstream.compiler import text
 from specstream.compiler.numbers import INT64_MAX, MATH_CONSTANTS, NUMPY_CONSTANTS
+from specstream.compiler.text import TextType
 
 
 class OperatorFault(Exception):
@@ -60,6 +62,8 @@ def _reject(message: str) -> TypingError:
 
 def _scalar(what: str, numba_type: types.Type) -> str:
     kind = scalar_kind(numba_type)
+    if isinstance(numba_type, TextType):
+        raise _reject("; ".join(text.refusal(what)))
     if kind is None:
         raise _reject(
             f"{what} takes numbers (int64, uint64, float64, bool), not {numba_type}; "
@@ -255,16 +259,18 @@ def _true_division(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
     return "float64", (kind, kind)
 
 
-def _integers_only(what: str, args: Sequence[types.Type]) -> None:
+def _integers_only(what: str, args: Sequence[types.Type]) -> Sequence[types.Type]:
+    """The arguments of a bit operation: those of a string are its code's."""
     _count(what, args, 2)
+    args = [types.int64 if isinstance(arg, TextType) else arg for arg in args]
     if "float64" in [_scalar(what, arg) for arg in args]:
         raise _reject(f"{what} needs integers; write int(x) for a float")
+    return args
 
 
 def _shift(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _integers_only(what, args)
-        kind = _arithmetic_kind(what, args)
+        kind = _arithmetic_kind(what, _integers_only(what, args))
         return kind, (kind, kind)
 
     return rule
@@ -272,7 +278,7 @@ def _shift(what: str) -> Rule:
 
 def _bitwise(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _integers_only(what, args)
+        args = _integers_only(what, args)
         if all(scalar_kind(arg) == "bool" for arg in args):
             return "bool", ("bool", "bool")
         kind = _arithmetic_kind(what, args)
@@ -284,6 +290,8 @@ def _bitwise(what: str) -> Rule:
 def _comparison(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         _count(what, args, 2)
+        if what in ("==", "!=") and any(isinstance(arg, TextType) for arg in args):
+            return "bool", _codes(what, args)
         left, right = kinds = [_scalar(what, arg) for arg in args]
         if left == right:
             return "bool", kinds
@@ -294,6 +302,17 @@ def _comparison(what: str) -> Rule:
         return "bool", ["float64" if kind == "bool" else kind for kind in kinds]
 
     return rule
+
+
+def _codes(what: str, args: Sequence[types.Type]) -> Sequence[str]:
+    """A string is equal to another, or to an integer: an int field in which a code was kept."""
+    if not all(isinstance(arg, TextType) or scalar_kind(arg) == "int64" for arg in args):
+        left, right = map(types.unliteral, args)
+        raise _reject(
+            f"{what} between {left} and {right} is never true; "
+            "compare a string with a string, or with an int field that keeps one"
+        )
+    return "int64", "int64"
 
 
 def _unary(what: str) -> Rule:

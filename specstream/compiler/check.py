@@ -238,10 +238,23 @@ class Check:
                 )
         elif isinstance(node, ast.With):
             self.locks(node)
+        elif isinstance(node, ast.For):
+            self.loop_target(node)
         elif isinstance(node, ast.Call):
             self.call(node)
         elif isinstance(node, ast.Attribute):
             self.attribute(node)
+
+    def loop_target(self, node: ast.For) -> None:
+        """A loop gives values to names."""
+        for part in ast.walk(node.target):
+            if isinstance(part, ast.Attribute | ast.Subscript):
+                self.refuse(
+                    node,
+                    f"a loop assigns to {ast.unparse(part)}",
+                    f"write for x in {ast.unparse(node.iter)}: and {ast.unparse(part)} = x as its "
+                    "first statement",
+                )
 
     def locks(self, node: ast.With) -> None:
         """What a with statement takes is a lock; whether it is one is known with its type."""

@@ -20,7 +20,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from specstream.compiler import access, arithmetic
 
-__all__ = ["operand"]
+__all__ = ["literal_operand", "operand"]
 
 Value = Any
 
@@ -39,17 +39,26 @@ class _OperandModel(models.StructModel):
         super().__init__(manager, of, [("value", types.unliteral(of.of))])
 
 
-@intrinsic(prefer_literal=True)
-def operand(typing_context: Any, value: Any) -> Any:
-    """A value as an operand of a chain."""
-    wrapped = OperandType(value)
+def _wrapping(name: str, literal: bool) -> Any:
+    def rule(typing_context: Any, value: Any) -> Any:
+        wrapped = OperandType(value if literal else types.unliteral(value))
 
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        made = cgutils.create_struct_proxy(wrapped)(context, builder)
-        made.value = context.cast(builder, args[0], value, types.unliteral(value))
-        return made._getvalue()
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            made = cgutils.create_struct_proxy(wrapped)(context, builder)
+            made.value = context.cast(builder, args[0], value, types.unliteral(value))
+            return made._getvalue()
 
-    return wrapped(value), code
+        return wrapped(value), code
+
+    rule.__name__ = name
+    rule.__doc__ = "A value as an operand of a chain."
+    return intrinsic(prefer_literal=literal)(rule)
+
+
+operand = _wrapping("operand", False)
+# Of what is written out. A variable that begins as a literal may be another number in a loop, and
+# Numba takes back the first of the two types only where it knows how they meet.
+literal_operand = _wrapping("literal_operand", True)
 
 
 def _is_ours(name: Any, function: Any, swapped: bool = False) -> None:

@@ -33,6 +33,7 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
+from specstream.compiler.text import Text, text_of
 from specstream.strings import string_code
 from specstream.structures.commutative import add, maximum, minimum
 from specstream.structures.counters import increment
@@ -124,9 +125,14 @@ class Rewriter(ast.NodeTransformer):
         value = None if callee.id in self.check.locals else self.check.resolved.get(callee.id)
         return isinstance(value, types.FunctionType) and value in _UPDATE_FUNCTIONS
 
-    def string(self, text: str) -> int:
-        self.analysis.strings.append(text)
-        return string_code(text)
+    def number_in_text(self, node: ast.Call) -> ast.Constant | None:
+        """The text of float("inf") and the like: a number's and not a string's."""
+        callee = node.func.id if isinstance(node.func, ast.Name) else ""
+        is_float = callee not in self.check.locals and self.check.resolved.get(callee) is float
+        text = node.args[0] if is_float and len(node.args) == 1 else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            return text
+        return None
 
 
 _ORACLE_MATH = numbers.OracleMath()
@@ -170,7 +176,11 @@ class OracleRewriter(Rewriter):
     def visit_Constant(self, node: ast.Constant) -> Any:
         value = node.value
         if isinstance(value, str):
-            value = self.string(value)
+            self.analysis.strings.append(value)
+            text = Text(string_code(value))
+            name = f"__ss_text_{text.code}".replace("-", "minus_")
+            self.source.oracle_namespace[name] = text
+            return ast.copy_location(ast.Name(name, ast.Load()), node)
         if type(value) is not int:
             return node
         name = f"__ss_constant_{value}".replace("-", "minus_")
@@ -181,12 +191,23 @@ class OracleRewriter(Rewriter):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
             node.func.value = self.visit(node.func.value)
             return node  # its argument is the name itself, not the code of a string
+        if self.number_in_text(node) is not None:
+            return node
         name = self.updated_scalar(node)
         if name is not None:
             container, _, *values = node.args
             node.args = [self.visit(container), name, *map(self.visit, values)]
             return node
         return self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        self.source.oracle_namespace["__ss_by_value"] = oracle.by_value
+        for at, (op, container) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            if isinstance(op, ast.In | ast.NotIn):
+                call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [container], [])
+                node.comparators[at] = ast.copy_location(call, container)
+        return node
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
@@ -223,7 +244,7 @@ def _oracle_constant(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_oracle_constant(element) for element in value)
     if isinstance(value, str):
-        return numbers.to_oracle(string_code(value))
+        return Text(string_code(value))
     return numbers.to_oracle(value)
 
 
@@ -331,7 +352,12 @@ class NativeRewriter(Rewriter):
         # What stands in the middle is evaluated once, and the rest only if all before it holds.
         # Python's own instructions do that; comparison.py makes the operators ours.
         operands = [
-            self.core(comparison.operand, one, at=one) for one in (node.left, *node.comparators)
+            self.core(
+                comparison.literal_operand if self.is_written_out(one) else comparison.operand,
+                one,
+                at=one,
+            )
+            for one in (node.left, *node.comparators)
         ]
         return ast.copy_location(ast.Compare(operands[0], node.ops, [*operands[1:]]), node)
 
@@ -339,6 +365,10 @@ class NativeRewriter(Rewriter):
         """A name that no user can write, and that is assigned in one place only."""
         self.names += 1
         return f"__ss_{what}_{self.names}"
+
+    def is_written_out(self, node: ast.expr) -> bool:
+        is_global = isinstance(node, ast.Name) and node.id in self.check.constants
+        return is_global or isinstance(node, ast.Constant)
 
     def comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr, node: ast.AST) -> ast.expr:
         if isinstance(op, ast.In | ast.NotIn):
@@ -348,9 +378,13 @@ class NativeRewriter(Rewriter):
             return found
         return self.core(arithmetic.OPERATORS[type(op)], left, right, at=node)
 
+    def text(self, text: str, at: ast.AST) -> ast.expr:
+        return self.core(text_of, ast.copy_location(ast.Constant(string_code(text)), at), at=at)
+
     def visit_Constant(self, node: ast.Constant) -> Any:
         if isinstance(node.value, str):
-            return ast.copy_location(ast.Constant(self.string(node.value)), node)
+            self.analysis.strings.append(node.value)
+            return self.text(node.value, node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -519,6 +553,8 @@ class NativeRewriter(Rewriter):
     def visit_Name(self, node: ast.Name) -> Any:
         if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
             value = self.check.resolved.get(node.id)
+            if isinstance(value, str):
+                return self.text(value, node)
             if (
                 node.id not in self.check.constants
                 and node.id != RUN
@@ -663,10 +699,15 @@ class NativeRewriter(Rewriter):
 
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
         self.positional(node, name)
+        number = self.number_in_text(node)
+        if number is not None:
+            return self.core(arithmetic.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
         if builtin in _VIEW_FUNCTIONS and len(arguments) == 1:
             return self.core(_VIEW_FUNCTIONS[builtin], *arguments, at=node)
+        if builtin == "len" and len(arguments) != 1:
+            self.check.refuse(node, f"len takes one array, got {len(arguments)}", "write len(x)")
         if builtin == "enumerate" and len(arguments) == 2:
             arguments[1] = self.core(arithmetic.enumerate_start, arguments[1], at=node)
         if builtin in _NATIVE_ITERATION:

@@ -7,8 +7,6 @@ convention returns (a ``cfunc`` would print the exception and drop it).
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +26,7 @@ from specstream._native import lib
 from specstream.compiler import access, cache
 from specstream.compiler.arithmetic import scalar_kind
 from specstream.compiler.boosting import operation_entry
+from specstream.compiler.diagnosis import translate
 from specstream.compiler.memory import I32, I64, POINTER, Run
 from specstream.compiler.sites import OperatorLowering
 from specstream.compiler.source import Program
@@ -272,8 +271,12 @@ def _made(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
         return Entry(library.get_pointer_to_function(stored.symbol), library)
     try:
         compiled = compile_it()
-    except NumbaError as error:
-        raise _translate(error, program) from (error if config.DEVELOPER_MODE else None)
+    except (CompileError, MemoryError):
+        raise
+    except Exception as error:
+        # Numba refuses by errors of its own, and now and then stumbles over what it has not met.
+        is_clear = isinstance(error, NumbaError) and not config.DEVELOPER_MODE
+        raise translate(error, program) from (None if is_clear else error)
     library = compiled.library
     symbol = compiled.fndesc.llvm_func_name
     address = library.get_pointer_to_function(symbol)
@@ -299,35 +302,3 @@ def compile_operation(
         return entry.get_compile_result(types.int64(RunType(BOOSTED)))
 
     return _entry(key, program, compiled)
-
-
-def _translate(error: NumbaError, program: Program) -> CompileError:
-    """Numba's error in the user's terms: what, where, and the way out."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    # Numba names the place of each of the nested failures, the innermost first.
-    package = os.path.dirname(os.path.dirname(__file__))
-    places = [
-        (filename, int(line))
-        for filename, line in re.findall(r" at (\S+\.py|<[^>]+>) \((\d+)\)", text)
-        if os.path.dirname(os.path.dirname(filename)) != package
-    ]
-    location = getattr(error, "loc", None)
-    if location is not None and os.path.dirname(os.path.dirname(location.filename)) != package:
-        places.append((location.filename, location.line))
-    code = program.oracle.__code__
-    filename, line = places[0] if places else (code.co_filename, code.co_firstlineno)
-    ours = re.findall(r"specstream: (.*)", text)
-    if ours:
-        separator = "; " if "; " in ours[0] else ": "
-        problem, _, way_out = ours[0].rpartition(separator)
-        if not problem:
-            problem, way_out = ours[0], "see the rules of operators in docs/operators.md"
-        return CompileError(program.operator, filename, line, problem, way_out)
-    first = next((row.strip() for row in text.splitlines() if row.strip()), "it cannot be typed")
-    return CompileError(
-        program.operator,
-        filename,
-        line,
-        f"this cannot be compiled ({first})",
-        "use numbers, fields of the state, and plain functions",
-    )
