@@ -10,24 +10,38 @@ from __future__ import annotations
 
 import bisect
 import heapq
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi
-from specstream.bad_rows import BadRows, RowError
-from specstream.columns import Events, order_key, read_events, read_value
+from specstream.bad_rows import BadRows, RowError, as_stream, take_together
+from specstream.columns import Events, order_key, read_events, read_value, some_rows
 from specstream.conversion import order_distance
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.schema import Schema
-from specstream.strings import StringTable
+from specstream.strings import StringTable, string_code
+from specstream.untrusted import MOST, Malformed, json_of, made_of, natural, read_tables
 
-__all__ = ["END", "Arrivals", "Late", "Name", "Segment", "Source", "Sources", "checked_late"]
+__all__ = [
+    "END",
+    "Arrivals",
+    "Late",
+    "Name",
+    "Segment",
+    "Source",
+    "Sources",
+    "Waiting",
+    "checked_late",
+    "checked_sources",
+    "unpacked",
+]
 
 Late = Literal["error", "drop", "side"]
 LATE: tuple[str, ...] = ("error", "drop", "side")
@@ -45,6 +59,21 @@ def checked_late(late: Late) -> Late:
 
 
 Name = int | str
+
+
+def checked_sources(sources: Iterable[Name]) -> tuple[Name, ...]:
+    """The names, of which a string would be as many as it has characters.
+
+    Raises:
+        ConfigurationError: it is no list of names.
+    """
+    if isinstance(sources, str | bytes) or not isinstance(sources, Iterable):
+        raise ConfigurationError(
+            f"sources={sources!r}; expected a list of sources' names: write sources=[{sources!r}]"
+        )
+    return tuple(sources)
+
+
 END = 2**63 - 1
 # Between the ranks of sources that are declared or come later: room for names in between.
 _STEP = 2**40
@@ -97,7 +126,8 @@ class Sources:
 
     def declare(self, names: Iterable[Name]) -> None:
         """Sources that hold back commits from the start, also while they are silent."""
-        for name in sorted(_checked(name, self._what) for name in names):
+        known = [_checked(name, self._what) for name in names]
+        for name in sorted(known, key=lambda name: (isinstance(name, str), name)):
             self.get(name)
 
     def get(self, name: Name) -> Source:
@@ -231,8 +261,13 @@ class Segment:
 
     @property
     def left(self) -> int:
-        """Events that are not applied."""
+        """Events that are not applied; those of a chunk count until all of it is."""
         return int(self.native.left)
+
+    @property
+    def not_applied(self) -> int:
+        """With the turn: the same, exactly, though a chunk be applied in part."""
+        return int(self.native.left - self.native.ahead)
 
     def release(self) -> None:
         """All its events are applied, and nobody asks for them any more."""
@@ -366,7 +401,8 @@ class Arrivals:
         Raises:
             InputError: the table does not fit, or has late events and the policy is "error".
         """
-        of = table.schema.field(order_by).type if order_by in table.column_names else None
+        found = table.schema.get_all_field_indices(order_by)
+        of = table.schema.field(found[0]).type if len(found) == 1 else None
         nothing = of is None or pa.types.is_null(of)
         if not nothing and self._type is not None and of != self._type:
             raise InputError(
@@ -429,7 +465,9 @@ class Arrivals:
     def _late_rows(self, table: pa.Table, late: list[tuple[Source, Events]]) -> pa.Table:
         """The rows of the table that are late, as they were given."""
         positions = np.concatenate([below.positions for _, below in late])
-        return table.take(pa.array(np.sort(positions)))
+        which = np.zeros(table.num_rows, np.bool_)
+        which[positions] = True
+        return some_rows(table, which, self._what)
 
     def _segment(self, source: Source, events: Events) -> Segment:
         """The events with the source's next sequence numbers."""
@@ -593,15 +631,16 @@ class Arrivals:
     def to_bytes(self) -> bytes:
         """The sources, and the events that are not applied; while nothing commits.
 
-        Two Arrow streams: of the events, with the sources as JSON in the schema's metadata, and of
-        the output that nobody has polled.
+        Arrow streams: of the events, with the sources as JSON in the schema's metadata; of the
+        output that nobody has polled; of frontiers given before any event; of late events that
+        nobody has fetched. Those of which there is something.
         """
         numbers = {source.name: number for number, source in enumerate(self.sources)}
         if not numbers:
             return b""
         pieces, segments = [], []
         for segment in self._segments:
-            left = 0 if segment.is_released else segment.left
+            left = 0 if segment.is_released else segment.not_applied
             if not left:
                 continue
             events = segment.events
@@ -610,72 +649,130 @@ class Arrivals:
             columns = [
                 pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:])
             ]
-            names = [
-                "timestamp",
-                *(f"column {name}" for name in self._schema.names),
-                *(f"null {name}" for name in self._schema.nullable),
-            ]
-            pieces.append(pa.table([events.keys[0].slice(done), *columns], names=["key", *names]))
-        about = {
-            "sources": [asdict(source) for source in self.sources],
-            "highest": self.sources.highest,
-            "lowest": self.sources.lowest,
-            "event": self._schema.describe(),
-            "segments": segments,
-            "held": self._held is not None,
-        }
+            names = ["key", *self._column_names()]
+            pieces.append(pa.table([events.keys[0].slice(done), *columns], names=names))
+        about = Waiting(
+            list(self.sources),
+            self.sources.highest,
+            self._schema.describe(),
+            segments,
+            self._held is not None,
+            self.sources.lowest,
+            [numbers[source.name] for source, _ in self._given],
+            len(self._side),
+        )
+        tables = [] if self._held is None else [self._held]
+        if self._given:
+            tables.append(pa.table({str(at): _given(to) for at, (_, to) in enumerate(self._given)}))
+        tables += self._side
         table = pa.concat_tables(pieces) if pieces else pa.table({"key": pa.array([], self._type)})
-        table = table.replace_schema_metadata({"arrivals": json.dumps(about)})
-        tables = [table] if self._held is None else [table, self._held]
-        return b"".join(map(_stream, tables))
+        table = table.replace_schema_metadata({"arrivals": json.dumps(about, default=vars)})
+        return b"".join(map(as_stream, [table, *tables]))
 
     def from_bytes(self, image: bytes) -> None:
         """Takes over what :meth:`to_bytes` gave; the events are to be submitted again.
 
         Raises:
+            Malformed: it gave none such.
             SnapshotError: events are pending that do not fit the operator.
         """
         if not image:
             return
-        reader = pa.BufferReader(image)
-        table = pa.ipc.open_stream(reader).read_all()
-        about = json.loads(table.schema.metadata[b"arrivals"])
-        if about["segments"] and about["event"] != self._schema.describe():
+        about, table, self._held, given, side = unpacked(image)
+        if about.segments and about.event != self._schema.describe():
             raise SnapshotError(
                 f"{self._what}: the snapshot holds {table.num_rows} event(s) that are not "
-                f"committed, with the columns {dict(about['event'])}, and the operator declares "
+                f"committed, with the columns {dict(about.event)}, and the operator declares "
                 f"{dict(self._schema.describe())}: poll until nothing is pending before a snapshot "
                 "for another operator"
             )
-        if about["held"]:
-            self._held = pa.ipc.open_stream(reader).read_all()
-        of = table.schema.field("key").type
-        self._type = None if pa.types.is_null(of) else of
+        columns = self._columns_of(table) if about.segments else ()
+        key = table.column("key")
+        self._type = None if pa.types.is_null(key.type) else key.type
         self.sources.restore(
-            [Source(**source) for source in about["sources"]],
-            about["highest"],
-            about.get("lowest"),  # which earlier snapshots have not
+            [replace(source) for source in about.sources], about.highest, about.lowest
         )
         known = list(self.sources)
+        self._given = [(known[number], to) for number, to in zip(about.given, given, strict=True)]
+        self._side = side
         begin = 0
-        for number, sequence, count in about["segments"]:
-            piece = table.slice(begin, count).combine_chunks()
+        for number, sequence, count in about.segments:
+            piece = slice(begin, begin + count)
             begin += count
-            source = known[number]
-            columns = [
-                np.ascontiguousarray(piece.column(name).to_numpy())
-                for name in piece.column_names[1:]
-            ]
+            times = columns[0][piece]
+            if (times[1:] < times[:-1]).any():
+                raise Malformed(f"events of source {known[number].name!r} are not in order")
             events = Events(
                 count,
-                (columns[0], columns[0], *columns[1:]),
-                (piece.column("key").chunk(0), pa.array([])),
+                (times, times, *(column[piece] for column in columns[1:])),
+                (key.slice(piece.start, count).combine_chunks(), pa.array([])),
                 np.arange(count),
             )
+            source = known[number]
             following = source.next_sequence
             source.next_sequence = sequence
             self.unsent.append(self._segment(source, events))
             source.next_sequence = following
+
+    def _columns_of(self, table: pa.Table) -> tuple[npt.NDArray[Any], ...]:
+        """The columns of events that :meth:`to_bytes` has written: as C reads them, so checked."""
+        names = self._column_names()
+        dtypes: list[Any] = [np.int64, *self._schema.dtypes]
+        if table.column_names != ["key", *names]:
+            raise Malformed(
+                f"events have the columns {', '.join(map(ascii, table.column_names))}; expected "
+                f"{', '.join(['key', *names])}"
+            )
+        columns = []
+        for name, dtype in zip(names, dtypes, strict=True):
+            column = table.column(name)
+            if column.type != pa.from_numpy_dtype(dtype) or column.null_count:
+                raise Malformed(
+                    f"events: {name} is of type {column.type} with {column.null_count} null(s); "
+                    f"expected {np.dtype(dtype)} without"
+                )
+            # Aligned: a stream may have its buffers anywhere.
+            columns.append(np.require(column.to_numpy(), requirements=["C", "A"]))
+        if not np.array_equal(columns[0], _order_key(table.column("key"))):
+            raise Malformed("events: key and timestamp are not the same times")
+        nulls = dict(zip(self._schema.nullable, columns[1 + len(self._schema) :], strict=True))
+        for (name, column), values in zip(self._schema, columns[1:], strict=False):
+            flags = [values] if column.kind == "bool" else []
+            flags += [nulls[name]] if name in nulls else []
+            if any(flag.max() > 1 for flag in flags):
+                raise Malformed(f"events: column {name!r} holds what is neither true nor false")
+            if pa.types.is_date(column.arrow) and (values != values.astype(np.int32)).any():
+                raise Malformed(f"events: column {name!r} holds what is no day")
+            if column.kind == "str":
+                codes = np.unique(values[nulls[name] == 0] if name in nulls else values)
+                if self._strings.texts(codes).null_count:
+                    raise Malformed(f"events: column {name!r} holds codes of no known string")
+        return tuple(columns)
+
+    def _column_names(self) -> list[str]:
+        """Of the events' columns in a snapshot, behind their key."""
+        return [
+            "timestamp",
+            *(f"column {name}" for name in self._schema.names),
+            *(f"null {name}" for name in self._schema.nullable),
+        ]
+
+    def check_held(self, expected: pa.Schema) -> None:
+        """Looks whether what :meth:`hold` has kept goes together with later output.
+
+        Raises:
+            SnapshotError: it is of another operator, or of an engine with another ``keys``.
+        """
+        if self._held is not None and self._held.schema != expected:
+            columns = [
+                ", ".join(f"{field.name} ({field.type})" for field in schema)
+                for schema in (self._held.schema, expected)
+            ]
+            raise SnapshotError(
+                f"{self._what}: the snapshot holds {self._held.num_rows} row(s) that nobody has "
+                f"polled, with the columns {columns[0]}, and the engine's output has {columns[1]}: "
+                "poll before a snapshot for another operator, or restore with the same keys="
+            )
 
     def hold(self, output: pa.Table) -> None:
         """Keeps output that was taken from the C side for the next poll."""
@@ -741,8 +838,147 @@ class Arrivals:
 
     def take_late(self) -> pa.Table | None:
         """Late events of policy "side" since the last call."""
-        side, self._side = self._side, []
-        return pa.concat_tables(side, promote_options="default") if side else None
+        return take_together(self._side)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a snapshot says of events that are not committed.
+
+    Attributes:
+        sources: of the engine.
+        highest: (timestamp, rank) of the last of all their events.
+        event: the operator's event schema.
+        segments: place of the source, sequence number of the first event, and number of events.
+        held: whether there is output that nobody has polled.
+        lowest: timestamp of the first of all events; earlier snapshots have not got it, nor:
+        given: places of the sources whose frontier was given before any event.
+        side: number of tables of late events that nobody has fetched.
+    """
+
+    sources: list[Source]
+    highest: tuple[int, int] | None
+    event: list[tuple[str, str]]
+    segments: list[tuple[int, int, int]]
+    held: bool
+    lowest: int | None = None
+    given: list[int] = field(default_factory=list)
+    side: int = 0
+
+
+class Unpacked(NamedTuple):
+    """What :meth:`Arrivals.to_bytes` gave.
+
+    Attributes:
+        about: what it says.
+        events: those that wait.
+        held: output that nobody has polled.
+        given: frontiers given before any event, as Arrow has them.
+        side: late events that nobody has fetched.
+    """
+
+    about: Waiting
+    events: pa.Table
+    held: pa.Table | None
+    given: list[pa.Scalar]
+    side: list[pa.Table]
+
+
+def unpacked(image: bytes) -> Unpacked:
+    """What :meth:`Arrivals.to_bytes` gave.
+
+    Raises:
+        Malformed: it gave none such.
+    """
+    what = "events that wait"
+    tables = read_tables(image, what)
+    metadata = (tables[0].schema.metadata or {}) if tables else {}
+    about = made_of(json_of(metadata.get(b"arrivals", b""), what), Waiting, what)
+    natural(about.side, f"{what}: tables of late events", len(tables))
+    expected = 1 + about.held + bool(about.given) + about.side
+    if len(tables) != expected:
+        raise Malformed(f"{what}: {len(tables)} Arrow streams; expected {expected}")
+    events = tables.pop(0)
+    held = tables.pop(0) if about.held else None
+    given = _frontiers(about, tables.pop(0)) if about.given else []
+    if events.column_names.count("key") != 1:
+        raise Malformed(f"{what} have not one column 'key'")
+    _check_sources(about)
+    left = events.num_rows
+    ends: list[tuple[int, int, int]] = []
+    for number, sequence, count in about.segments:
+        natural(number, f"{what}: place of a source", len(about.sources) - 1)
+        natural(count - 1, f"{what}: number of events, less one,", left - 1)
+        left -= count
+        natural(sequence, f"{what}: a sequence number", about.sources[number].next_sequence - count)
+        ends.append((number, sequence, sequence + count))
+    ends.sort()
+    if left or any(a[0] == b[0] and b[1] < a[2] for a, b in itertools.pairwise(ends)):
+        raise Malformed(f"{what}: {left} of no segment, or two with one sequence number")
+    key = events.column("key")
+    if key.null_count or (len(key) == 0 and not pa.types.is_null(key.type)):
+        # Without events no time was looked at; the type must be one that times can have.
+        _order_key(key.slice(0, 0))
+    if key.null_count:
+        raise Malformed(f"{what}: {key.null_count} without a time")
+    return Unpacked(about, events, held, given, tables)
+
+
+def _frontiers(about: Waiting, table: pa.Table) -> list[pa.Scalar]:
+    """Those given before any event, one in each column."""
+    what = "frontiers given before any event"
+    for number in about.given:
+        natural(number, f"{what}: place of a source", len(about.sources) - 1)
+    if table.num_rows != 1 or table.num_columns != len(about.given):
+        raise Malformed(
+            f"{what}: {table.num_rows} row(s) of {table.num_columns}; "
+            f"expected one of {len(about.given)}"
+        )
+    given = [column[0] for column in table.columns]
+    if not all(to.is_valid for to in given):
+        raise Malformed(f"{what}: one is null")
+    return given
+
+
+def _check_sources(about: Waiting) -> None:
+    """Looks whether sources are such as :class:`Sources` makes."""
+    what = "sources of events that wait"
+    names = [source.name for source in about.sources]
+    if len(set(names)) < len(names) or len({type(name) for name in names}) > 1:
+        raise Malformed(f"{what} have one name twice, or numbers and texts for names")
+    numbers = [*(about.highest or ()), *(() if about.lowest is None else (about.lowest,))]
+    for source in about.sources:
+        of = f"source {source.name!r}"
+        if isinstance(source.name, int):
+            code, rank = source.name, source.name
+        else:
+            code, rank = string_code(source.name), max(-MOST, min(source.rank, MOST))
+        if source.code != code or source.rank != rank or source.name == END:
+            raise Malformed(f"{of} has code {source.code} and rank {source.rank}")
+        natural(source.next_sequence, f"{of}: next_sequence")
+        natural(source.late, f"{of}: late")
+        numbers += [source.last, source.rank if source.frontier is None else source.frontier]
+    if not all(-(2**63) <= number <= END for number in numbers):
+        raise Malformed(f"{what}: a time does not fit int64")
+    ranks = [source.rank for source in sorted(about.sources, key=_by_name)]
+    if any(later <= earlier for earlier, later in itertools.pairwise(ranks)):
+        raise Malformed(f"{what} are not ranked in the order of their names")
+    sent = [(source.last, source.rank) for source in about.sources if source.next_sequence]
+    # Earlier snapshots do not say of each source where it was.
+    if about.lowest is not None and (not sent or about.highest != max(sent)):
+        raise Malformed(f"{what}: {about.highest} is not the last of their events")
+
+
+def _by_name(source: Source) -> Any:
+    return source.name
+
+
+def _order_key(times: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """The order column of a snapshot's events as int64 of the same order."""
+    try:
+        return order_key(times.combine_chunks(), "key", "events that wait")
+    except (InputError, pa.ArrowException) as error:
+        raise Malformed(f"times of events: {error}") from None
 
 
 def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
@@ -753,13 +989,6 @@ def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             pass
     return pa.array([repr(value)])
-
-
-def _stream(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
 
 
 def _by_source(

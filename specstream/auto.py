@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from specstream.predictor import EVERYTHING, Measurement, Predictor, Setting
+from specstream.predictor import (
+    EVERYTHING,
+    LONGEST_CHUNK,
+    LONGEST_HORIZON,
+    Measurement,
+    Predictor,
+    Setting,
+    check_range,
+)
 
 __all__ = ["Auto"]
 
@@ -134,6 +142,11 @@ class Auto(Predictor):
         self, threads: int = 2, *, chunk: int | None = None, horizon: int | None = None
     ) -> None:
         super().__init__()
+        check_range("Auto: threads", threads, 1, 256)
+        if chunk is not None:
+            check_range("Auto: chunk", chunk, 1, LONGEST_CHUNK, " or None")
+        if horizon is not None:
+            check_range("Auto: horizon", horizon, 1, LONGEST_HORIZON, " or None")
         self.threads = threads
         self._free_chunk = chunk is None
         self._free_horizon = horizon is None

@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.errors import ConfigurationError, InputError
+from specstream.untrusted import Malformed, read_tables
 
-__all__ = ["BadRows", "Policy", "RowError", "as_stream", "checked_policy"]
+__all__ = ["BadRows", "Policy", "RowError", "as_stream", "checked_policy", "take_together"]
 
 Policy = Literal["error", "side"]
 _POLICIES = ("error", "side")
@@ -54,6 +55,19 @@ def as_stream(table: pa.Table) -> bytes:
     return content
 
 
+def take_together(kept: list[pa.Table]) -> pa.Table | None:
+    """Takes the first tables, as many as fit into one; None: there are none."""
+    taken = None
+    while kept:
+        try:
+            tables = [kept[0]] if taken is None else [taken, kept[0]]
+            taken = pa.concat_tables(tables, promote_options="permissive")
+        except pa.ArrowException:
+            break  # columns of one name and types that do not go together
+        del kept[0]
+    return taken
+
+
 class BadRows:
     """The bad rows of an engine that nobody has fetched."""
 
@@ -72,30 +86,36 @@ class BadRows:
         """The rows that nobody has fetched: Arrow streams, one behind the other."""
         return b"".join(map(as_stream, self._kept))
 
-    def from_bytes(self, image: bytes) -> None:
-        """Takes over what :meth:`to_bytes` gave, in place of what is here; it is not counted."""
-        reader = pa.BufferReader(image)
-        self._kept = []
-        while reader.tell() < len(image):
-            self._kept.append(pa.ipc.open_stream(reader).read_all())
+    @staticmethod
+    def read(image: bytes) -> list[pa.Table]:
+        """What :meth:`to_bytes` gave, as tables.
 
-    def rewind(self, count: int) -> None:
-        """Forgets the last rows, so that there were ``count`` in all."""
-        extra, self.count = self.count - count, count
-        while extra > 0 and self._kept:
-            last = self._kept.pop()
-            if last.num_rows > extra:
-                self._kept.append(last.slice(0, last.num_rows - extra))
-            extra -= last.num_rows
+        Raises:
+            Malformed: it gave none such.
+        """
+        tables = read_tables(image, "bad rows")
+        for table in tables:
+            reasons = [field.type for field in table.schema if field.name == "reason"]
+            if not reasons or reasons[-1] != pa.string():
+                raise Malformed(
+                    f"bad rows have the columns {', '.join(map(ascii, table.column_names))}; "
+                    "expected a column of texts 'reason' among them"
+                )
+        return tables
+
+    def take_over(self, kept: list[pa.Table]) -> None:
+        """Keeps these in place of what is here; they are not counted."""
+        self._kept = list(kept)
+
+    def mark(self) -> tuple[int, tuple[pa.Table, ...]]:
+        """What is here, for :meth:`rewind`."""
+        return self.count, tuple(self._kept)
+
+    def rewind(self, mark: tuple[int, tuple[pa.Table, ...]]) -> None:
+        """Back to a mark, whatever was kept or fetched since."""
+        self.count, kept = mark
+        self._kept = list(kept)
 
     def take(self) -> pa.Table | None:
         """The rows kept so far, as many as fit into one table; None: there are none."""
-        taken = None
-        while self._kept:
-            try:
-                tables = [self._kept[0]] if taken is None else [taken, self._kept[0]]
-                taken = pa.concat_tables(tables, promote_options="permissive")
-            except pa.ArrowException:
-                break  # columns of one name and types that do not go together
-            del self._kept[0]
-        return taken
+        return take_together(self._kept)

@@ -13,9 +13,9 @@ from specstream._native import ffi, lib
 from specstream.columns import Events, keys_of, rows_to_table
 from specstream.conversion import time_at
 from specstream.errors import EngineClosedError, Partial
-from specstream.failing_events import raise_crash, raise_for
+from specstream.failing_events import raise_failure
 from specstream.lock_faults import lock_error
-from specstream.predictor import Measurement, Setting
+from specstream.predictor import Measurement, Setting, next_of
 from specstream.stats import ABORT_REASONS
 from specstream.turns import WAIT_MILLISECONDS
 
@@ -35,7 +35,8 @@ def run_batch(engine: Engine, events: Events, ordered: bool) -> pa.Table:
     parts: list[pa.Table] = []
     try:
         while done < events.count and not failed:
-            setting = engine._predictor.next()
+            setting = next_of(engine._predictor, engine._longest)
+            engine._compile_for(setting.horizon)
             engine._locate = lambda row, begin=done: (
                 events,
                 begin + row,
@@ -43,13 +44,18 @@ def run_batch(engine: Engine, events: Events, ordered: bool) -> pa.Table:
                 events.keys[1][begin + row].as_py(),
                 first + begin + row,
             )
-            outcome, interruption = _run_stretch(engine, events, done, setting)
+            outcome, measured, interruption = _run_stretch(engine, events, done, setting)
             # At once, because the next stretch writes over the rows; and not gathered, because
             # copying the rows of short events takes a fifth of the events' own time.
             parts.append(_table(engine, engine._rows(outcome), events, done, first))
             done += outcome.consumed
             failed = outcome.failed
             interruption = interruption or engine._hooks.take_error()
+            try:
+                engine._predictor.record(setting, measured)
+            except Exception as error:
+                # After what the stretch has done is counted; and what an event raised comes first.
+                interruption = interruption or (None if failed else error)
             if interruption is not None:
                 raise interruption
     except BaseException as error:
@@ -65,20 +71,19 @@ def run_batch(engine: Engine, events: Events, ordered: bool) -> pa.Table:
             engine._reached = time_at(events.keys[0], done - 1)
         engine._in_flight = None
     output = _joined(engine, parts, events, first)
-    if failed and outcome.fault.signal:
-        row = done - outcome.consumed + outcome.fault.event
-        raise_crash(engine, outcome.fault, events, row, first, Partial(output, done))
     if failed and outcome.lock_fault.kind:
         raise lock_error(engine.operator, outcome.lock_fault, Partial(output, done))
     if failed:
-        raise_for(engine, events, done, first, Partial(output, done))
+        # Where events run in no order, a fault says which one it was.
+        row = done - outcome.consumed + outcome.fault.event if outcome.fault.signal else done
+        raise_failure(engine, outcome, events, row, first, Partial(output, done))
     return output
 
 
 def _run_stretch(
     engine: Engine, events: Events, begin: int, setting: Setting
-) -> tuple[Any, BaseException | None]:
-    """Runs events from ``begin`` on; gives the outcome, and what cut the batch short."""
+) -> tuple[Any, Measurement, BaseException | None]:
+    """Runs events from ``begin`` on; gives outcome and cost, and what cut the batch short."""
     columns = ffi.new(
         "void *[]",
         [ffi.cast("void *", c.ctypes.data + begin * c.itemsize) for c in events.columns],
@@ -119,8 +124,8 @@ def _run_stretch(
         engine._end_job()
         interruption = error
     outcome = lib.ss_engine_outcome(engine._native)
-    engine._predictor.record(setting, _difference(before, lib.ss_engine_statistics(engine._native)))
-    return outcome, interruption
+    measured = _difference(before, lib.ss_engine_statistics(engine._native))
+    return outcome, measured, interruption
 
 
 def _table(

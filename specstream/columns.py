@@ -27,6 +27,7 @@ __all__ = [
     "read_events",
     "read_value",
     "rows_to_table",
+    "some_rows",
 ]
 
 KEY_COLUMNS = ("timestamp", "source", "sequence")
@@ -43,27 +44,54 @@ def as_table(data: Any, what: str) -> pa.Table:
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if isinstance(data, Mapping):
-        try:
-            return pa.table({name: pa.array(column) for name, column in data.items()})
-        except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, TypeError) as error:
-            raise InputError(
-                f"{what}: the dict is no table ({error}): give one array per column, "
-                "all of one length"
-            ) from None
+        columns = [_arrow_column(what, name, column) for name, column in data.items()]
+        return _arrow_table(what, columns, list(data))
     if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         # A NaN in a column of plain floats is a number here, not a missing value.
-        columns = {
-            str(name): pa.array(
+        columns = [
+            _arrow_column(
+                what,
+                name,
                 column.to_numpy() if isinstance(column.dtype, np.dtype) else column,
                 from_pandas=not (isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"),
             )
             for name, column in data.items()
-        }
-        return pa.table(columns)
+        ]
+        return _arrow_table(what, columns, [str(name) for name in data.columns])
     raise InputError(
         f"{what}: got {type(data).__name__}; expected a pyarrow Table or RecordBatch, a pandas "
         "DataFrame, or a dict of arrays"
     )
+
+
+def _arrow_column(
+    what: str, name: object, column: Any, from_pandas: bool | None = None
+) -> pa.Array:
+    """One column as Arrow has it."""
+    kind = getattr(column, "dtype", None)
+    if isinstance(kind, np.dtype) and not kind.isnative:
+        raise InputError(
+            f"{what}: column {name!r} is big-endian ({kind.str}): convert it, "
+            'column.astype(column.dtype.newbyteorder("="))'
+        )
+    try:
+        return pa.array(column, from_pandas=from_pandas)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        found = type(column).__name__ if kind is None else f"{type(column).__name__} of {kind}"
+        raise InputError(
+            f"{what}: column {name!r} is no column of a table ({found}: {error}): give one array "
+            "per column, of integers, floats, bools, strings or times that Arrow has"
+        ) from None
+
+
+def _arrow_table(what: str, columns: list[pa.Array], names: list[Any]) -> pa.Table:
+    try:
+        return pa.Table.from_arrays(columns, names)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(
+            f"{what}: the columns are no table ({error}): give one array per column, all of one "
+            "length, with a string as its name"
+        ) from None
 
 
 class _OrderedKeys(Sequence[pa.Array]):
@@ -158,7 +186,7 @@ def read_events(
             for position in positions[error.wrong].tolist():
                 reasons[position] = error.reason
             positions = positions[~error.wrong]
-            table = table.filter(pa.array(~error.wrong))
+            table = some_rows(table, ~error.wrong, what)
 
     # Strings last, because those of a row that is left out are not to be remembered.
     columns = [_values(array, strings)[0] for array in arrays]
@@ -183,7 +211,7 @@ def read_events(
             columns = [column[order] for column in columns]
             keys = _OrderedKeys(keys, order)
             positions = positions[order]
-    bad = _bad(given, reasons) if reasons else None
+    bad = _bad(given, reasons, what) if reasons else None
     return Events(count, (timestamp, source_code, *columns), keys, positions, bad)
 
 
@@ -197,10 +225,26 @@ def _in_order(timestamp: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> 
     return bool((rank[falls + 1] >= rank[falls]).all())
 
 
-def _bad(given: pa.Table, reasons: list[str | None]) -> pa.Table:
+def _bad(given: pa.Table, reasons: list[str | None], what: str) -> pa.Table:
     """The rows that have a reason, with it."""
     column = pa.array(reasons, pa.string())
-    return given.append_column("reason", column).filter(column.is_valid())
+    wrong = column.is_valid().to_numpy(zero_copy_only=False)
+    return some_rows(given.append_column("reason", column), wrong, what)
+
+
+def some_rows(table: pa.Table, which: npt.NDArray[np.bool_], what: str) -> pa.Table:
+    """The rows of a table that ``which`` says, as they are.
+
+    Raises:
+        InputError: Arrow cannot pick rows of such a table, because of the type of a column.
+    """
+    try:
+        return table.filter(pa.array(which))
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"{what}: some rows are to be put aside, and Arrow cannot take them out of the table "
+            f"({error}): cast the columns of such types, or leave them out"
+        ) from None
 
 
 def _get(table: pa.Table, name: str, what: str) -> pa.Array:

@@ -116,7 +116,7 @@ def of_order(array: pa.Array) -> tuple[npt.NDArray[np.int64], Mask] | None:
         return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits), np.isnan(numbers)
     if pa.types.is_integer(of):
         return from_arrow(array, Column("int", pa.int64()))
-    if pa.types.is_temporal(of):
+    if pa.types.is_temporal(of) and not pa.types.is_interval(of):
         plain = array.cast(pa.int32()) if of.bit_width == 32 else array
         return _numpy(plain.cast(pa.int64())), np.zeros(len(array), np.bool_)
     return None
@@ -155,7 +155,7 @@ def _numpy(array: pa.Array) -> npt.NDArray[Any]:
     """As NumPy has it, without a copy where that can be; nulls become zeros."""
     if array.null_count:
         array = array.fill_null(0)
-    return np.ascontiguousarray(array.to_numpy(zero_copy_only=False))
+    return np.require(array.to_numpy(zero_copy_only=False), requirements=["C", "A"])
 
 
 def _mask(wrong: Mask | None, count: int) -> Mask:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.arrivals import Late, Name
+from specstream.arrivals import Late, Name, checked_sources
 from specstream.auto import Auto
 from specstream.bad_rows import BadRows, Policy
 from specstream.batches import run_batch
@@ -38,20 +38,29 @@ from specstream.figures import statistics_of
 from specstream.hooks import Hook, Hooks, Notification
 from specstream.limits import Limits
 from specstream.operator import Operator
-from specstream.out_of_order import OutOfOrder
+from specstream.out_of_order import NO_FRONTIER, OutOfOrder
 from specstream.plain_values import event_values, row_tuples
-from specstream.predictor import Fixed, Predictor
+from specstream.predictor import (
+    LONGEST_CHUNK,
+    LONGEST_HORIZON,
+    Fixed,
+    Predictor,
+    check_range,
+    checked_predictor,
+    least_of,
+)
 from specstream.profiling import HotPlace, Profile, hot_places, profile_of
-from specstream.snapshot import Migrate, Snapshot
+from specstream.snapshot import Migrate, Snapshot, refused
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
 from specstream.strings import StringTable
-from specstream.turns import WAIT_MILLISECONDS, turn
+from specstream.turns import WAIT_MILLISECONDS, native_turn, turn
 
 __all__ = ["Engine", "Mark"]
 
 # That a look at the figures waits at most for a plain run to count what it has done.
 ASK_NANOSECONDS = 1_000_000
+NOBODY: frozenset[int] = frozenset()
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
 
@@ -78,9 +87,10 @@ class Mark:
     words: npt.NDArray[np.int64]
     next_sequence: int
     strings: int
-    bad_rows: int = 0
+    bad_rows: tuple[int, tuple[pa.Table, ...]] = (0, ())
     arrivals: bytes = b""
     reached: Any = None
+    texts: pa.ChunkedArray | None = None  # the strings; None: the table still begins with them
 
 
 class Engine(OutOfOrder):
@@ -126,9 +136,11 @@ class Engine(OutOfOrder):
             yet; ``raise ss.Abort`` has the event run again.
         on_post_commit: called after a commit, in no order.
 
-    A hook is called with a :class:`specstream.Notification`, in a thread of the engine; it must not
-    use the engine. What it raises ends the batch: out of ``on_commit``, like something that the
-    event itself raises. With a hook a transaction is one event.
+    A hook is called with a :class:`specstream.Notification`, in a thread of the engine. It may look
+    at ``stats`` and ``profile()``; all else that it asks of the engine, closing it included, raises
+    SpecstreamError, as the engine waits for the hook. What a hook raises ends the batch: out of
+    ``on_commit``, like something that the event itself raises. With a hook a transaction is one
+    event.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have, or ``memory`` is too little;
@@ -185,10 +197,15 @@ class Engine(OutOfOrder):
             )
         self.operator = operator
         self.name = operator.name
-        _check_range("threads", threads, 1, 256)
-        self._predictor = predictor or _predictor(threads, horizon, chunk, execution)
-        _check_range("seed", seed, 0, 2**64 - 1)
-        _check_range("record_shift", record_shift, 0, 32)
+        check_range("threads", threads, 1, 256)
+        self._predictor = (
+            _predictor(threads, horizon, chunk, execution)
+            if predictor is None
+            else checked_predictor(predictor)
+        )
+        self._longest = LONGEST_HORIZON  # horizon that its memory allows
+        check_range("seed", seed, 0, 2**64 - 1)
+        check_range("record_shift", record_shift, 0, 32)
         if protocol not in _PROTOCOLS:
             raise ConfigurationError(f"protocol={protocol!r}; expected 'value' or 'eager'")
         if execution not in _EXECUTIONS:
@@ -199,7 +216,7 @@ class Engine(OutOfOrder):
         if not isinstance(limits, Limits):
             raise ConfigurationError(f"limits={limits!r}; expected ss.Limits(...)")
         if memory is not None:
-            _check_range("memory", memory, 1, 2**63 - 1, " or None")
+            check_range("memory", memory, 1, 2**63 - 1, " or None")
         if migrate is not None and restore is None:
             raise ConfigurationError(
                 "migrate= converts the fields of a snapshot: give restore=, the snapshot, as well"
@@ -219,8 +236,15 @@ class Engine(OutOfOrder):
         self._hot_places: tuple[HotPlace, ...] = ()
         self._mode, variants = _EXECUTIONS[execution]
         variants = tuple(speculative if v == "transactional" else v for v in variants)
+        # One caller at a time. Never taken twice by one thread; but its owner is known.
         self._lock = threading.RLock()
         self._closing = False
+        # Who is inside, each call with its thread. A signal handler or a finaliser may come at any
+        # point of a call, in the same thread, and use the engine or raise. So there is no lock for
+        # this: entries come and go by operations that the interpreter does not divide.
+        self._users: dict[object, int] = {}
+        self._enders: list[tuple[int, object]] = []  # who came to end it; the first one does
+        self._workers = NOBODY
         self._strings = StringTable(operator.program.strings)
         self._hooks = Hooks(
             {"on_abort": on_abort, "on_commit": on_commit, "on_post_commit": on_post_commit},
@@ -233,20 +257,20 @@ class Engine(OutOfOrder):
             )
         self._late: Late = late
         self._bad_rows = BadRows(bad_rows)
-        self._declared = tuple(sources)
+        self._declared = checked_sources(sources)
         self._arrivals = self._new_arrivals(self._strings)
         self._is_open = False  # an open job takes submitted events
-        self._waiting = 0  # threads that wait in poll()
-        self._frontier: tuple[int, int] | None = None
+        self._frontier = NO_FRONTIER  # that the open job was told
+        self._taken = []
         self._applied = 0  # events of the open job that a poll has told of
-        self._locate: Any = None  # finds a hook's event: row -> (events, row, key)
+        # Finds a hook's event in a batch: row -> (events, row, key); None: in what was submitted.
+        self._locate: Any = None
         self._next_sequence = 0
         # Rows of the batch in flight that earlier stretches have done; None: no batch is in flight.
         # With the count of the stretch in flight it says how far the state is: hence the lock.
         self._begun: int | None = None
         self._between = threading.Lock()
-        # Held by who looks at the figures, who needs the engine not to end meanwhile: nobody works
-        # while holding it.
+        # Held by who looks at the figures: of two looks, the later one sees no less.
         self._figures = threading.RLock()
         self._seconds = 0.0  # that a look has told of
         # The batch in flight, if it has order times, and the events applied before it.
@@ -302,12 +326,13 @@ class Engine(OutOfOrder):
         self._native = lib.ss_engine_new(config)
         if self._native == ffi.NULL:
             raise MemoryError(f"engine of {self.name!r}: no memory or no threads to be had")
+        self._closed = False
+        self._workers = frozenset(lib.ss_engine_thread(self._native, n) for n in range(threads))
         for variant in self._entries:
             self._set_entry(variant)
         for number in range(len(layout.operations)):
             self._set_operation(number)
         self._hooks.set_in(self._native)
-        self._closed = False
         self._count()
 
     def _fit(self, config: Any, memory: int) -> None:
@@ -316,7 +341,7 @@ class Engine(OutOfOrder):
         def needed(horizon: int) -> Any:
             return lib.ss_memory_needed(config, horizon, self._mode)
 
-        least = self._predictor.least()
+        least = least_of(self._predictor)
         figures = needed(least)
         if figures.total > memory:
             others = figures.fixed + config.threads * figures.thread
@@ -329,9 +354,10 @@ class Engine(OutOfOrder):
             )
         longest = least
         # The ring is a power of two, and longer than twice the horizon.
-        while longest < 1 << 16 and needed(2 * longest + 1).total <= memory:
+        while longest < LONGEST_HORIZON and needed(2 * longest + 1).total <= memory:
             longest = 2 * longest + 1
         self._predictor.cap(longest)
+        self._longest = min(longest, LONGEST_HORIZON)
 
     def _set_entry(self, variant: Variant) -> None:
         address = ffi.cast("ss_entry", self._entries[variant].address)
@@ -364,7 +390,12 @@ class Engine(OutOfOrder):
     def __del__(self) -> None:
         # At interpreter exit module globals may be gone; the process ends the threads then.
         try:
-            self.close()
+            if self._in_hook():
+                # The collector ran in one of our own threads, or the hook was the last to hold us:
+                # somebody else has to wait for its end.
+                threading.Thread(target=self.close).start()
+            else:
+                self.close()
         except Exception:
             return
 
@@ -382,6 +413,13 @@ class Engine(OutOfOrder):
 
         Closing twice does nothing. Views of the state stay valid. In a process forked from the
         engine's, nothing is closed but this process's use of it.
+
+        Any thread may close the engine, whatever others do with it: their calls end with
+        EngineClosedError. Called in the middle of another call of the same thread, by a signal
+        handler for example, it returns at once, and that call ends the threads when it ends.
+
+        Raises:
+            SpecstreamError: it was called by a hook, which the engine waits for.
         """
         if self._closed:
             return
@@ -390,26 +428,41 @@ class Engine(OutOfOrder):
             # what the native runtime holds is left to the end of the process.
             self._closed = True
             return
+        self._check_hook()
         self._closing = True
-        while not self._lock.acquire(timeout=WAIT_MILLISECONDS / 1000):
-            pass  # the thread in process() sees _closing and ends its batch
-        try:
-            while self._waiting:  # in poll(); they see _closing
-                self._lock.release()
-                time.sleep(0.001)
-                self._lock.acquire()
+        self._await_end()
+
+    def _await_end(self) -> bool:
+        """Waits until a closing engine has ended; False: this thread itself is to end it, later."""
+        while not self._closed:
+            if self._is_inside() or (self._enders and self._enders[0][0] == threading.get_ident()):
+                return False
+            self._end()
             if not self._closed:
+                time.sleep(0.001)
+        return True
+
+    def _end(self) -> None:
+        """Ends a closing engine if nobody is inside. Only the first who comes that far does it."""
+        if self._users or self._is_inherited():
+            return
+        # A signal handler may come at any point, and call this as well, or raise; but only where
+        # something is called. So what must not be left half done is no call, or in `finally`.
+        mine = threading.get_ident(), object()
+        try:
+            self._enders.append(mine)
+            if self._enders[0] is mine:
                 if self._is_open:
                     self._end_job()
-                    self._is_open = False
-                with self._figures:
-                    self._count()
-                    self._hot_places = hot_places(self._native, self.threads)
-                    self._closed = True
-                    lib.ss_engine_free(self._native)
-                    self._native = ffi.NULL
+                self._hot_places = hot_places(self._native, self.threads)
+                self._count()
         finally:
-            self._lock.release()
+            if self._enders[:1] == [mine]:
+                try:
+                    lib.ss_engine_free(self._native)
+                finally:
+                    self._native, self._workers, self._is_open = ffi.NULL, NOBODY, False
+                    self._closed = True
 
     @property
     def closed(self) -> bool:
@@ -417,11 +470,42 @@ class Engine(OutOfOrder):
         return self._closed or self._closing
 
     @contextlib.contextmanager
+    def _inside(self) -> Iterator[None]:
+        """The engine does not end before this is left."""
+        use = object()
+        try:
+            self._users[use] = threading.get_ident()
+            # Who closes sees that we are here, or we see that it closes: each looks after it spoke.
+            self._check_open()
+            yield
+        finally:
+            self._users.pop(use, None)
+            if self._closing:
+                self._end()
+
+    def _is_inside(self) -> bool:
+        """Whether the calling thread is, so that it is interrupted in another call."""
+        # A copy is made at one go; the others come and go meanwhile.
+        return threading.get_ident() in self._users.copy().values()
+
+    @contextlib.contextmanager
+    def _try_lock(self, seconds: float = 0.0) -> Iterator[bool]:
+        """True: nobody else has the lock, or he gave it back in time; it is ours inside."""
+        try:
+            yield self._lock.acquire(timeout=seconds)
+        finally:
+            # Not asked first whether it is ours: a signal handler may raise after each question.
+            try:  # noqa: SIM105
+                self._lock.release()
+            except RuntimeError:
+                pass
+
+    @contextlib.contextmanager
     def _open(self) -> Iterator[None]:
         """One caller at a time, on an engine that is not closed."""
         self._check_open()
-        self._check_hook()
-        with self._lock:
+        self._check_caller()
+        with self._inside(), self._lock:
             self._check_open()
             yield
 
@@ -443,11 +527,26 @@ class Engine(OutOfOrder):
                 "Engine(operator, restore=snapshot) goes on from a snapshot"
             )
 
+    def _in_hook(self) -> bool:
+        # Workers run no other Python.
+        return threading.get_ident() in self._workers
+
     def _check_hook(self) -> None:
-        if self._hooks.running:
+        if self._in_hook():
             raise SpecstreamError(
                 f"engine of {self.name!r}: a hook uses the engine that called it, which waits for "
                 "the hook: use what the notification holds"
+            )
+
+    def _check_caller(self) -> None:
+        """Refuses who must not wait for the engine."""
+        self._check_hook()
+        if self._is_inside():
+            raise SpecstreamError(
+                f"engine of {self.name!r} is used in the middle of another call of this thread: a "
+                "signal handler, a finaliser, migrate= or a predictor may ask for stats and "
+                "profile(), and close(): have the rest done when the call has returned, or by "
+                "another thread"
             )
 
     # ---- batches ----
@@ -473,6 +572,7 @@ class Engine(OutOfOrder):
                 not run, and the engine goes on with the next call. ``specstream_partial`` on the
                 exception holds the output and number of the rows before it.
             OperatorCrashError: likewise, where the operator's machine code crashed.
+            MemoryError: likewise, where there was no memory for what an event stores or emits.
             KeyboardInterrupt: likewise, with what was applied until then.
 
         Calls from several threads run one after the other.
@@ -547,7 +647,8 @@ class Engine(OutOfOrder):
 
     def _notification(self, occasion: Any) -> Notification:
         """An occasion of the C side, as a hook is told of it."""
-        events, row, timestamp, source, sequence = self._locate(occasion.row)
+        locate = self._locate or self._locate_arrival
+        events, row, timestamp, source, sequence = locate(occasion.row)
         values = event_values(self.operator.event, events, row, self._strings)
         rows: list[tuple[Any, ...]] = []
         reason = ""
@@ -568,11 +669,18 @@ class Engine(OutOfOrder):
 
         Raises:
             EngineClosedError: this process was forked from the engine's during a batch.
+            SpecstreamError: it was asked for by a hook, or in the middle of another call of the
+                same thread, by a signal handler for example.
         """
-        if self._closed and not self._is_inherited():
-            return StateView(self.operator.layout, self._words)
-        with turn(self) as idle:
-            return StateView(self.operator.layout, self._words if idle else self._words.copy())
+        if not self._closed or self._is_inherited():
+            try:
+                with turn(self) as idle:
+                    words = self._words if idle else self._words.copy()
+                    return StateView(self.operator.layout, words)
+            except EngineClosedError:
+                if not self._closing or self._is_inherited() or not self._await_end():
+                    raise
+        return StateView(self.operator.layout, self._words)
 
     @property
     def stats(self) -> Statistics:
@@ -585,12 +693,10 @@ class Engine(OutOfOrder):
         if self._is_inherited():
             self._count_inherited()
             return self._stats
-        # Who closes the engine must not be kept waiting by looks that come one after the other.
-        if not self._closing:
-            with self._figures:
-                if self._begun is not None and not self._closed:
-                    lib.ss_engine_ask(self._native, ASK_NANOSECONDS)
-                self._count()
+        with contextlib.suppress(EngineClosedError), self._inside(), self._figures:
+            if self._begun is not None:
+                lib.ss_engine_ask(self._native, ASK_NANOSECONDS)
+            self._count()
         return self._stats
 
     def profile(self) -> Profile:
@@ -603,12 +709,10 @@ class Engine(OutOfOrder):
         ``close()``.
         """
         stats = self.stats
-        if self._lock.acquire(blocking=False):
-            try:
-                if not self._closed:
+        if not self._is_inside():
+            with contextlib.suppress(EngineClosedError), self._inside(), self._try_lock() as mine:
+                if mine:
                     self._hot_places = hot_places(self._native, self.threads)
-            finally:
-                self._lock.release()
         operator = self.operator
         return profile_of(
             operator.program,
@@ -621,10 +725,9 @@ class Engine(OutOfOrder):
         )
 
     def _count(self) -> None:
-        if not self._closed:
-            self._stats = statistics_of(
-                self, lib.ss_engine_memory(self._native), lib.ss_engine_waiting(self._native)
-            )
+        self._stats = statistics_of(
+            self, lib.ss_engine_memory(self._native), lib.ss_engine_waiting(self._native)
+        )
 
     def _count_inherited(self) -> None:
         """In a forked process: no mutex may be asked for, and what was in flight has no end."""
@@ -638,8 +741,8 @@ class Engine(OutOfOrder):
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
 
         Of events out of order it holds those that are not committed, the sources and their
-        frontiers, and the output that was not polled; and it holds the bad rows that nobody has
-        fetched.
+        frontiers, and the output that was not polled; and it holds the bad rows and the late events
+        that nobody has fetched.
 
         While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
         twice the state's size, the bytes that it returns included.
@@ -669,7 +772,7 @@ class Engine(OutOfOrder):
                 done = self._begun + lib.ss_engine_outcome(self._native).consumed
             if self._is_open and not self._is_inherited():
                 # What is committed and was not polled would be lost with this engine.
-                self._arrivals.hold(self._polled(self._take_rows()[0]))
+                self._hold_rows()
             content = Snapshot(
                 self._words.copy(),
                 self._next_sequence + done,
@@ -683,7 +786,8 @@ class Engine(OutOfOrder):
         """Goes on from a snapshot: state, strings, sequence numbers, submitted events, bad rows.
 
         Events that were submitted to this engine and are not committed are forgotten, and so are
-        its bad rows.
+        its bad rows. Those of the snapshot run with the next call of :meth:`submit`,
+        :meth:`advance` or :meth:`poll`.
 
         Fields are matched by name. One that the snapshot has not gets its fill; one that the
         operator has not, or that has another shape or type there, is an error, unless ``migrate``
@@ -696,8 +800,9 @@ class Engine(OutOfOrder):
                 fill. It is called whenever it is given, whatever the snapshot's fields are.
 
         Raises:
-            SnapshotError: it is damaged, or its fields or those returned by ``migrate`` do not fit
-                the operator's state; names the field. The engine stays as it was.
+            SnapshotError: it is damaged or no snapshot, or its fields, those returned by
+                ``migrate``, its events or its output do not fit the operator; names what it is.
+                The engine stays as it was.
             Exception: what ``migrate`` raised. The engine stays as it was.
 
         >>> import specstream as ss
@@ -726,51 +831,69 @@ class Engine(OutOfOrder):
         what = f"engine of {self.name!r}"
         with contextlib.nullcontext() if _new else self._open():
             content = Snapshot.from_bytes(image, self.operator.layout, what, migrate)
-            strings = StringTable(self.operator.program.strings)
-            for texts in content.strings.chunks:
-                strings.add_all(texts)
-            arrivals = self._arrivals_of(strings, content.arrivals)
+            with refused(what):
+                strings = content.table(self.operator.program.strings)
+                arrivals = self._arrivals_of(strings, content.arrivals)
+                bad_rows = BadRows.read(content.bad_rows)
             self._end_open_job()
-            self._bad_rows.from_bytes(content.bad_rows)
-            self._take_over(arrivals)
-            self._words[:] = content.words
-            if not _new:
-                lib.ss_engine_state_changed(self._native)
-            self._next_sequence = content.next_sequence
-            self._strings = strings
-            self._reached = None
+            # Who has seen a batch in flight may still be looking.
+            with contextlib.nullcontext() if _new else native_turn(self):
+                self._words[:] = content.words
+                if not _new:
+                    lib.ss_engine_state_changed(self._native)
+                self._next_sequence = content.next_sequence
+                self._strings = strings
+                self._bad_rows.take_over(bad_rows)
+                self._arrivals = arrivals
+                self._reached = None
 
     def mark(self) -> Mark:
         """The engine as it is now, kept in memory; :meth:`rewind` goes back to it.
 
-        It holds a copy of the state, and of submitted events that are not committed.
+        It holds a copy of the state, and of submitted events that are not committed, and keeps the
+        strings, bad rows and late events that are there now.
         """
-        with self._open(), turn(self):
+        with self._open(), native_turn(self):
             if self._is_open:
-                self._arrivals.hold(self._polled(self._take_rows()[0]))
+                self._hold_rows()
             return Mark(
                 self._words.copy(),
                 self._next_sequence,
                 len(self._strings),
-                self._bad_rows.count,
+                self._bad_rows.mark(),
                 self._arrivals.to_bytes(),
                 self._reached,
+                self._strings.to_arrow(),
             )
 
     def rewind(self, mark: Mark) -> None:
         """Back to a mark: state, string table, next sequence number, bad rows, submitted events.
 
-        Events that were pending run again from the start.
+        Events that were pending run again from the start, with the next call of :meth:`submit`,
+        :meth:`advance` or :meth:`poll`. Whatever came since the mark, a restored snapshot or an
+        earlier mark that was gone back to, it can be gone back to, again and again.
         """
         with self._open():
+            strings = self._strings
+            if mark.texts is not None and not strings.begins_with(mark.texts):
+                strings = _table_of(mark.texts)
             self._end_open_job()
-            self._words[:] = mark.words
-            lib.ss_engine_state_changed(self._native)
-            self._next_sequence = mark.next_sequence
-            self._strings.truncate(mark.strings)
-            self._bad_rows.rewind(mark.bad_rows)
-            self._take_over(self._arrivals_of(self._strings, mark.arrivals))
-            self._reached = mark.reached
+            with native_turn(self):
+                self._words[:] = mark.words
+                lib.ss_engine_state_changed(self._native)
+                self._next_sequence = mark.next_sequence
+                self._strings = strings
+                self._strings.truncate(mark.strings)
+                self._bad_rows.rewind(mark.bad_rows)
+                self._arrivals = self._arrivals_of(self._strings, mark.arrivals)
+                self._reached = mark.reached
+
+
+def _table_of(texts: pa.ChunkedArray, first: Iterable[str] = ()) -> StringTable:
+    table = StringTable(first)
+    for chunk in texts.chunks:
+        table.add_all(chunk)
+    return table
 
 
 def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> Predictor:
@@ -780,9 +903,9 @@ def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> 
         horizon = 8 if horizon == "auto" else horizon
         chunk = 8 if chunk == "auto" else chunk
     if horizon != "auto":
-        _check_range("horizon", horizon, 0, 1 << 16, ' or "auto"')
+        check_range("horizon", horizon, 0, LONGEST_HORIZON, ' or "auto"')
     if chunk != "auto":
-        _check_range("chunk", chunk, 1, 1 << 20, ' or "auto"')
+        check_range("chunk", chunk, 1, LONGEST_CHUNK, ' or "auto"')
     if horizon != "auto" and (chunk != "auto" or horizon == 0):
         return Fixed(horizon, 1 if chunk == "auto" else chunk)
     return Auto(
@@ -790,10 +913,3 @@ def _predictor(threads: int, horizon: Amount, chunk: Amount, execution: str) -> 
         horizon=None if horizon == "auto" else horizon,
         chunk=None if chunk == "auto" else chunk,
     )
-
-
-def _check_range(option: str, value: object, low: int, high: int, other: str = "") -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigurationError(
-            f"{option}={value!r}; expected an integer from {low} to {high}{other}"
-        )

@@ -13,10 +13,27 @@ from specstream.plain_values import event_text
 if TYPE_CHECKING:
     from specstream.out_of_order import OutOfOrder
 
-__all__ = ["raise_crash", "raise_for"]
+__all__ = ["raise_failure"]
 
 
-def raise_for(engine: OutOfOrder, events: Events, row: int, first: int, partial: Partial) -> None:
+def raise_failure(
+    engine: OutOfOrder, outcome: Any, events: Events, row: int, first: int, partial: Partial
+) -> None:
+    """Raises what made the event in ``row`` fail, as the runtime's outcome has it.
+
+    Args:
+        outcome: a ``struct ss_outcome`` of a job that has failed.
+        row: of the batch, in order.
+        first: sequence number of the batch's first row.
+    """
+    if outcome.fault.signal:
+        _raise_crash(engine, outcome.fault, events, row, first, partial)
+    if outcome.no_memory:
+        _raise_no_memory(engine, events, row, first, partial)
+    _raise_for(engine, events, row, first, partial)
+
+
+def _raise_for(engine: OutOfOrder, events: Events, row: int, first: int, partial: Partial) -> None:
     """Raises what the event in ``row`` raises, from the user's own line.
 
     Native code only says that it raised. The real exception comes from the oracle, over an
@@ -25,7 +42,7 @@ def raise_for(engine: OutOfOrder, events: Events, row: int, first: int, partial:
     operator = engine.operator
     oracle = Oracle(operator.program, operator.layout, engine._words, overlay=True)
     oracle.begin(operator.event, operator.emits, events.columns, first, engine.seed)
-    key = f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})"
+    key = _key(events, row, first)
     try:
         oracle.run(row)
     except Exception as error:
@@ -43,21 +60,53 @@ def raise_for(engine: OutOfOrder, events: Events, row: int, first: int, partial:
     raise failure
 
 
-def raise_crash(
+def _raise_crash(
     engine: OutOfOrder, fault: Any, events: Events, row: int, first: int, partial: Partial
 ) -> None:
     """Raises the error of a fault in compiled code; Python, which has no such, is not asked."""
     error = OperatorCrashError(
         engine.name,
-        f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})",
+        _key(events, row, first),
         fault.signal,
         stack_overflow=fault.stack_overflow,
         address=fault.address if fault.has_address else None,
-        undone=engine._mode in (lib.SS_MODE_ORDERED, lib.SS_MODE_SPECULATE),
+        undone=_is_undone(engine),
     )
     error.add_note(f"row {row} of the batch in order: {_text(engine, events, row)}")
     error.specstream_partial = partial
     raise error
+
+
+def _raise_no_memory(
+    engine: OutOfOrder, events: Events, row: int, first: int, partial: Partial
+) -> None:
+    """Raises the error of an event for whose stores or rows the runtime found no memory."""
+    at = ""
+    if engine._mode != lib.SS_MODE_LOCKED:  # where nobody knows which events were running
+        at = f" at event (timestamp, source, sequence) = {_key(events, row, first)}"
+    if _is_undone(engine):
+        effect = "The event is not applied, and the engine goes on with the next call"
+    else:
+        effect = (
+            "This execution keeps no undo log, so the state may hold half of the event: make a new "
+            "engine"
+        )
+    error = MemoryError(
+        f"operator {engine.name!r}: no memory for what it stores and emits{at}. {effect}. Give the "
+        "process more memory, or let an event store and emit less"
+    )
+    error.add_note(f"row {row} of the batch in order: {_text(engine, events, row)}")
+    error.specstream_partial = partial  # type: ignore[attr-defined]
+    raise error
+
+
+def _is_undone(engine: OutOfOrder) -> bool:
+    """Whether an event that fails leaves no trace."""
+    return engine._mode in (lib.SS_MODE_ORDERED, lib.SS_MODE_SPECULATE)
+
+
+def _key(events: Events, row: int, first: int) -> str:
+    return f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})"
 
 
 def _text(engine: OutOfOrder, events: Events, row: int) -> str:

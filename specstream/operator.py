@@ -14,7 +14,7 @@ from specstream.columns import as_table, keys_of, read_events, rows_to_table
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.shipping import pack, unpack
 from specstream.compiler.source import Program, analyse
-from specstream.errors import ConfigurationError, DeclarationError, Partial
+from specstream.errors import CompileError, ConfigurationError, DeclarationError, Partial
 from specstream.schema import Declared, Schema
 from specstream.state import Layout, State, StateView
 from specstream.strings import StringTable
@@ -192,7 +192,7 @@ class Operator:
             try:
                 oracle.run(row)
             except Exception as error:
-                if on_error == "raise":
+                if on_error == "raise" or isinstance(error, CompileError):
                     error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
                     raise
                 raised.append((row, error))

@@ -18,22 +18,32 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.arrivals import Arrivals, Late, Name, Segment, Sources, checked_late
+from specstream.arrivals import (
+    Arrivals,
+    Late,
+    Name,
+    Segment,
+    Sources,
+    checked_late,
+    checked_sources,
+)
 from specstream.bad_rows import BadRows
 from specstream.columns import as_table, rows_to_table
 from specstream.compiler.types import Variant
 from specstream.compiler.variants import Entry, compile_entry
 from specstream.errors import ConfigurationError, InputError, Partial
-from specstream.failing_events import raise_crash, raise_for
+from specstream.failing_events import raise_failure
 from specstream.hooks import Hooks
 from specstream.operator import Operator
 from specstream.plain_values import row_tuples
-from specstream.predictor import Predictor
+from specstream.predictor import Predictor, open_of
 from specstream.strings import StringTable
 from specstream.turns import WAIT_MILLISECONDS, native_turn
 
-__all__ = ["OutOfOrder"]
+__all__ = ["NO_FRONTIER", "OutOfOrder"]
 
+# Nothing is below it: there is no earlier key.
+NO_FRONTIER = (-(2**63), -(2**63))
 # Between two looks at the rows of events that are committing.
 DRAIN_SECONDS = 0.001
 
@@ -48,8 +58,8 @@ class OutOfOrder:
     _late: Late
     _declared: tuple[Name, ...]
     _is_open: bool
-    _waiting: int
-    _frontier: tuple[int, int] | None
+    _frontier: tuple[int, int]
+    _taken: list[npt.NDArray[np.int64]]  # rows of the open job, not yet a table
     _applied: int
     _locate: Any
     _lock: threading.RLock
@@ -60,6 +70,7 @@ class OutOfOrder:
     _entries: dict[Variant, Entry]
     _speculative: Variant
     _predictor: Predictor
+    _longest: int
     _hooks: Hooks
     _strings: StringTable
     _bad_rows: BadRows
@@ -135,7 +146,8 @@ class OutOfOrder:
             self._start_open_job()
             for segment in segments:
                 self._submit(segment, ordered)
-            self._move_frontier()
+            if ordered:
+                self._move_frontier()
 
     def submit_event(
         self, timestamp: Any, source: Name = 0, *, ordered: bool = False, **values: Any
@@ -174,7 +186,8 @@ class OutOfOrder:
             self._start_open_job()
             if segment is not None:
                 self._submit(segment, ordered)
-            self._move_frontier()
+            if ordered:
+                self._move_frontier()
 
     def _submit(self, segment: Segment, ordered: bool) -> None:
         if not lib.ss_engine_submit(self._native, segment.native):
@@ -198,10 +211,12 @@ class OutOfOrder:
         with self._open():
             self._arrivals.advance(self._arrivals.sources.get(source), to)
             self._start_open_job()
-            self._move_frontier()
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table:
         """What submitted events have emitted since the last call, in the order of their keys.
+
+        Pending events of a snapshot or a mark go on with the first call of this, :meth:`submit` or
+        :meth:`advance` after it was restored.
 
         Args:
             timeout: seconds to wait for rows; less if events have committed without emitting any,
@@ -217,21 +232,22 @@ class OutOfOrder:
                 this call would have returned, and how many events were applied since the last.
         """
         with self._open():
-            rows, outcome = self._collect(timeout)
-            output = self._polled(rows)
+            outcome = self._collect(timeout)
+            output = self._polled()
             self._finish_poll(outcome, output)
             return output
 
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
         """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
         with self._open():
-            rows, outcome = self._collect(timeout)
+            outcome = self._collect(timeout)
             failed = outcome is not None and outcome.failed
-            held = self._arrivals.has_held
-            output = self._polled(rows) if failed or held else None
+            if not failed and not self._arrivals.has_held:
+                rows = row_tuples(self.operator.emits, self._taken_rows(), self._strings)
+                self._finish_poll(outcome, None)
+                return rows
+            output = self._polled()
             self._finish_poll(outcome, output)
-            if output is None:
-                return row_tuples(self.operator.emits, rows, self._strings)
             names = self.operator.emits.names
             return list(zip(*(output[name].to_pylist() for name in names), strict=True))
 
@@ -245,14 +261,37 @@ class OutOfOrder:
             return self._arrivals.take_late()
 
     def _start_open_job(self) -> None:
-        if self._is_open:
-            return
+        """Has a job that takes events, with those that were restored, and the frontier as it is."""
+        if not self._is_open:
+            self._open_job()
+        # The frontier last: what lies below it commits at once, though earlier ones were to follow.
+        unsent = self._arrivals.unsent
+        while unsent:
+            self._submit(unsent[-1], ordered=False)
+            unsent.pop()
+        # And before what is submitted next: a source that joins may have moved it back.
+        self._move_frontier()
+
+    def _open_job(self) -> None:
         if self._mode not in (lib.SS_MODE_ORDERED, lib.SS_MODE_SPECULATE):
             raise ConfigurationError(
                 'events can be submitted to an engine with execution="ordered" only'
             )
-        horizon, chunk = self._predictor.open()
-        if horizon > 0 and self._speculative not in self._entries:
+        horizon, chunk = open_of(self._predictor, self._longest)
+        self._compile_for(horizon)
+        job = ffi.new(
+            "struct ss_job *", {"chunk": chunk, "horizon": horizon, "mode": lib.SS_MODE_OPEN}
+        )
+        if not lib.ss_engine_start(self._native, job):
+            raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller horizon")
+        self._is_open = True
+        self._applied = 0
+        self._locate = None
+        self._frontier = NO_FRONTIER
+
+    def _compile_for(self, horizon: int) -> None:
+        """Makes sure that there is code for speculation if a job may ask for it."""
+        if horizon > 0 and "plain" in self._entries and self._speculative not in self._entries:
             operator = self.operator
             self._entries[self._speculative] = compile_entry(
                 operator.program,
@@ -262,41 +301,27 @@ class OutOfOrder:
                 self._speculative,
             )
             self._set_entry(self._speculative)
-        job = ffi.new(
-            "struct ss_job *", {"chunk": chunk, "horizon": horizon, "mode": lib.SS_MODE_OPEN}
-        )
-        if not lib.ss_engine_start(self._native, job):
-            raise MemoryError(f"engine of {self.name!r}: no memory for logs: use a smaller horizon")
-        self._is_open = True
-        self._applied = 0
-        self._locate = self._locate_arrival
-        if self._frontier is not None:
-            self._tell_frontier(self._frontier)
-
-        for segment in self._arrivals.unsent:
-            self._submit(segment, ordered=False)
-        self._arrivals.unsent.clear()
 
     def _end_open_job(self) -> None:
         if self._is_open:
             self._end_job()
             self._is_open = False
-            self._arrivals.hold(self._polled(self._take_rows()[0]))
+            self._hold_rows()
             self._arrivals.forget()
 
     def _expect(self, sources: Iterable[Name], late: Late | None) -> None:
         """Declares more sources, and what happens to late events."""
         with self._open():
-            self._late = self._late if late is None else checked_late(late)
-            self._declared = (*self._declared, *sources)
-            self._arrivals.expect(self._declared, self._late)
+            declared = (*self._declared, *checked_sources(sources))
+            late = self._late if late is None else checked_late(late)
+            self._arrivals.expect(declared, late)
+            self._declared, self._late = declared, late
 
     def _advance_all(self, reached: Mapping[Name, int]) -> None:
         """Moves frontiers, given as they are kept: order keys of the order column's values."""
         with self._open():
             self._arrivals.sources.advance(reached)
             self._start_open_job()
-            self._move_frontier()
 
     def _check_nothing_pending(self, what: str) -> None:
         pending = self._arrivals.pending
@@ -321,81 +346,88 @@ class OutOfOrder:
         return arrivals
 
     def _arrivals_of(self, strings: StringTable, image: bytes) -> Arrivals:
-        """What :meth:`Arrivals.to_bytes` gave, as arrivals."""
+        """What :meth:`Arrivals.to_bytes` gave, as arrivals.
+
+        Raises:
+            SnapshotError: events or rows are in it that do not fit the operator, or it is none.
+        """
         arrivals = self._new_arrivals(strings)
         arrivals.from_bytes(image)
+        nothing = np.empty((0, self.operator.emits.row_words), np.int64)
+        keys = arrivals.keys(nothing[:, 0]) if self._keys else None
+        arrivals.check_held(rows_to_table(nothing, self.operator.emits, strings, keys).schema)
         return arrivals
 
-    def _take_over(self, arrivals: Arrivals) -> None:
-        """Goes on with other arrivals; no job is open."""
-        self._arrivals = arrivals
-        self._frontier = arrivals.sources.frontier()
-
     def _move_frontier(self) -> None:
-        frontier = self._arrivals.sources.frontier()
-        if frontier is not None and frontier != self._frontier:
+        frontier = self._arrivals.sources.frontier() or NO_FRONTIER
+        if frontier != self._frontier:
             self._frontier = frontier
-            self._tell_frontier(frontier)
+            at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
+            lib.ss_engine_advance(self._native, at[0])
 
-    def _tell_frontier(self, frontier: tuple[int, int]) -> None:
-        at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
-        lib.ss_engine_advance(self._native, at[0])
-
-    def _collect(self, timeout: float | None) -> tuple[npt.NDArray[np.int64], Any]:
-        """Emitted rows since the last call, and the C side's outcome."""
-        width = self.operator.emits.row_words
-        if not self._is_open:
-            return np.empty((0, width), np.int64), None
-        if timeout is None:
-            return self._collect_all()
-        until = time.monotonic() + timeout
-        while True:
-            rest = int(1000 * (until - time.monotonic()) + 0.999)
-            if lib.ss_engine_await(self._native, 0) or rest <= 0:
-                break
-            self._wait(min(rest, WAIT_MILLISECONDS))
-            if not self._is_open:
-                return np.empty((0, width), np.int64), None
-        with native_turn(self):
-            return self._take_rows()
-
-    def _collect_all(self) -> tuple[npt.NDArray[np.int64], Any]:
-        """Those of all events below the frontier, or of those before one that has failed."""
-        parts = []
-        while True:
-            with native_turn(self):
-                rows, outcome = self._take_rows()
-                settled = outcome.failed or lib.ss_engine_is_settled(self._native)
-            parts.append(rows)
-            if settled:
-                return np.concatenate(parts), outcome
-            # Rows keep coming; who fetched each of them would keep others from committing.
-            self._wait(WAIT_MILLISECONDS, at_least=DRAIN_SECONDS if len(rows) else 0.0)
-            if not self._is_open:
-                return np.concatenate(parts), None
+    def _collect(self, timeout: float | None) -> Any:
+        """Takes rows emitted since the last call; the C side's outcome, None: no job is open."""
+        until = time.monotonic() + (timeout or 0.0)
+        while self._is_open or self._arrivals.unsent:
+            if self._arrivals.unsent:
+                self._start_open_job()
+            rest, pause = WAIT_MILLISECONDS, 0.0
+            if timeout is None:
+                # All rows of events below the frontier, or of those before one that has failed.
+                with native_turn(self):
+                    outcome = self._take_rows()
+                    if outcome.failed or lib.ss_engine_is_settled(self._native):
+                        return outcome
+                # Rows keep coming; who fetched each of them would keep others from committing.
+                pause = DRAIN_SECONDS if len(self._taken[-1]) else 0.0
+            else:
+                rest = min(rest, int(1000 * (until - time.monotonic()) + 0.999))
+                if lib.ss_engine_await(self._native, 0) or rest <= 0:
+                    with native_turn(self):
+                        return self._take_rows()
+            self._wait(rest, pause)
+        return None
 
     def _wait(self, milliseconds: int, at_least: float = 0.0) -> None:
         """Waits for news of the open job; without the lock, as somebody else may bring them."""
-        self._waiting += 1
-        self._lock.release()
         try:
+            self._lock.release()
             if at_least:
                 time.sleep(at_least)
             lib.ss_engine_await(self._native, milliseconds)
         finally:
-            self._lock.acquire()
-            self._waiting -= 1
+            self._regain_lock()
         self._check_open()
 
-    def _take_rows(self) -> tuple[npt.NDArray[np.int64], Any]:
-        """With the turn: the emitted rows of the open job, and its outcome."""
+    def _regain_lock(self) -> None:
+        """Takes the lock, whatever a signal handler raises meanwhile: the caller releases it."""
+        try:
+            while not self._lock._is_owned():  # type: ignore[attr-defined]
+                self._lock.acquire()
+        except BaseException:
+            self._regain_lock()
+            raise
+
+    def _take_rows(self) -> Any:
+        """With the turn: takes the emitted rows of the open job; its outcome."""
         outcome = lib.ss_engine_outcome(self._native)
-        rows = self._rows(outcome).copy()
+        self._taken.append(self._rows(outcome).copy())
         lib.ss_engine_clear_rows(self._native)
         self._arrivals.settle()
-        return rows, outcome
+        return outcome
 
-    def _polled(self, rows: npt.NDArray[np.int64]) -> pa.Table:
+    def _taken_rows(self) -> npt.NDArray[np.int64]:
+        taken, self._taken = self._taken, []
+        return np.concatenate([np.empty((0, self.operator.emits.row_words), np.int64), *taken])
+
+    def _hold_rows(self) -> None:
+        """With the turn, or after the job: keeps what nobody has polled for the next poll."""
+        self._take_rows()
+        self._arrivals.hold(self._polled())
+
+    def _polled(self) -> pa.Table:
+        """All that is there for a poll."""
+        rows = self._taken_rows()
         keys = self._arrivals.keys(rows[:, 0]) if self._keys else None
         output = rows_to_table(rows, self.operator.emits, self._strings, keys)
         held = self._arrivals.take_held()
@@ -414,10 +446,8 @@ class OutOfOrder:
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._arrivals.find(outcome.failed_row)
                     partial = Partial(output, int(consumed))
-                    where = segment.events, row, segment.first_sequence, partial
-                    if outcome.fault.signal:
-                        raise_crash(self, outcome.fault, *where)
-                    raise_for(self, *where)
+                    first = segment.first_sequence
+                    raise_failure(self, outcome, segment.events, row, first, partial)
                 error = error or MemoryError(f"engine of {self.name!r}: no memory for more events")
                 error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
                 raise error

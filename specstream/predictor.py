@@ -10,14 +10,19 @@ the measured time per committed event, and moves horizon, chunk and on/off toget
 
 from __future__ import annotations
 
+import math
+import operator
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from specstream.errors import ConfigurationError
 
 __all__ = [
     "EVERYTHING",
+    "LONGEST_CHUNK",
+    "LONGEST_HORIZON",
     "AbortDriven",
     "Decision",
     "Fixed",
@@ -25,7 +30,28 @@ __all__ = [
     "Predictor",
     "Setting",
     "ThroughputDriven",
+    "check_range",
+    "checked_predictor",
+    "current_of",
+    "least_of",
+    "next_of",
+    "open_of",
 ]
+
+LONGEST_HORIZON = 1 << 16
+LONGEST_CHUNK = 1 << 20
+
+
+def check_range(option: str, value: object, low: int, high: int, other: str = "") -> None:
+    """Refuses all but integers of a range.
+
+    Raises:
+        ConfigurationError: it is none; names the option.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ConfigurationError(
+            f"{option}={value!r}; expected an integer from {low} to {high}{other}"
+        )
 
 
 @dataclass(frozen=True)
@@ -85,7 +111,12 @@ class Decision:
 
 
 class Predictor(ABC):
-    """Base of all predictors. One predictor serves one engine."""
+    """Base of all predictors. One predictor serves one engine.
+
+    What a predictor of your own returns is looked at before it is used: a horizon from 0 to 65536
+    (or what it was capped to), a chunk from 1 to 1048576, a stretch of at least one event, and of
+    more than no time. Anything else ends the call with a ConfigurationError that names it.
+    """
 
     def __init__(self) -> None:
         self.decisions: deque[Decision] = deque(maxlen=64)
@@ -133,11 +164,127 @@ class Predictor(ABC):
 EVERYTHING = 2**62
 
 
+# ---- what a predictor asks for, looked at before the runtime gets it ----
+
+
+def checked_predictor(predictor: object) -> Predictor:
+    """The predictor.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if not isinstance(predictor, Predictor):
+        raise ConfigurationError(
+            f"predictor={predictor!r}; expected a predictor, like ss.Auto() or ss.Fixed(8, 8)"
+        )
+    if not hasattr(predictor, "decisions"):
+        raise ConfigurationError(
+            f"predictor {type(predictor).__name__} is not complete: its __init__ has to call "
+            "super().__init__()"
+        )
+    return predictor
+
+
+def next_of(predictor: Predictor, longest: int) -> Setting:
+    """The setting of the next stretch; no horizon may be beyond ``longest``.
+
+    Raises:
+        ConfigurationError: it asks for what cannot be; names the predictor.
+    """
+    setting = predictor.next()
+    asks = _Asks(predictor, "next", setting)
+    if not isinstance(setting, Setting):
+        raise asks.wrong("a Setting")
+    horizon, chunk = asks.reach(setting.horizon, setting.chunk, longest)
+    events, seconds = asks.integer("events", setting.events, 1), setting.seconds
+    if seconds is not None:
+        is_number = not isinstance(seconds, bool) and isinstance(seconds, int | float)
+        if not is_number or not 0 < seconds < math.inf:
+            raise asks.wrong("seconds above 0, or None")
+    return replace(setting, horizon=horizon, chunk=chunk, events=events)
+
+
+def open_of(predictor: Predictor, longest: int) -> tuple[int, int]:
+    """Horizon and chunk for events out of order.
+
+    Raises:
+        ConfigurationError: as of :func:`next_of`.
+    """
+    return _Asks(predictor, "open", predictor.open()).pair(longest)
+
+
+def current_of(predictor: Predictor) -> tuple[int, int]:
+    """Horizon and chunk as they stand.
+
+    Raises:
+        ConfigurationError: as of :func:`next_of`.
+    """
+    return _Asks(predictor, "current", predictor.current()).pair(LONGEST_HORIZON)
+
+
+def least_of(predictor: Predictor) -> int:
+    """The shortest horizon that it can be capped to.
+
+    Raises:
+        ConfigurationError: as of :func:`next_of`.
+    """
+    least = predictor.least()
+    return _Asks(predictor, "least", least).integer("the horizon", least, 0, LONGEST_HORIZON)
+
+
+@dataclass(frozen=True)
+class _Asks:
+    """What a method of a predictor has returned."""
+
+    predictor: Predictor
+    method: str
+    returned: object
+
+    def pair(self, longest: int) -> tuple[int, int]:
+        if not isinstance(self.returned, tuple) or len(self.returned) != 2:
+            raise self.wrong("(horizon, chunk)")
+        return self.reach(*self.returned, longest)
+
+    def reach(self, horizon: object, chunk: object, longest: int) -> tuple[int, int]:
+        return (
+            self.integer("horizon", horizon, 0, longest),
+            self.integer("chunk", chunk, 1, LONGEST_CHUNK),
+        )
+
+    def integer(self, what: str, value: Any, low: int, high: int | None = None) -> int:
+        try:
+            number = operator.index(value)  # NumPy's integers as well
+        except TypeError:
+            number = None
+        if number is None or isinstance(value, bool) or number < low or number > (high or number):
+            most = "or more" if high is None else f"to {high}"
+            capped = high is not None and what == "horizon" and high < LONGEST_HORIZON
+            why = ", as memory= has capped it with cap()" if capped else ""
+            raise self.wrong(f"{what} an integer from {low} {most}{why}")
+        return number
+
+    def wrong(self, expected: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"predictor {type(self.predictor).__name__}: {self.method}() returned "
+            f"{self.returned!r}; expected {expected}"
+        )
+
+
 class Fixed(Predictor):
-    """Always the same setting."""
+    """Always the same setting.
+
+    Args:
+        horizon: transactions that may start ahead of the head, 0 to 65536; 0: plain, on one thread.
+        chunk: events per transaction, 1 to 1048576.
+
+    Raises:
+        ConfigurationError: one of them is none.
+    """
 
     def __init__(self, horizon: int, chunk: int) -> None:
         super().__init__()
+        check_range("Fixed: horizon", horizon, 0, LONGEST_HORIZON)
+        check_range("Fixed: chunk", chunk, 1, LONGEST_CHUNK)
         self.horizon = horizon
         self.chunk = chunk
 
@@ -166,11 +313,10 @@ class _Moving(Predictor):
 
     def __init__(self, every: int, chunk: int, start: int, limit: int) -> None:
         super().__init__()
-        for option, value in (("every", every), ("chunk", chunk), ("limit", limit)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ConfigurationError(f"{option}={value!r}; expected an integer of at least 1")
-        if not 0 <= start <= limit:
-            raise ConfigurationError(f"start={start!r}; expected 0 to {limit} (limit)")
+        check_range("every", every, 1, EVERYTHING)
+        check_range("chunk", chunk, 1, LONGEST_CHUNK)
+        check_range("limit", limit, 1, LONGEST_HORIZON)
+        check_range("start", start, 0, limit, " (limit)")
         self.every = every
         self.chunk = chunk
         self.limit = limit
@@ -230,7 +376,12 @@ class AbortDriven(_Moving):
         retry: int = 10,
     ) -> None:
         super().__init__(every, chunk, start, limit)
-        if not 0 <= threshold <= 1:
+        check_range("retry", retry, 1, EVERYTHING)
+        if (
+            isinstance(threshold, bool)
+            or not isinstance(threshold, int | float)
+            or not 0 <= threshold <= 1
+        ):
             raise ConfigurationError(f"threshold={threshold!r}; expected a number from 0 to 1")
         self.threshold = threshold
         self.retry = retry

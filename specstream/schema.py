@@ -233,9 +233,9 @@ class Schema:
         """Kind of a column, or None where there is no such column."""
         return self.kinds[self.names.index(name)] if name in self.names else None
 
-    def describe(self) -> list[list[str]]:
+    def describe(self) -> list[tuple[str, str]]:
         """Names and types as plain data."""
-        return [[name, str(column)] for name, column in self]
+        return [(name, str(column)) for name, column in self]
 
     def arrow(self) -> pa.Schema:
         """The same columns as an Arrow schema."""

@@ -8,14 +8,18 @@ committed (see :meth:`specstream.arrivals.Arrivals.to_bytes`), and bad rows that
 
 A snapshot of another layout is brought into the operator's: field by field, by name, or by the
 user's own function. A state may be large, so nothing here copies its words without need.
+
+A snapshot may come from anywhere: nothing in it is used before it was checked (``untrusted.py``),
+and one that does not fit is refused before anything of an engine has changed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +27,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.errors import SnapshotError
-from specstream.state import Field, Layout, StateView
+from specstream.errors import InputError, SnapshotError
+from specstream.state import Description, Field, Layout, StateView
+from specstream.strings import StringTable
+from specstream.untrusted import Malformed, json_of, made_of, natural, read_table
 
-__all__ = ["Migrate", "Snapshot"]
+__all__ = ["Migrate", "Snapshot", "refused"]
 
 MAGIC = b"SPECSNP1"
 # So many strings at most are in the header.
@@ -35,6 +41,30 @@ _PREFIX = struct.Struct("<8sIQ")
 
 # From the snapshot's fields, as StateView.to_dict() shows them, to those of the new state.
 Migrate = Callable[[dict[str, Any]], Mapping[str, Any]]
+
+
+@contextlib.contextmanager
+def refused(what: str) -> Iterator[None]:
+    """What is found :class:`Malformed` inside is said of ``what``."""
+    try:
+        yield
+    except Malformed as error:
+        raise SnapshotError(
+            f"{what}: its checksum is right, but specstream has not written it so: {error}: use "
+            "an earlier one, or a copy from where you trust it"
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The header: texts, or the length in bytes of their stream; lengths of other sections."""
+
+    state: str
+    fields: list[Description]
+    next_sequence: int
+    strings: list[str] | int
+    arrivals: int = 0
+    bad_rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,7 +100,11 @@ class Snapshot:
 
     @classmethod
     def from_bytes(
-        cls, image: bytes, layout: Layout, what: str, migrate: Migrate | None = None
+        cls,
+        image: bytes | memoryview,
+        layout: Layout,
+        what: str,
+        migrate: Migrate | None = None,
     ) -> Snapshot:
         """Unpacks and checks it; the words come in the order of ``layout``.
 
@@ -81,8 +115,8 @@ class Snapshot:
             migrate: gives the fields' values where the snapshot's own do not do.
 
         Raises:
-            SnapshotError: it is damaged, its fields do not fit the layout, or what ``migrate``
-                returns does not; names the field.
+            SnapshotError: it is damaged, no snapshot although its checksum is right, its fields do
+                not fit the layout, or what ``migrate`` returns does not; names the field.
         """
         if not isinstance(image, bytes | bytearray | memoryview) or image[:8] != MAGIC:
             raise SnapshotError(
@@ -93,25 +127,55 @@ class Snapshot:
             raise SnapshotError(
                 f"{what}: the snapshot is damaged (its checksum differs): use an earlier one"
             )
-        length = _PREFIX.unpack_from(image)[2]
-        header = json.loads(bytes(body[:length]))
-        end = len(body) - header.get("bad_rows", 0)
-        bad_rows = bytes(body[end:])
-        start = end - header.get("arrivals", 0)
-        strings, arrivals, end = header["strings"], bytes(body[start:end]), start
-        if isinstance(strings, int):
-            end -= strings
-            strings = _unpacked(body[end : end + strings])
-        else:
-            strings = pa.chunked_array([pa.array(strings, pa.large_string())])
-        words = np.frombuffer(body[length:end], "<i8").astype(np.int64, copy=False)
-        if migrate is not None or header["fields"] != layout.describe():
-            saved = Layout.described(header["state"], header["fields"])
-            if migrate is None:
-                words = _match(saved, words, layout, what)
+        with refused(what):
+            length = natural(_PREFIX.unpack_from(image)[2], "the header's length", len(body))
+            header = made_of(json_of(body[:length], "the header"), _Header, "the header")
+            natural(header.next_sequence, "the header: next_sequence")
+            saved = Layout.described(header.state, header.fields)
+            lengths = {
+                "state": 8 * saved.words("state"),
+                "strings": header.strings if isinstance(header.strings, int) else 0,
+                "arrivals": header.arrivals,
+                "bad_rows": header.bad_rows,
+            }
+            sections, at = {}, length
+            for name, size in lengths.items():
+                natural(size, f"the length of section {name!r}", len(body) - at)
+                sections[name] = body[at : at + size]
+                at += size
+            if at != len(body):
+                raise Malformed(f"{len(body) - at} bytes follow its last section")
+            words = np.frombuffer(sections["state"], "<i8").astype(np.int64, copy=False)
+            saved.check(words)
+            if isinstance(header.strings, int):
+                strings = _unpacked(sections["strings"])
             else:
-                words = _migrate(saved, words, layout, what, migrate)
-        return cls(words, header["next_sequence"], strings, arrivals, bad_rows)
+                strings = pa.chunked_array([pa.array(header.strings, pa.large_string())])
+        if migrate is not None:
+            words = _migrate(saved, words, layout, what, migrate)
+        elif header.fields != layout.describe():
+            words = _match(saved, words, layout, what)
+        return cls(
+            words,
+            header.next_sequence,
+            strings,
+            bytes(sections["arrivals"]),
+            bytes(sections["bad_rows"]),
+        )
+
+    def table(self, known: Iterable[str]) -> StringTable:
+        """The strings as a table, behind those that are ``known`` without it.
+
+        Raises:
+            Malformed: two of them are the same, or have the same code.
+        """
+        table = StringTable(known)
+        try:
+            for texts in self.strings.chunks:
+                table.add_all(texts)
+        except InputError as error:
+            raise Malformed(f"strings: {error}") from None
+        return table
 
 
 def _packed(strings: pa.ChunkedArray) -> pa.Buffer:
@@ -123,8 +187,16 @@ def _packed(strings: pa.ChunkedArray) -> pa.Buffer:
 
 
 def _unpacked(image: memoryview) -> pa.ChunkedArray:
-    # Copied first: the table keeps its strings, and not the whole snapshot.
-    return pa.ipc.open_stream(pa.py_buffer(bytes(image))).read_all().column("strings")
+    table = read_table(image, "strings")
+    if table.column_names != ["strings"] or table.schema.types != [pa.large_string()]:
+        raise Malformed(f"strings have the columns {_columns(table)}; expected texts alone")
+    if table.column(0).null_count:
+        raise Malformed(f"strings: {table.column(0).null_count} of them are null")
+    return table.column(0)
+
+
+def _columns(table: pa.Table) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in table.schema) or "none"
 
 
 def _match(
@@ -156,7 +228,7 @@ def _match(
     return matched
 
 
-def _list(keys: list[str], description: dict[str, object]) -> str:
+def _list(keys: list[str], description: Mapping[str, object]) -> str:
     return ", ".join(f"{key} {description.get(key)}" for key in keys)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,22 @@ import numpy.typing as npt
 from specstream.errors import DeclarationError
 from specstream.operations import Operation
 from specstream.storage import Number, Storage, storage_of, type_named
+from specstream.untrusted import Malformed
 
-__all__ = ["Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
+__all__ = ["Description", "Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
 
 Space = Literal["state", "scratch", "locks"]
 WORD_BYTES = 8
 # The index of a word has 32 bits in the logs.
 MOST_WORDS = 2**32 - 1
+
+
+class Description(TypedDict):
+    """A field as plain data: its name, the name of its element type, its shape."""
+
+    name: str
+    kind: str
+    shape: list[int]
 
 
 @dataclass(frozen=True)
@@ -196,7 +205,7 @@ class Layout:
         words = memory[field.offset : field.offset + field.words]
         return words.view(field.storage.dtype)[: field.size].reshape(field.shape)
 
-    def describe(self) -> list[dict[str, object]]:
+    def describe(self) -> list[Description]:
         """The layout as plain data, as a snapshot stores it."""
         return [
             {"name": field.name, "kind": field.storage.name, "shape": list(field.shape)}
@@ -230,17 +239,41 @@ class Layout:
         return regions
 
     @classmethod
-    def described(cls, name: str, description: Sequence[Mapping[str, Any]]) -> Layout:
-        """The layout that :meth:`describe` has described, without scratch and with zero fills."""
-        return cls.pack(
-            name,
-            {
-                field["name"]: Declaration(
+    def described(cls, name: str, description: Sequence[Description]) -> Layout:
+        """The layout that :meth:`describe` has described, without scratch and with zero fills.
+
+        Raises:
+            Malformed: no state can be declared so; names the field.
+        """
+        declared: dict[str, Declaration] = {}
+        try:
+            for field in description:
+                if field["name"] in declared:
+                    raise Malformed(f"state {name!r} has the field {field['name']!r} twice")
+                declared[field["name"]] = Declaration(
                     type_named(field["kind"]), tuple(field["shape"]), 0, "state"
                 )
-                for field in description
-            },
-        )
+            return cls.pack(name, declared)
+        except DeclarationError as error:
+            raise Malformed(str(error)) from None
+
+    def check(self, memory: npt.NDArray[np.int64]) -> None:
+        """Looks whether words can be those of such a state.
+
+        Raises:
+            Malformed: their number differs, or a bool is neither 0 nor 1; names the field.
+        """
+        if len(memory) != self.words("state"):
+            raise Malformed(
+                f"state {self.name!r} has {len(memory)} words, and its fields take "
+                f"{self.words('state')}"
+            )
+        for field in self.fields:
+            if field.space == "state" and field.kind == "bool":
+                words = memory[field.offset : field.offset + field.words]
+                bits = words.view(np.uint64 if field.storage.size == 8 else np.uint8)[: field.size]
+                if bits.max() > 1:
+                    raise Malformed(f"field {field.name!r} is of type bool and holds {bits.max()}")
 
 
 class StateView:
@@ -261,6 +294,9 @@ class StateView:
             raise AttributeError(
                 f"state {self._layout.name!r} has no field {name!r}; it has: {', '.join(dir(self))}"
             )
+        return self._value(field)
+
+    def _value(self, field: Field) -> Any:
         elements = self._layout.elements(self._memory, field)
         if field.storage.name == "bool":
             elements = elements != 0
@@ -278,7 +314,12 @@ class StateView:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, copied."""
-        return {name: np.copy(getattr(self, name)) for name in dir(self)}
+        # Not by attribute: a field may have the name of a method.
+        return {
+            field.name: np.copy(self._value(field))
+            for field in self._layout.fields
+            if field.space == "state"
+        }
 
 
 def array(

@@ -9,7 +9,7 @@ from typing import Any
 
 from specstream._native import lib
 from specstream.arrivals import Arrivals
-from specstream.predictor import Decision, Predictor
+from specstream.predictor import Decision, Predictor, current_of
 
 __all__ = ["ABORT_REASONS", "Statistics"]
 
@@ -42,10 +42,10 @@ class Statistics:
         head_runs: transactions that the head ran in place at their first try.
         speculative_runs: transactions run speculatively.
         aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
-            "raised", "log_full" (a limit was passed), "runaway" (the head for long, on values that
-            did not hold),
-            "fault" (its machine code crashed), "shadow" (the inverse of an operation on a boosted
-            field has failed, or operations commute less than they were said to).
+            "raised", "log_full" (a limit was passed, or memory ran out), "runaway" (the head for
+            long, on values that did not hold), "fault" (its machine code crashed), "shadow" (the
+            inverse of an operation on a boosted field has failed, or operations commute less than
+            they were said to).
             Protocol "eager" tells its conflicts apart (Brito 2010, 4.2.2): "inconsistent_snapshot"
             (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
             "stolen" (iv: an earlier transaction took a lock). Where events come out of order:
@@ -149,7 +149,7 @@ class Statistics:
         lag: float | None,
     ) -> Statistics:
         """From the C runtime's ``struct ss_statistics``."""
-        horizon, chunk = predictor.current()
+        horizon, chunk = current_of(predictor)
         aborts = {name: int(counted.aborts[at]) for name, at in ABORT_REASONS.items()}
         return cls(
             events=int(counted.events),

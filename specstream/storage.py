@@ -100,11 +100,14 @@ def storage_of(declared: object, what: str) -> Storage:
 def type_named(name: str) -> type:
     """The type to declare for an element type of that name.
 
+    Raises:
+        DeclarationError: there is no such element type.
+
     >>> type_named("uint8"), type_named("int"), type_named("bool8")
     (<class 'numpy.uint8'>, <class 'int'>, <class 'numpy.bool'>)
     """
-    return next(
-        declared
-        for declared, storage in _STORAGES.items()
-        if isinstance(declared, type) and storage.name == name
-    )
+    for declared, storage in _STORAGES.items():
+        if isinstance(declared, type) and storage.name == name:
+            return declared
+    names = ", ".join(dict.fromkeys(storage.name for storage in _STORAGES.values()))
+    raise DeclarationError(f"there is no element type {name!r}; expected one of {names}")

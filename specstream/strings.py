@@ -120,7 +120,8 @@ class StringTable:
         """The codes of strings that differ from each other, none null; all are remembered.
 
         Raises:
-            InputError: two strings have the same code; none of them is remembered.
+            InputError: two strings have the same code, or one is no UTF-8 text; none of them is
+                remembered.
         """
         codes = string_codes(texts)
         with self._lock:
@@ -135,11 +136,15 @@ class StringTable:
             if len(new):
                 order = new[np.argsort(codes[new], kind="stable")]
                 twice = np.flatnonzero(np.diff(codes[order]) == 0)
+                added = texts.take(pa.array(new))
+                # Files have such: Parquet, for one, calls texts what nobody has looked at.
+                _check_text(added)
                 if len(twice):
                     one, other = order[twice[0]], order[twice[0] + 1]
                     _check_same(texts[one].as_py(), texts[other].as_py(), int(codes[one]))
+                    raise InputError(f"string {texts[one].as_py()!r} comes twice")
                 self._index.add(codes[new])
-                self._texts.extend(texts.take(pa.array(new)))
+                self._texts.extend(added)
         return codes
 
     def text(self, code: int) -> str | None:
@@ -152,6 +157,10 @@ class StringTable:
         """The strings with those codes; null where no such string was met."""
         with self._lock:
             return self._texts.take(self._index.find(codes))
+
+    def begins_with(self, texts: pa.ChunkedArray) -> bool:
+        """Whether its first strings are these, in this order."""
+        return bool(self.to_arrow().slice(0, len(texts)).equals(texts))
 
     def truncate(self, length: int) -> None:
         """Forgets all but the first ``length`` strings."""
@@ -177,6 +186,25 @@ class StringTable:
     def strings(self) -> list[str]:
         """All strings, in the order in which they were met."""
         return list(self.to_arrow().to_pylist())
+
+
+def _check_text(texts: pa.LargeStringArray) -> None:
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        octets = texts.cast(pa.large_binary())
+        wrong = next(text.as_py() for text in octets if not _is_text(text.as_py()))
+        raise InputError(
+            f"string {wrong!r} is no UTF-8 text: decode it as what it is, or replace it"
+        ) from None
+
+
+def _is_text(octets: bytes) -> bool:
+    try:
+        octets.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _check_same(known: str, text: str, code: int) -> None:

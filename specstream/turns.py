@@ -17,41 +17,48 @@ __all__ = ["WAIT_MILLISECONDS", "native_turn", "turn"]
 
 # Between two looks at the interpreter's signals.
 WAIT_MILLISECONDS = 50
+# Between two looks whether who uses the engine has begun with a batch.
+LOOK_SECONDS = 0.001
 
 
 @contextlib.contextmanager
 def turn(engine: Engine) -> Iterator[bool]:
     """The state stands still inside; True: no batch is in flight."""
-    engine._check_hook()
     if engine._is_inherited():
         _check_left_idle(engine)
         yield True
         return
-    if engine._lock.acquire(blocking=False):
-        try:
-            if not engine._is_open:
-                yield True
+    engine._check_caller()
+    with engine._inside():
+        # Everything but a batch is soon done, and must not be seen half done.
+        while engine._begun is None:
+            with engine._try_lock(LOOK_SECONDS) as mine:
+                if not mine:
+                    engine._check_open()
+                    continue
+                if not engine._is_open:
+                    yield True
+                    return
+                with native_turn(engine):
+                    yield False
                 return
-            with native_turn(engine):
-                yield False
-        finally:
-            engine._lock.release()
-        return
-    # A batch is in flight in another thread, which keeps the engine open while it waits.
-    engine._check_open()
-    with native_turn(engine):
-        yield False
+        # A batch is in flight in another thread.
+        with native_turn(engine):
+            yield False
 
 
 @contextlib.contextmanager
 def native_turn(engine: OutOfOrder) -> Iterator[None]:
     """Nothing commits inside."""
-    while not lib.ss_engine_try_turn(engine._native, WAIT_MILLISECONDS):
-        engine._check_open()
+    # Set where the turn is taken: a signal handler may raise before we see what was returned.
+    held = ffi.new("bool *", False)
     try:
+        while not lib.ss_engine_try_turn(engine._native, WAIT_MILLISECONDS, held):
+            engine._check_open()
         yield
     finally:
-        lib.ss_engine_release_turn(engine._native)
+        if held[0]:
+            lib.ss_engine_release_turn(engine._native)
 
 
 def _check_left_idle(engine: Engine) -> None:

@@ -211,7 +211,6 @@ def main(directory: Path) -> None:
     from specstream.spark import checkpoint
 
     checkpoint.INCREMENTS = 3
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     hold_images_for_sinks()
 
     with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:

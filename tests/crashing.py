@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from llvmlite import binding, ir
 from numba.core import types
 from numba.extending import intrinsic
@@ -14,6 +16,7 @@ from numba.extending import intrinsic
 import specstream as ss
 from specstream._native import ffi, lib
 from specstream.compiler.types import VARIANTS, Variant
+from specstream.compiler.variants import Entry
 
 # Numba itself writes no assembly.
 binding.initialize_native_asmparser()
@@ -45,6 +48,18 @@ def load(typing_context: Any, address: Any) -> Any:
         return builder.load_atomic(pointer, "monotonic", 8)
 
     return types.int64(types.int64), code
+
+
+@intrinsic
+def store(typing_context: Any, address: Any, value: Any) -> Any:
+    """Sets the word at an address."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], I64.as_pointer())
+        builder.store_atomic(args[1], pointer, "monotonic", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), code
 
 
 def _instructions(text: str) -> Any:
@@ -97,3 +112,35 @@ def crash_at(engine: ss.Engine, variant: Variant, x: int, crash: Callable[[], No
 
     lib.ss_engine_set_entry(engine._native, VARIANTS[variant], ffi.cast("ss_entry", entry.address))
     return entry
+
+
+def crash_in_operations(
+    engine: ss.Engine, crash: Callable[[], None], one_in: int
+) -> npt.NDArray[np.int64]:
+    """Makes the entries of operations on boosted fields, and of inverses, crash now and then.
+
+    Returns an array whose element 0 counts the crashes; keep it alive.
+    """
+    word = ctypes.c_int64
+    counts = np.zeros(2, np.int64)  # crashes, calls
+    crashes, calls = counts.ctypes.data, counts.ctypes.data + 8
+
+    def crashing(compiled: Entry) -> Entry:
+        original = ctypes.CFUNCTYPE(ctypes.c_int32, word, word, word)(compiled.address)
+
+        @numba.cfunc(types.int32(types.int64, types.int64, types.int64))
+        def entry(returned, fault, run):
+            raised = original(returned, fault, run)
+            number = load(calls) + 1
+            store(calls, number)
+            if number % one_in == 0:
+                store(crashes, load(crashes) + 1)
+                crash()
+            return raised
+
+        return Entry(entry.address, (compiled, original, entry))
+
+    for number, entries in enumerate(engine._operations):
+        engine._operations[number] = [crashing(entry) for entry in entries]
+        engine._set_operation(number)
+    return counts

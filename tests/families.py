@@ -138,6 +138,35 @@ def recent(state, event, emit):
     emit(state.a[SIZE // 2])
 
 
+def tick(state, by):
+    """A number that depends on all calls before this one."""
+    state.n = (state.n * 31 + by) % 1000003
+    return state.n
+
+
+def weigh(first, second, third):
+    return first * 100 + second * 10 + third
+
+
+@ss.operator(state=Words, event=EVENT, emits={"x": int, "y": int, "z": float})
+def effects(state, event, emit):
+    """Calls that change the state, in every position."""
+    state.a[state.n % SIZE] = tick(state, event.key)
+    state.a[tick(state, 1) % SIZE] += tick(state, 2) - state.n
+    state.grid[tick(state, 3) % 4, tick(state, 4) % 8], state.a[state.n % SIZE] = (
+        state.n,
+        tick(state, 5),
+    )
+    if 0 < tick(state, 6) % 8 < tick(state, 7) % 8 <= tick(state, 8) % 8 and event.on:
+        state.local[tick(state, 9) % 8 :] = tick(state, 10)
+    x = weigh(third=tick(state, 11), first=state.n % 7, second=tick(state, 12))
+    if tick(state, 13) % 4 in state.grid[tick(state, 14) % 4]:
+        x = min(tick(state, 15), x if tick(state, 16) % 2 == 0 else tick(state, 17), state.n)
+    for step in range(tick(state, 18) % 3, tick(state, 19) % 9, tick(state, 20) % 2 + 1):
+        x ^= tick(state, step)
+    emit(z=float(tick(state, 21)), x=x, y=tick(state, 22) - sum(state.local))
+
+
 class Narrow(ss.State):
     i8 = ss.array(np.int8, 21, fill=-3)
     i16 = ss.array(np.int16, (3, 5))
@@ -311,6 +340,7 @@ FAMILY = [
     typed,
     nulls,
     *(one_word, scattered, chase, raises_often, views, names, silent, recent),
+    effects,
     *(narrow_integers, narrow_others, out_of_range),
 ]
 

@@ -18,11 +18,13 @@ import math
 import numpy as np
 
 import specstream as ss
-from specstream.structures import add, maximum, minimum
+from specstream.structures import add, increment, maximum, minimum
 
 BIG = 9223372036854775807
 MASK = 0x0F0F0F0F0F0F0F0F
 PRIMES = (2, 3, 5, 7, 11, 13)
+ONE = "one"
+TEXTS = ("two", "three", "")
 TINY = 5e-324
 NAN = float("nan")
 INF = float("inf")
@@ -69,10 +71,30 @@ def bump(values, at, by):
 def both(value):
     return value // 3, value % 3
 
+
+def tick(state, by):
+    state.n = (state.n ^ by) + 1
+    return state.n
+
+
+def drift(state):
+    state.x = state.x * 0.5 + 1.0
+    return state.x
+
+
+def flip(state, at):
+    state.b[at % 8] = not state.b[at % 8]
+    return state.b[at % 8]
+
+
+def weigh(first, second, third):
+    return first * 3 - second + (third & 7)
+
 """
 
 INT_EDGES = ["0", "1", "-1", "2", "7", "63", "64", "255", "BIG", "MASK", "(-9223372036854775808)"]
 FLOAT_EDGES = ["0.0", "-0.0", "1.5", "-2.25", "1e300", "TINY", "NAN", "INF", "-INF", "0.1"]
+FLOAT_EDGES += ["float('inf')", 'float("-inf")', "float('nan')", "math.inf", "np.nan"]
 
 
 class Writer:
@@ -84,6 +106,8 @@ class Writer:
         self.ints = ["i0", "i1"]
         self.floats = ["f0", "f1"]
         self.loops = 0
+        # Calls that change the state make all events conflict: not every program has them.
+        self.effects = rng.random() < 0.5
 
     def pick(self, *options: Any) -> Any:
         return self.rng.choice(options)
@@ -96,7 +120,7 @@ class Writer:
                 *self.ints,
                 "event.key",
                 "event.key",
-                "event.code",
+                "(event.code & 1023)",
                 "event.when",
                 "event.price",
                 "state.n",
@@ -106,6 +130,7 @@ class Writer:
                 "state.w",
                 f"state.c[{self.at(11, 0)}]",
                 f"PRIMES[{self.rng.randint(0, 5)}]",
+                *self.calls("tick(state, 1)", "tick(state, i0)", 'increment(state, "n")'),
             )
         a, b = self.int_(depth - 1), self.int_(self.rng.randint(0, depth - 1))
         return self.pick(
@@ -134,8 +159,18 @@ class Writer:
             f"int({self.bool_(depth - 1)})",
             f"np.int64(event.random_bits({self.rng.randint(0, 3)}) % 1000)",
             f"bump(state.a, {a}, {b})",
+            f"weigh({self.shuffled(f'second={a}', f'third={b}', f'first={self.int_(0)}')})",
+            f"weigh({a}, {self.shuffled(f'third={b}', f'second={self.int_(0)}')})",
+            *self.calls(f"tick(state, {a})", f"increment(state.a, {self.at(16, depth - 1)})"),
             f"round({self.float_(0)} % 50.0)",
         )
+
+    def calls(self, *texts: str) -> tuple[str, ...]:
+        """Texts that call what changes the state, in programs that have such."""
+        return texts if self.effects else ()
+
+    def shuffled(self, *parts: str) -> str:
+        return ", ".join(self.rng.sample(parts, len(parts)))
 
     def narrow(self, low: int, high: int) -> str:
         """An integer from low to high; rarely one that may be outside."""
@@ -156,6 +191,7 @@ class Writer:
                 f"event.key % {length}",
                 f"i0 % {length}",
                 f"state.n % {length}",
+                *self.calls(f"tick(state, 3) % {length}"),
             )
         return f"{self.int_(depth - 1)} % {length}"
 
@@ -170,6 +206,7 @@ class Writer:
                 "state.x",
                 f"state.f[{self.at(8, 0)}]",
                 f"state.g[{self.at(6, 0)}]",
+                *self.calls("drift(state)"),
             )
         a, b = self.float_(depth - 1), self.float_(self.rng.randint(0, depth - 1))
         return self.pick(
@@ -205,9 +242,11 @@ class Writer:
                 "(event.key > 5)",
                 "(event.value < 0.5)",
                 "(state.n % 2 == 0)",
-                "(event.code == 'two')",
+                f"(event.code {self.pick('==', '!=')} {self.text(0)})",
+                f"(event.code {self.pick('in', 'not in')} {self.pick('TEXTS', '(ONE, ONE)')})",
                 "event.is_null('value')",
                 'event.is_null("code")',
+                *self.calls("flip(state, state.n)"),
             )
         return self.pick(
             f"({self.int_(depth - 1)} {self.pick('<', '<=', '==', '!=', '>', '>=')} "
@@ -218,11 +257,19 @@ class Writer:
             f"(not {self.bool_(depth - 1)})",
             f"({self.bool_(depth - 1)} {self.pick('and', 'or')} {self.bool_(depth - 1)})",
             f"({self.int_(0)} < {self.int_(0)} <= {self.int_(0)})",
+            f"({self.float_(0)} < {self.int_(depth - 1)} {self.pick('<', '!=')} {self.int_(0)} > "
+            f"{self.int_(0)})",
             f"({self.int_(0)} {self.pick('in', 'not in')} "
-            f"{self.pick('state.a', 'state.c', 'PRIMES')})",
+            f"{self.pick('state.a', 'state.c', 'PRIMES', f'state.a[{self.at(16, 0)} :]')})",
             f"math.isfinite({self.float_(0)})",
+            f"({self.text()} {self.pick('==', '!=')} {self.text()})",
             f"({self.bool_(0)} {self.pick('&', '|', '^', '==')} {self.bool_(0)})",
         )
+
+    def text(self, depth: int = 1) -> str:
+        if depth == 0:
+            return self.pick("event.code", "'two'", "ONE", '""', "TEXTS[1]")
+        return f"({self.text(0)} if {self.bool_(0)} else {self.text(0)})"
 
     def update(self) -> str:
         """A commutative update; what it updates is read elsewhere."""
@@ -311,7 +358,23 @@ class Writer:
             lambda: f"state.{self.pick('a[2:9]', 'm[1:]', 'm[0]', 't[::2]')} **= (i0 & 3)",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)})",
             lambda: f"emit({self.int_(1)}, {self.float_(1)}, {self.bool_(0)}, {self.maybe()})",
-            lambda: f"emit(u={self.maybe()}, z={self.bool_(0)}, y={self.float_(1)}, x=event.key)",
+            lambda: (
+                "emit("
+                + self.shuffled(
+                    f"u={self.maybe()}",
+                    f"z={self.bool_(0)}",
+                    f"y={self.float_(1)}",
+                    f"x={self.pick('event.key', self.int_(1))}",
+                )
+                + ")"
+            ),
+            lambda: (
+                f"state.a[{self.at(16, 1)} : {self.int_(0)} : {self.int_(0)} & 3] = {self.int_(1)}"
+            ),
+            lambda: (
+                f"state.m[{self.at(3, 0)}, {self.at(5, 0)}], state.a[{self.at(16, 0)}] = "
+                f"{self.int_(1)}, {self.int_(1)}"
+            ),
         ]
         kind = self.rng.random()
         if kind < 0.1:
@@ -327,7 +390,12 @@ class Writer:
         elif kind < 0.92:
             self.loops += 1
             name = f"j{self.loops}"
-            bounds = self.pick("6", "1, 5", "7, 0, -2", f"{self.int_(0)} % 5", "len(state.t)")
+            bounds = self.pick(
+                *("6", "1, 5", "7, 0, -2", "len(state.t)", "BIG - 3, BIG", "-BIG, BIG, BIG"),
+                *("event.on, 4", "-BIG + 4, -BIG - 1, -3"),
+                f"{self.int_(0)} % 5",
+                f"{self.int_(0)} % 5, {self.int_(0)} % 9, {self.int_(0)} & 3",
+            )
             self.put(indent, f"for {name} in range({bounds}):")
             self.ints.append(name)
             self.block(indent + 1, self.rng.randint(1, 2), nesting - 1)

@@ -6,7 +6,6 @@ a signal, makes ``requested``, and goes on when somebody has opened the pipe ``g
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from pathlib import Path
@@ -18,7 +17,6 @@ import specstream as ss
 
 
 def main(directory: Path, slow: int) -> None:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = ss.spark.local_session("stopping", settings={"spark.log.level": "OFF"})
     sink = ss.spark.parquet_sink(directory / "out")
     armed = threading.Event()

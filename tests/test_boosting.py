@@ -14,6 +14,7 @@ from ahead import run_ahead
 from conftest import Path, Result, assert_identical, run_engine, run_oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from journeys import run_journey
 
 import specstream as ss
 from specstream.structures import (
@@ -143,7 +144,11 @@ def test_every_path_gives_the_answer_of_the_sequential_run(path: Path, keys: int
 )
 def test_any_operations_under_any_setting(seed: int, keys: int, **options: Any) -> None:
     table = events(400, seed, keys)
-    assert_identical(run_engine(several, table, **options), run_oracle(several, table))
+    expected = run_oracle(several, table)
+    assert_identical(run_engine(several, table, **options), expected)
+    if seed % 4 == 0:
+        paths = [options, {"horizon": 0}, {"threads": 2, "horizon": 8, "chunk": 2}]
+        assert_identical(run_journey(several, table, paths, seed), expected)
 
 
 @pytest.mark.parametrize("protocol", ["value", "eager"])

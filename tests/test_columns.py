@@ -16,6 +16,7 @@ from conftest import PATHS, Path, assert_identical, run_engine, run_oracle
 from families import events, typed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from journeys import run_journey
 
 import specstream as ss
 from specstream.columns import read_events
@@ -457,6 +458,13 @@ def test_what_is_left_is_run_as_if_it_were_all(rows: list[Any], options: dict[st
         assert engine.process(table).equals(expected.output)
         bad = engine.bad_rows()
         assert (0 if bad is None else bad.num_rows) == good.count(False) == engine.stats.bad_rows
+
+    def last(engine: ss.Engine) -> None:
+        bad = engine.bad_rows()
+        assert (0 if bad is None else bad.num_rows) == good.count(False)
+
+    found = run_journey(echo, table, [options, {"horizon": 0}], len(rows), last, bad_rows="side")
+    assert_identical(found, expected)
 
 
 # ---- out of order, snapshots ----

@@ -26,6 +26,8 @@ class S(ss.State):
     m = ss.array(float, (2, 3))
 
 
+EXTENDED = np.longdouble(1.5)
+DURATION = np.timedelta64(5, "s")
 LIST = [1, 2]
 TABLE = np.arange(3)
 
@@ -206,8 +208,65 @@ def undeclared(state, event, emit):
     state.n = nowhere + 1  # noqa: F821
 
 
+def loop_into_a_field(state, event, emit):
+    for state.n in range(5):
+        pass
+
+
+def loop_into_an_element(state, event, emit):
+    for _, (state.a[0], _) in pairs:  # noqa: F821 - refused before
+        pass
+
+
+def truth_of_an_array(state, event, emit):
+    if state.a:
+        state.n = 1
+
+
+def truth_of_a_row(state, event, emit):
+    state.q = event.b and not state.m[0]
+
+
+def truth_of_the_state(state, event, emit):
+    state.n = 1 if state else 2
+
+
+def goes_through_a_number(state, event, emit):
+    for _ in event.i:
+        state.n += 1
+
+
+def item_of_a_number(state, event, emit):
+    state.n = event.i[0]
+
+
+def attribute_of_an_array(state, event, emit):
+    state.n = state.a.size
+
+
+def int_here_array_there(state, event, emit):
+    y = state.a if event.b else 1
+    emit(y, event.f)
+
+
+def length_of_nothing(state, event, emit):
+    state.n = len()
+
+
 def format_outside_raise(state, event, emit):
     state.n = f"{event.i}"
+
+
+def extended(state, event, emit):
+    state.x = EXTENDED
+
+
+def duration(state, event, emit):
+    state.n = event.i + DURATION
+
+
+def annotates_an_element(state, event, emit):
+    state.a[0]: int
 
 
 REFUSED: list[tuple[Callable[..., None], int, str]] = [
@@ -247,7 +306,20 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (list_literal, 1, "a list, which allocates.*scratch"),
     (nested, 1, "a function inside a function"),
     (undeclared, 1, "name 'nowhere' is not defined"),
+    (loop_into_a_field, 1, r"a loop assigns to state\.n.*state\.n = x"),
+    (loop_into_an_element, 1, r"a loop assigns to state\.a\[0\].*first statement"),
+    (truth_of_an_array, 1, r"array has no truth.*len\(x\)"),
+    (truth_of_a_row, 1, r"an array"),
+    (truth_of_the_state, 1, "the state has no truth.*a field"),
+    (goes_through_a_number, 1, r"int64 cannot be gone through.*range"),
+    (item_of_a_number, 1, "an item of int64 cannot be read by 0"),
+    (attribute_of_an_array, 1, "an array has no attribute 'size'"),
+    (int_here_array_there, 1, "a value is .* here and .* elsewhere.*one type"),
+    (length_of_nothing, 1, r"len takes one array, got 0.*len\(x\)"),
     (format_outside_raise, 1, "a formatted string"),
+    (extended, 1, "'EXTENDED' is longdouble.*use numbers"),
+    (duration, 1, "'DURATION' is timedelta64.*use numbers"),
+    (annotates_an_element, 1, "an annotation without a value.*leave the line out"),
 ]
 
 
@@ -289,6 +361,40 @@ def test_what_is_no_plain_function_is_refused(function: object) -> None:
 def test_the_number_of_parameters_is_checked() -> None:
     with pytest.raises(ss.DeclarationError, match=r"exactly three parameters"):
         ss.operator(state=S, event={})(with_default)
+
+
+I8, I16, I32, I64 = np.int8(-3), np.int16(-300), np.int32(2**31 - 1), np.int64(-(2**63))
+U8, U16, U32, U64 = np.uint8(200), np.uint16(2**16 - 1), np.uint32(2**32 - 1), np.uint64(2**64 - 1)
+LONGLONG, ULONGLONG = np.longlong(2**62), np.ulonglong(2**63 + 1)
+F16, F32, F64, B = np.float16(0.1), np.float32(0.1), np.float64(0.1), np.bool_(True)
+SMALL = (np.uint8(1), np.int64(2), 3)
+
+
+@ss.operator(state=S, event={"i": int, "f": float}, emits={"n": int, "x": float})
+def constants_of_numpy(state, event, emit):
+    # None of these would compile if a type were another: uint64 does not mix with int64.
+    emit(I8 - event.i, F16 * event.f)
+    emit(I16 - event.i, F32 * event.f)
+    emit(I32 - event.i, F64 * event.f)
+    emit(U8 - event.i, float(U64))
+    emit(U16 - event.i, float(ULONGLONG))
+    emit(U32 - event.i, float(I64))
+    emit(LONGLONG - event.i, float(B & (event.f > 0.0)))
+    emit(np.int64(U64 - np.uint64(event.i)), 0.0)
+    emit(np.int64(ULONGLONG - np.uint64(event.i)), 0.0)
+    emit(SMALL[event.i % 3] - event.i, 0.0)
+
+
+def test_a_constant_of_numpy_widens_as_an_element_of_its_type_does() -> None:
+    table = {"i": [250], "f": [3.0]}
+    expected = constants_of_numpy.run_sequential(table).output
+    integers = [I8, I16, I32, U8, U16, U32, LONGLONG]
+    assert expected["n"].to_pylist()[:7] == [int(one) - 250 for one in integers]
+    assert expected["n"].to_pylist()[7:] == [-251, 2**63 - 249, 2 - 250]
+    floats = [float(F16) * 3.0, float(F32) * 3.0, float(F64) * 3.0, 2.0**64, 2.0**63, -(2.0**63)]
+    assert expected["x"].to_pylist()[:7] == [*floats, 1.0]
+    with ss.Engine(constants_of_numpy, horizon=0) as engine:
+        assert engine.process(table).equals(expected)
 
 
 def make_adder(k: int) -> ss.Operator:

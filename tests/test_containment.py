@@ -9,16 +9,29 @@ import platform
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from crashing import FIRST_COLUMN, Sum, add, crash_at, execute_nothing, follow_null, overflow
+from conftest import Result, assert_identical
+from crashing import (
+    FIRST_COLUMN,
+    Sum,
+    add,
+    crash_at,
+    crash_in_operations,
+    execute_nothing,
+    follow_null,
+    overflow,
+)
 
 import specstream as ss
 from specstream._native import ffi, lib
 from specstream.compiler.types import Variant
+from specstream.structures import boosted_set
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"), reason="the crashes are made of x86 instructions"
@@ -144,6 +157,85 @@ def test_without_an_undo_log_the_error_says_so() -> None:
         with pytest.raises(ss.OperatorCrashError, match="may hold half of the event: make a new"):
             engine.process({"x": XS})
         assert kept
+
+
+class Boosted(ss.State):
+    members = boosted_set(40)
+    hot = ss.scalar(int)
+
+
+@ss.operator(state=Boosted, event={"key": int, "what": int}, emits={"done": bool})
+def change(state, event, emit):
+    hot = state.hot
+    if event.what == 0:
+        emit(state.members.insert(event.key))
+    elif event.what == 1:
+        emit(state.members.remove(event.key))
+    else:
+        emit(state.members.contains(event.key))
+    if event.what == 3:
+        state.hot = hot + 1
+
+
+CRASHES = pytest.mark.parametrize(
+    ("protocol", "crash"),
+    [("value", follow_null), ("value", overflow), ("eager", overflow)],
+    ids=["value, null", "value, overflow", "eager, overflow"],
+)
+
+
+def changes(count: int) -> pa.Table:
+    dice = np.random.default_rng(7)
+    columns = {"key": dice.integers(0, 30, count), "what": dice.integers(0, 4, count)}
+    return pa.table({"time": range(count), **columns})
+
+
+@CRASHES
+def test_an_operation_may_crash_wherever_the_runtime_calls_it(
+    protocol: str, crash: Callable[[], None]
+) -> None:
+    """On the shadow, at a commit, and as an inverse; in place it is the event's own code."""
+    table = changes(1500)
+    expected = change.run_sequential(table, order_by="time")
+    with ss.Engine(
+        change, threads=3, horizon=8, chunk=2, protocol=protocol, execution="speculate"
+    ) as engine:
+        counts = crash_in_operations(engine, crash, one_in=20)
+        output = engine.process(table, order_by="time")
+        found = Result(output, engine.state.to_dict(), ())
+        assert_identical(found, Result(expected.output, expected.state.to_dict(), ()))
+        assert counts[0] > 20
+        assert engine.stats.aborts["fault"] > 0
+
+
+@CRASHES
+def test_an_inverse_may_crash_in_the_thread_that_submits(
+    protocol: str, crash: Callable[[], None]
+) -> None:
+    """Events that come late, between those of chunks that have run: these are taken back."""
+    table = changes(640)
+    at_a_time = 32
+    expected = change.run_sequential(table, order_by="time")
+    outputs = []
+    with ss.Engine(change, threads=2, horizon=15, chunk=2, protocol=protocol) as engine:
+        counts = crash_in_operations(engine, crash, one_in=5)
+        for start in range(0, len(table), at_a_time):
+            ran = engine.stats.speculative_runs
+            rows = np.arange(start, start + at_a_time)
+            engine.submit(table.take(rows[::2]), order_by="time")
+            deadline = time.monotonic() + 20
+            while engine.stats.speculative_runs < ran + at_a_time // 4:
+                assert time.monotonic() < deadline, engine.stats
+                time.sleep(0.0005)
+            engine.submit(table.take(rows[1::2]), order_by="time")
+            engine.advance(0, start + at_a_time - 1)
+            outputs.append(engine.poll(None))
+        engine.advance(0)
+        outputs.append(engine.poll(None))
+        found = Result(pa.concat_tables(outputs), engine.state.to_dict(), ())
+        assert_identical(found, Result(expected.output, expected.state.to_dict(), ()))
+        assert counts[0] > 20
+        assert engine.stats.aborts["reordered"] > 20
 
 
 # ---- what is not an operator's fault ----

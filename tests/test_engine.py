@@ -367,6 +367,9 @@ def test_ctrl_c_ends_a_batch(operator: str, x: int, horizon: int, steps: int) ->
         ({"seed": -1}, "seed=-1"),
         ({"protocol": "optimistic"}, "protocol='optimistic'; expected 'value' or 'eager'"),
         ({"execution": "fast"}, "execution='fast'; expected one of ordered"),
+        ({"sources": "web"}, r"sources='web'; expected a list .* write sources=\['web'\]"),
+        ({"sources": b"web"}, "sources=b'web'; expected a list"),
+        ({"sources": 3}, "sources=3; expected a list"),
     ],
 )
 def test_a_bad_option_is_named(options: dict[str, object], message: str) -> None:

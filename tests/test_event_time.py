@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -127,7 +125,9 @@ class Life:
         self.begin()
 
     def begin(self, restore: bytes | None = None) -> None:
-        self.engine = ss.Engine(chain, seed=3, restore=restore, **self.options)
+        # Each engine has another setting than the one before.
+        options = SETTINGS[(SETTINGS.index(self.options) + self.batches) % len(SETTINGS)]
+        self.engine = ss.Engine(chain, seed=3, restore=restore, **options)
         self.event_time = EventTime(
             self.engine, order_by="time", source="origin", watermark=self.watermark, sources=ORIGINS
         )
@@ -405,7 +405,6 @@ def test_rewind_brings_back_the_events_that_waited(options: Any) -> None:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = ss.spark.local_session("event time", settings={"spark.log.level": "OFF"})
     yield session
     session.stop()
@@ -525,6 +524,8 @@ def test_an_error_without_a_checkpoint_brings_back_the_events_that_waited(sessio
         ({"order_by": "time", "watermark": 1, "late_to": print}, 'late="side"'),
         ({"order_by": "time", "watermark": 1, "late": "side", "late_to": 3}, "late_to=3: expected"),
         ({"order_by": "time", "watermark": 1, "sources": "a"}, "sources='a'; expected a list"),
+        ({"sources": "web"}, r"sources='web'; expected a list .* write sources=\['web'\]"),
+        ({"order_by": "time", "watermark": 1, "sources": 7}, "sources=7; expected a list"),
         ({"order_by": "time", "watermark": "soon"}, "watermark='soon'"),
     ],
 )

@@ -107,6 +107,39 @@ def test_what_is_no_table_is_refused(table: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (np.array([1, 2], ">i8"), "column 'i' is big-endian.*newbyteorder"),
+        (np.array([1, 2], ">u2"), "column 'i' is big-endian"),
+        (np.array(["2020-01-01"], ">M8[us]"), "column 'i' is big-endian"),
+        (np.array([1, 2], np.longdouble), "column 'i' is no column.*ndarray of"),
+        (np.array([1, 2], complex), "column 'i' is no column"),
+        (np.array(["2020-01"], "M8[M]"), "column 'i' is no column"),
+        (np.zeros(2, [("a", int)]), "column 'i' is no column"),
+        (np.zeros((2, 2), int), "column 'i' is no column"),
+        (np.array(3), "column 'i' is no column"),
+        ([2**70], "column 'i' is no column"),
+        ([1, "a"], "column 'i' is no column"),
+        ([1, object()], "column 'i' is no column"),
+        (5, "column 'i' is no column"),
+        (None, "column 'i' is no column"),
+    ],
+)
+def test_what_arrow_cannot_hold_is_refused_with_its_column(column: object, message: str) -> None:
+    with ss.Engine(pick, horizon=0) as engine:
+        for run in (engine.process, pick.run_sequential):
+            with pytest.raises(ss.InputError, match=message):
+                run({"i": column})
+            if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iufc":
+                with pytest.raises(ss.InputError, match=message):
+                    run(pd.DataFrame({"i": pd.Series(column)}))
+        with pytest.raises(ss.InputError, match="more than one column 'i'"):
+            engine.process(pd.DataFrame([[1, 2]], columns=["i", "i"]))
+        with pytest.raises(ss.InputError, match="the columns are no table"):
+            engine.process({1: [1]})
+
+
+@pytest.mark.parametrize(
     "times",
     [
         [3, 1, 2, 1, 3],

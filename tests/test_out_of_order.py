@@ -6,6 +6,7 @@ import datetime
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from conftest import assert_identical, run_oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from journeys import run_submitted
 
 import specstream as ss
 
@@ -100,71 +102,83 @@ PIECES = st.lists(
     st.tuples(
         st.sampled_from(["a", "b", "c"]),
         st.lists(st.integers(0, 40), min_size=1, max_size=12),
-        st.integers(0, 3),  # 0: advance afterwards; 1: poll
+        st.sampled_from(["advance", "poll", "singly", "nothing"]),
     ),
     min_size=1,
     max_size=12,
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(pieces=PIECES, options=st.sampled_from(SETTINGS), salt=st.integers(0, 50))
-def test_any_arrival_gives_the_sequential_answer(pieces: Any, options: Any, salt: int) -> None:
-    """Random pieces of three sources; a frontier moves up to what the source still has to send."""
+def nothing(occasion: object) -> None:
+    """A hook."""
+
+
+def twice() -> Callable[[object], None]:
+    """A hook that has every third event run once more."""
+    calls = iter(range(1 << 62))
+
+    def on_commit(occasion: object) -> None:
+        if next(calls) % 3 == 0:
+            raise ss.Abort
+
+    return on_commit
+
+
+HOOKED = [
+    {"threads": 2, "horizon": 8, "on_commit": twice(), "on_abort": nothing},
+    {"threads": 2, "horizon": 4, "protocol": "eager", "on_post_commit": nothing},
+]
+
+
+@ss.operator(
+    state=Six,
+    event={"at": int, "amount": int, "name": str},
+    emits={"at": int, "value": int, "before": int, "name": str},
+)
+def named(state, event, emit):
+    """As ``entities``, with strings."""
+    state.values[event.at % 6] += event.amount
+    if event.amount % 7 == 0:
+        state.last = state.last * 3 + event.timestamp
+    if event.amount == -1:
+        raise ValueError(f"amount -1 at {event.at}")
+    emit(event.at, state.values[event.at % 6], state.last, event.name)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    pieces=PIECES,
+    paths=st.lists(st.sampled_from(SETTINGS + HOOKED), min_size=1, max_size=3),
+    salt=st.integers(0, 50),
+    dice=st.integers(0, 2**32),
+)
+def test_any_arrival_gives_the_sequential_answer(
+    pieces: Any, paths: Any, salt: int, dice: int
+) -> None:
+    """Random pieces of three sources.
+
+    Between any two calls the engine may be put aside, brought back, and taken back.
+    """
     rng = np.random.default_rng(salt)
-    tables = []
-    for source, times, _ in pieces:
-        amounts = rng.integers(-1 if salt % 3 == 0 else 0, 9, len(times))
-        tables.append(
-            pa.table(
-                {
-                    "time": np.array(times, np.int64),
-                    "source": [source] * len(times),
-                    "at": rng.integers(0, 30, len(times)),
-                    "amount": amounts,
-                }
-            )
+    sent = []
+    for number, (source, times, action) in enumerate(pieces):
+        count = len(times)
+        table = pa.table(
+            {
+                "time": np.array(times, np.int64),
+                "at": rng.integers(0, 30, count),
+                "amount": rng.integers(-1 if salt % 3 == 0 else 0, 9, count),
+                # Each piece has a string that those before have not.
+                "name": [f"{number // 2 * 2 + at % 2}" for at in range(count)],
+            }
         )
-    rest = {source: [min(t) for s, t, _ in pieces if s == source] for source in ("a", "b", "c")}
-    whole = pa.concat_tables(tables)
-    expected = run_oracle(entities, whole, order_by="time", source="source")
-    with ss.Engine(entities, sources=["a", "b", "c"], **options) as engine:
-        outputs, raised = [], []
-
-        def look() -> None:
-            try:
-                outputs.append(engine.poll())
-            except ValueError as error:
-                outputs.append(error.specstream_partial.output)  # type: ignore[attr-defined]
-                raised.append((type(error).__name__, str(error)))
-
-        for (source, _, action), table in zip(pieces, tables, strict=True):
-            engine.submit(table, order_by="time", source=source)
-            rest[source].pop(0)
-            if action == 0:
-                engine.advance(source, min(rest[source], default=None))
-            elif action == 1:
-                look()
-        for source in ("a", "b", "c"):
-            engine.advance(source)
-        deadline = time.monotonic() + PATIENCE
-        while engine.stats.pending and time.monotonic() < deadline:
-            engine_output, more = None, None
-            try:
-                engine_output = engine.poll(timeout=0.2)
-            except ValueError as error:
-                engine_output = error.specstream_partial.output  # type: ignore[attr-defined]
-                more = (type(error).__name__, str(error))
-            outputs.append(engine_output)
-            if more:
-                raised.append(more)
-        look()
-        found = pa.concat_tables(outputs)
-        assert found.equals(expected.output)
-        assert raised == [(kind, text) for _, kind, text in expected.raised]
-        assert engine.state.values.tolist() == expected.state["values"].tolist()
-        assert engine.stats.head_aborts == 0
-        assert engine.stats.events == whole.num_rows - len(raised)
+        sent.append((source, table, action))
+    whole = pa.concat_tables(
+        [table.append_column("source", [[name] * table.num_rows]) for name, table, _ in sent]
+    )
+    expected = run_oracle(named, whole, order_by="time", source="source")
+    expected = replace(expected, raised=tuple((0, kind, text) for _, kind, text in expected.raised))
+    assert_identical(run_submitted(named, sent, paths, dice), expected)
 
 
 @pytest.mark.parametrize("protocol", ["value", "eager"])
@@ -626,6 +640,123 @@ def test_a_snapshot_can_be_restored_into_an_engine_at_work() -> None:
         engine.advance(0)
         until(lambda: engine.stats.pending == 0)
         assert engine.poll()["value"].to_pylist() == [1, 101]
+
+
+@pytest.mark.parametrize("restored", SETTINGS)
+@pytest.mark.parametrize("back", ["new engine", "restore", "rewind"])
+def test_events_below_the_frontier_come_back_in_their_order(restored: Any, back: str) -> None:
+    """One of each of many sources, the last one first; and nobody but poll() makes them go."""
+    count = 300
+    with ss.Engine(entities, threads=2, horizon=8, chunk=4) as engine:
+        for number in reversed(range(count)):
+            engine.submit_event(7 * number, number, at=0, amount=-1 if number == 0 else 7)
+        for number in range(count):
+            engine.advance(number)
+        # The first event raises; until somebody has polled that, none of the others commits.
+        image, mark = engine.snapshot(), engine.mark()
+        assert engine.stats.pending == count
+        expected, raised = drain(engine, count)
+        assert raised == [("ValueError", "amount -1 at 0")]
+        assert expected["value"].to_pylist() == list(range(7, 7 * count, 7))
+        again = engine
+        if back == "new engine":
+            again = ss.Engine(entities, restore=image, **restored)
+        elif back == "restore":
+            again = ss.Engine(entities, **restored)
+            again.submit_event(3, at=0, amount=1)  # which is forgotten
+            again.restore(image)
+        else:
+            again.rewind(mark)
+        with again:
+            assert (again.stats.pending, again.state.values[0]) == (count, 0)
+            with pytest.raises(ValueError, match="amount -1 at 0") as caught:
+                again.poll(timeout=None)
+            first = caught.value.specstream_partial.output  # type: ignore[attr-defined]
+            assert first.num_rows == 0
+            assert again.poll(timeout=None).equals(expected)
+            assert again.stats.pending == 0
+
+
+@pytest.mark.parametrize("timeout", [None, PATIENCE])
+def test_poll_alone_makes_restored_events_go(timeout: float | None) -> None:
+    with ss.Engine(entities, threads=2, horizon=8, chunk=1, sources=["a"]) as engine:
+        engine.submit_event(5, "a", at=0, amount=-1)
+        engine.submit_event(6, "a", at=0, amount=10)
+        engine.advance("a")
+        image, mark = engine.snapshot(), engine.mark()
+        for number in range(3):
+            if number == 1:
+                engine.rewind(mark)
+            elif number == 2:
+                engine.restore(image)
+            with pytest.raises(ValueError, match="amount -1"):
+                engine.poll(timeout)
+            assert engine.poll_rows(timeout) == [(0, 10, 0)]
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_sources_that_join_after_all_others_have_ended(before: int) -> None:
+    """No event of theirs commits before all of the table are there, though nothing was awaited."""
+    count = 200
+    with ss.Engine(entities, threads=2, horizon=8, chunk=1, sources=[-1], late="drop") as engine:
+        for _ in range(before):
+            engine.submit_event(0, -1, at=0, amount=1)
+        engine.advance(-1)
+        assert engine.poll(timeout=None).num_rows == before
+        times = np.arange(count, 0, -1)  # the first source's event is the last
+        engine.submit(
+            {"time": times, "from": np.arange(count), "at": [0] * count, "amount": times},
+            order_by="time",
+            source_column="from",
+        )
+        for number in range(count):
+            engine.advance(number)
+        output = engine.poll(timeout=None)
+        assert output["value"].to_pylist() == (np.cumsum(times[::-1]) + before).tolist()
+
+
+@pytest.mark.parametrize("back", ["restore", "rewind"])
+def test_what_nobody_has_fetched_comes_back(back: str) -> None:
+    """Late events, bad rows, and frontiers that were given before any event."""
+    options: dict[str, Any] = {"late": "side", "bad_rows": "side", "sources": ["a", "b"]}
+    with ss.Engine(places, **options) as engine:
+        engine.advance("a", datetime.datetime(2013, 1, 2))
+        image, mark = engine.snapshot(), engine.mark()
+        engine.restore(image) if back == "restore" else engine.rewind(mark)
+        engine.advance("b")
+        engine.submit_event(datetime.datetime(2013, 1, 1), "a", name="too late")
+        engine.submit_event(None, "a", name="never")
+        engine.submit_event(datetime.datetime(2013, 1, 2), "a", name="in time")
+        assert engine.poll_rows(timeout=None) == [("in time", 1)]
+        image, mark = engine.snapshot(), engine.mark()
+        for _ in range(2):
+            late, bad = engine.late(), engine.bad_rows()
+            assert late is not None
+            assert bad is not None
+            assert late["name"].to_pylist() == ["too late"]
+            assert bad["name"].to_pylist() == ["never"]
+            assert engine.stats.late == 1
+            engine.restore(image) if back == "restore" else engine.rewind(mark)
+
+
+def test_marks_may_be_gone_back_to_in_any_order() -> None:
+    """Also behind a snapshot that was restored: each knows its strings."""
+    with ss.Engine(places, threads=2, horizon=8, chunk=1, bad_rows="side") as engine:
+        image = engine.snapshot()
+        marks = []
+        for name in ("one", "two", "three"):
+            marks.append(engine.mark())
+            engine.submit({"time": [len(marks)] * 2, "name": [name, None]}, order_by="time")
+        marks.append(engine.mark())
+        for at in (3, 1, 2, 0, 3):
+            engine.restore(image)
+            engine.rewind(marks[at])
+            bad = engine.bad_rows()
+            assert (0 if bad is None else bad.num_rows) == at
+            if at:
+                engine.advance(0)
+            expected = [(name, n + 1) for n, name in enumerate(("one", "two", "three")[:at])]
+            assert engine.poll_rows(timeout=None) == expected
 
 
 def test_pending_events_of_other_columns_are_refused() -> None:

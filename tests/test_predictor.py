@@ -7,7 +7,10 @@ import math
 import random
 import statistics
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from conftest import assert_identical, run_engine, run_oracle
 from families import FAMILY, events, raises_often, scattered
@@ -63,8 +66,22 @@ def test_throughput_driven_repeats_what_helped_and_reverses_what_did_not() -> No
     ("make", "message"),
     [
         (lambda: ss.AbortDriven(threshold=2), "threshold=2; expected a number from 0 to 1"),
-        (lambda: ss.AbortDriven(every=0), "every=0; expected an integer of at least 1"),
-        (lambda: ss.ThroughputDriven(start=9, limit=8), "start=9; expected 0 to 8"),
+        (lambda: ss.AbortDriven(threshold=float("nan")), "threshold=nan; expected a number"),
+        (lambda: ss.AbortDriven(threshold="a"), "threshold='a'; expected a number"),
+        (lambda: ss.AbortDriven(retry=0), "retry=0; expected an integer from 1"),
+        (lambda: ss.AbortDriven(every=0), "every=0; expected an integer from 1"),
+        (lambda: ss.ThroughputDriven(chunk=1 << 40), "chunk=1099511627776; expected an integer"),
+        (lambda: ss.ThroughputDriven(limit=1 << 40), "limit=1099511627776; expected an integer"),
+        (lambda: ss.ThroughputDriven(start=9, limit=8), "start=9; expected an integer from 0 to 8"),
+        (lambda: ss.ThroughputDriven(start=1.5), "start=1.5; expected an integer from 0 to 32"),
+        (lambda: ss.Fixed(4, 0), "Fixed: chunk=0; expected an integer from 1 to 1048576"),
+        (lambda: ss.Fixed(4, -3), "Fixed: chunk=-3; expected an integer"),
+        (lambda: ss.Fixed(2**62, 1), "Fixed: horizon=4611686018427387904; expected an integer"),
+        (lambda: ss.Fixed(-1, 1), "Fixed: horizon=-1; expected an integer from 0 to 65536"),
+        (lambda: ss.Fixed(True, 1), "Fixed: horizon=True; expected an integer"),
+        (lambda: ss.Auto(0), "Auto: threads=0; expected an integer from 1 to 256"),
+        (lambda: ss.Auto(chunk=0), "Auto: chunk=0; expected an integer from 1 .* or None"),
+        (lambda: ss.Auto(horizon=2**62), "Auto: horizon=4611686018427387904; expected an integer"),
     ],
 )
 def test_a_bad_option_is_named(make: Callable[[], Predictor], message: str) -> None:
@@ -320,6 +337,162 @@ def test_an_event_that_raises_in_a_later_stretch() -> None:
         assert caught.value.specstream_partial.output.num_rows == 2 * 99
         assert "(99, 0, 99)" in "".join(caught.value.__notes__)
         assert engine._next_sequence == 100
+
+
+class Wrong(Restless):
+    """Restless until the third stretch; then what it is told to return."""
+
+    def __init__(self, method: str, returned: Any) -> None:
+        super().__init__()
+        self.method, self.returned, self.calls = method, returned, 0
+
+    def wrong_in(self, method: str, right: Any) -> Any:
+        self.calls += method == self.method == "next"
+        late_enough = method != "next" or self.calls > 2
+        return self.returned if method == self.method and late_enough else right
+
+    def current(self) -> tuple[int, int]:
+        return self.wrong_in("current", (8, 4))  # type: ignore[no-any-return]
+
+    def open(self) -> tuple[int, int]:
+        return self.wrong_in("open", (8, 4))  # type: ignore[no-any-return]
+
+    def next(self) -> Setting:
+        return self.wrong_in("next", super().next())  # type: ignore[no-any-return]
+
+    def least(self) -> int:
+        return self.wrong_in("least", 8)  # type: ignore[no-any-return]
+
+
+# What is neither an integer of the range nor NumPy's kind of one.
+NO_COUNTS: list[Any] = [None, "4", 1.5, float("nan"), True, -1, -(2**63), 2**62, 2**64, (1,), b"1"]
+NO_REACHES: list[Any] = [
+    None,
+    3,
+    "48",
+    (4,),
+    (4, 1, 1),
+    [4, 1],
+    (4, 0),
+    *((count, 1) for count in NO_COUNTS),
+    *((1, count) for count in NO_COUNTS),
+]
+NO_SETTINGS: list[Any] = [
+    None,
+    (4, 1, 100),
+    *(Setting(*reach, 100) for reach in NO_REACHES if isinstance(reach, tuple) and len(reach) == 2),
+    *(Setting(4, 1, count) for count in [*NO_COUNTS[:7], 0]),
+    *(Setting(4, 1, 100, time) for time in (0, -1.0, float("nan"), float("inf"), "1", True)),
+]
+
+
+@pytest.mark.parametrize("returned", NO_SETTINGS, ids=repr)
+def test_a_setting_that_cannot_be_ends_the_batch_between_two_stretches(returned: Any) -> None:
+    table = events(100)
+    predictor = Wrong("next", returned)
+    with ss.Engine(scattered, threads=2, predictor=predictor) as engine:
+        with pytest.raises(ss.ConfigurationError) as raised:
+            engine.process(table)
+        partial = raised.value.specstream_partial  # type: ignore[attr-defined]
+        predictor.method = "nothing"
+        rest = engine.process(table.slice(partial.consumed))
+    message = str(raised.value)
+    assert message.startswith(f"predictor Wrong: next() returned {returned!r}; expected "), message
+    assert partial.consumed == 7 + 9  # the first two stretches
+    output = pa.concat_tables([partial.output, rest])
+    assert output.equals(run_oracle(scattered, table).output)
+
+
+@pytest.mark.parametrize("returned", NO_REACHES, ids=repr)
+@pytest.mark.parametrize("method", ["open", "current"])
+def test_a_reach_that_cannot_be_is_refused(method: str, returned: Any) -> None:
+    predictor = Wrong("nothing", returned)
+    with ss.Engine(scattered, threads=2, predictor=predictor) as engine:
+        predictor.method = method
+        ask = (lambda: engine.advance("a", 3)) if method == "open" else (lambda: engine.stats)
+        with pytest.raises(
+            ss.ConfigurationError, match=rf"predictor Wrong: {method}\(\) returned .*; expected"
+        ):
+            ask()
+        predictor.method = "nothing"
+        assert engine.process(events(20)).num_rows > 0
+
+
+@pytest.mark.parametrize("returned", [*NO_COUNTS, (8,)], ids=repr)
+def test_a_least_horizon_that_cannot_be_is_refused(returned: Any) -> None:
+    with pytest.raises(
+        ss.ConfigurationError, match=r"predictor Wrong: least\(\) returned .*; expected the horizon"
+    ):
+        ss.Engine(scattered, memory=1 << 40, predictor=Wrong("least", returned))
+
+
+def test_a_predictor_that_is_none_is_refused() -> None:
+    with pytest.raises(ss.ConfigurationError, match="predictor='auto'; expected a predictor"):
+        ss.Engine(scattered, predictor="auto")  # type: ignore[arg-type]
+
+    class Incomplete(ss.Fixed):
+        def __init__(self) -> None:
+            self.horizon, self.chunk = 1, 1
+
+    with pytest.raises(ss.ConfigurationError, match=r"Incomplete .* super\(\).__init__\(\)"):
+        ss.Engine(scattered, predictor=Incomplete())
+
+
+def test_a_predictor_may_return_integers_of_numpy() -> None:
+    setting = Setting(np.int64(4), np.uint8(2), np.int32(50), np.float64(0.5))  # type: ignore[arg-type]
+    table = events(100)
+    found = run_engine(scattered, table, threads=2, predictor=Always(setting))
+    assert_identical(found, run_oracle(scattered, table))
+
+
+class Always(ss.Fixed):
+    """One setting for every stretch, whatever it says of itself."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(0, 1)
+        self.setting = setting
+
+    def next(self) -> Setting:
+        return self.setting
+
+
+def test_a_predictor_that_speculates_against_its_word_has_code_for_it() -> None:
+    table = events(400)
+    predictor = Always(Setting(8, 1, 100))
+    assert not predictor.speculates
+    found = run_engine(scattered, table, threads=2, predictor=predictor)
+    assert_identical(found, run_oracle(scattered, table))
+
+
+def test_a_horizon_beyond_what_the_memory_allows_is_refused() -> None:
+    with (
+        ss.Engine(
+            scattered, threads=2, memory=1 << 24, predictor=Always(Setting(1000, 1, 100))
+        ) as engine,
+        pytest.raises(ss.ConfigurationError, match=r"from 0 to \d+, as memory= has capped it"),
+    ):
+        engine.process(events(10))
+
+
+def test_what_a_predictor_raises_loses_nothing() -> None:
+    class Forgetful(ss.Fixed):
+        def _learn(self, setting: Setting, measured: Measurement) -> None:
+            raise RuntimeError("forgotten")
+
+        def next(self) -> Setting:
+            return Setting(2, 1, 30)
+
+    table = events(100)
+    parts, done = [], 0
+    with ss.Engine(scattered, threads=2, keys=True, predictor=Forgetful(2, 1)) as engine:
+        while done < 100:
+            with pytest.raises(RuntimeError, match="forgotten") as raised:
+                engine.process(table.slice(done))
+            partial = raised.value.specstream_partial  # type: ignore[attr-defined]
+            assert partial.consumed == min(30, 100 - done)
+            parts.append(partial.output)
+            done += partial.consumed
+    assert pa.concat_tables(parts).equals(run_oracle(scattered, table, keys=True).output)
 
 
 class Hasty(ss.Fixed):

@@ -12,9 +12,11 @@ import generated
 import numpy as np
 import pyarrow as pa
 import pytest
+import witness
 from conftest import assert_identical, run_engine, run_oracle
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from journeys import Piece, run_journey, run_submitted
 
 numbers = itertools.count()
 
@@ -84,6 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     repeat=st.integers(0, 160),
     paths=st.lists(OPTIONS, min_size=2, max_size=4),
     seed=st.integers(0, 2**64 - 1),
+    dice=st.integers(0, 2**32 - 1),
 )
 def test_random_operators_give_the_answer_of_the_sequential_run(
     program: int,
@@ -92,6 +95,7 @@ def test_random_operators_give_the_answer_of_the_sequential_run(
     repeat: int,
     paths: list[dict[str, object]],
     seed: int,
+    dice: int,
     folder: Path,
 ) -> None:
     text = generated.Writer(random.Random(program)).operator(statements)
@@ -99,8 +103,23 @@ def test_random_operators_give_the_answer_of_the_sequential_run(
     operator = generated.load(text, folder, next(numbers))
     table = table_of(rows, repeat)
     expected = run_oracle(operator, table, seed=seed, keys=True)
+    witness.assert_agrees(operator, table.slice(0, 50), seed)
     for options in paths:
         note(repr(options))
         if options["execution"] == "speculate":
-            options = {**options, "horizon": max(1, int(str(options["horizon"])))}
+            options["horizon"] = max(1, int(str(options["horizon"])))
         assert_identical(run_engine(operator, table, seed=seed, keys=True, **options), expected)
+    # Put aside and taken back on the way; in order, or out of order, where the answer is another.
+    if dice % 2:
+        found = run_journey(operator, table, paths, dice, seed=seed, keys=True)
+        assert_identical(found, expected)
+        return
+    rng = np.random.default_rng(dice)
+    timed = table.append_column("time", pa.array(rng.integers(0, 50, table.num_rows)))
+    pieces: list[Piece] = [
+        ("ab"[at % 2], timed.slice(at, 7), ("advance", "poll")[rng.integers(2)])
+        for at in rng.permutation(np.arange(0, table.num_rows, 7)).tolist()
+    ]
+    expected = run_submitted(operator, pieces, [{"horizon": 0}], None, seed=seed, keys=True)
+    found = run_submitted(operator, pieces, paths, dice, seed=seed, keys=True)
+    assert_identical(found, expected)

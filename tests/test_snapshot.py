@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
+import sys
+import threading
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -13,7 +16,8 @@ import numpy as np
 import pytest
 
 import specstream as ss
-from specstream.state import Layout
+from specstream.state import Layout, StateView
+from specstream.turns import native_turn
 
 
 class Old(ss.State):
@@ -120,6 +124,110 @@ def test_a_snapshot_takes_two_copies_of_the_state_and_restoring_it_takes_none() 
             tracemalloc.stop()
         assert engine.snapshot() == image
         assert np.flatnonzero(engine.state.a).tolist() == [1, 1 << 21, (1 << 22) - 1]
+
+
+# ---- while others look ----
+
+
+class Large(ss.State):
+    filled = ss.array(int, 1 << 18)
+    n = ss.scalar(int)
+
+
+def fill(state, event, emit):
+    state.filled[:] = event.x
+    state.n = event.x
+
+
+def looked_at(engine: ss.Engine, do: Callable[[int], object]) -> list[bytes]:
+    """Snapshots that another thread takes while this one does something again and again."""
+    images: list[bytes] = []
+    errors: list[BaseException] = []
+    over = threading.Event()
+
+    def look() -> None:
+        try:
+            while not over.is_set():
+                images.append(engine.snapshot())
+        except BaseException as error:
+            errors.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        for number in itertools.count():
+            do(number)
+            if errors or (len(images) > 60 and number > 60):
+                break
+    finally:
+        over.set()
+        reader.join()
+        sys.setswitchinterval(interval)
+    assert not errors, errors
+    return images
+
+
+@pytest.mark.parametrize("back", ["restore", "rewind"])
+def test_nobody_sees_a_state_half_put_back(back: str) -> None:
+    operator = build(Large, fill)
+    images = []
+    for value in (1, 2, 3):
+        with ss.Engine(operator, threads=2) as engine:
+            engine.process({"x": [value]})
+            for number in range(value):
+                engine.submit_event(number, f"{value} {number}", x=value)
+            images.append(engine.snapshot())
+    with ss.Engine(operator, threads=2) as engine:
+        marks = []
+        for image in images:
+            engine.restore(image)
+            marks.append(engine.mark())
+
+        def go_back(number: int) -> None:
+            if back == "restore":
+                engine.restore(images[number % 3])
+            else:
+                engine.rewind(marks[number % 3])
+
+        seen = set(looked_at(engine, go_back))
+    assert seen <= set(images), "a mixture of two states, under a valid checksum"
+    assert len(seen) > 1, "nobody has looked meanwhile"
+
+
+@pytest.mark.parametrize("back", ["restore", "rewind"])
+def test_who_began_to_look_during_a_batch_may_finish_before_another_state_comes(back: str) -> None:
+    with ss.Engine(old, threads=2) as engine:
+        image, mark = engine.snapshot(), engine.mark()
+        engine.process(EVENTS)
+        before = engine.state.to_dict()
+        go_back = threading.Thread(
+            target=lambda: engine.restore(image) if back == "restore" else engine.rewind(mark)
+        )
+        # As snapshot() does when it finds a batch in flight; that one is over by now.
+        with native_turn(engine):
+            go_back.start()
+            go_back.join(0.2)
+            assert go_back.is_alive(), "it did not wait"
+            assert engine._next_sequence == len(EVENTS["x"])
+            assert_same(StateView(engine.operator.layout, engine._words).to_dict(), before)
+        go_back.join()
+        assert engine.state.n == 0
+
+
+def test_a_snapshot_has_all_of_a_table_that_is_submitted_or_nothing() -> None:
+    sources = np.arange(40)
+    with ss.Engine(old, threads=2) as engine:
+
+        def submit(number: int) -> None:
+            table = {"time": [number] * 40, "from": sources, "x": sources}
+            engine.submit(table, order_by="time", source_column="from")
+
+        images = looked_at(engine, submit)
+    for image in images[:: len(images) // 40 + 1]:
+        with ss.Engine(old, horizon=0, restore=image) as engine:
+            assert engine.stats.pending % 40 == 0
 
 
 # ---- a changed operator ----

@@ -63,7 +63,6 @@ def events() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = ss.spark.local_session("tests", settings={"spark.log.level": "OFF"})
     yield session
     session.stop()
@@ -147,6 +146,30 @@ def test_the_answer_is_sequential_whatever_the_files_per_trigger(
     assert_same_as_oracle(tmp_path / "out", engine, oracle)
     assert feed.stats.batches == -(-FILES // per_trigger)
     assert feed.stats.events == feed.stats.rows == FILES * ROWS
+
+
+@pytest.fixture
+def small_results(session: Any) -> Iterator[None]:
+    """The driver takes no more than 100 KiB from the tasks of a job."""
+    conf, limit = session.sparkContext._jsc.sc().conf(), "spark.driver.maxResultSize"
+    conf.set(limit, "100k")
+    yield
+    conf.remove(limit)
+
+
+def test_a_batch_above_what_the_driver_takes_names_the_setting(
+    session: Any, small_results: None
+) -> None:
+    numbers = session.range(0, 40_000, 1, 1).selectExpr("xxhash64(id) AS x", "1.0D AS weight")
+    shown = r"is bigger than spark.driver.maxResultSize \(100.0 KiB\)"
+    with ss.Engine(chain) as engine:
+        feed = ss.spark.foreach_batch(engine, to=print)
+        with pytest.raises(
+            RuntimeError, match=rf"batch 7: .*{shown}.* larger spark.driver.maxResultSize"
+        ):
+            feed(numbers, 7)
+    with pytest.raises(RuntimeError, match=rf"operator 'chain': .*{shown}.* larger spark.driver"):
+        ss.spark.apply(numbers, chain, order_by="x")
 
 
 @pytest.mark.parametrize("failure", [OSError("disk full"), SystemExit(3), KeyboardInterrupt()])
@@ -386,9 +409,9 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
         if dead[-1][0] == 1 and len(dead) == 2:
             raise OSError("no room for letters")
 
-    def feed_of(engine: ss.Engine) -> Any:
+    def feed_of(engine: ss.Engine, bad_rows_to: Any = letters) -> Any:
         return ss.spark.foreach_batch(
-            engine, order_by="time", to=lambda table, batch_id: None, bad_rows_to=letters,
+            engine, order_by="time", to=lambda table, batch_id: None, bad_rows_to=bad_rows_to,
             checkpoint=tmp_path / "images",
         )  # fmt: skip
 
@@ -398,7 +421,7 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
             start(feed, change=spoilt).awaitTermination()
         assert str(feed.error) == "no room for letters"
     with ss.Engine(chain, horizon=0) as engine:
-        feed = kept_feed(engine, lambda table, batch_id: None, tmp_path)
+        feed = feed_of(engine, bad_rows_to=None)
         with pytest.raises(StreamingQueryException):
             start(feed, change=spoilt).awaitTermination()
         assert "give bad_rows_to= as before" in str(feed.error)

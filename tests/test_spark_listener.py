@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,7 +40,6 @@ def every_other(state, event, emit):
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = ss.spark.local_session("tests", settings={"spark.log.level": "OFF"})
     yield session
     session.stop()

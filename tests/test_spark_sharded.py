@@ -126,7 +126,6 @@ def expected(table: pa.Table, shard_of: dict[str, int]) -> dict[int, list[Any]]:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = ss.spark.local_session("tests", settings={"spark.log.level": "OFF"})
     before = session.conf.get(STATE_STORE)
     session.conf.set(STATE_STORE, ROCKSDB)
@@ -230,9 +229,97 @@ def test_a_checkpoint_that_does_not_fit_is_refused_by_name(run: Run) -> None:
     write(run.files, 1)
     with pytest.raises(StreamingQueryException, match=r"field 'sums' has shape \[7\] in the snap"):
         run(run.rows(make(state=Other)))
-    with pytest.raises(StreamingQueryException, match="holds states of 5 shards by 'account', and"):
+    with pytest.raises(StreamingQueryException, match="shards was 5 and is now 7"):
         run(run.rows(chain, shards=7))
     assert sorted(run.batches) == [0]
+
+
+def numbered(name: str, state: type[ss.State] = Chain) -> ss.Operator:
+    @ss.operator(state=state, event={"x": int}, emits={"x": int, "place": int}, name=name)
+    def numbered(state, event, emit):
+        state.hash += 1
+        emit(event.x, state.hash)
+
+    return numbered
+
+
+class OneKey:
+    """A stream of one key, in five rows a batch."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.files = run.path / "one"
+        self.files.mkdir()
+        # Of four shards it is in one that two do not have.
+        keys = run.session.range(100).selectExpr("CAST(id AS string) AS key")
+        (self.key,) = keys.where("pmod(xxhash64(key), 4) >= 2").first()
+        self.count = 0
+        self.send(5)
+        self.schema = run.session.read.parquet(str(self.files)).schema
+
+    def send(self, rows: int) -> None:
+        x = np.arange(rows) + 5 * self.count
+        table = pa.table({"key": pa.array([self.key] * rows, pa.string()), "time": x, "x": x})
+        pq.write_table(table, self.files / f"{self.count}.parquet")
+        self.count += 1
+
+    def rows(self, **changed: Any) -> Any:
+        stream = self.run.session.readStream.schema(self.schema).parquet(str(self.files))
+        options = {
+            "operator": numbered("numbered"), "by": "key", "shards": 2, "order_by": "time",
+            **changed,
+        }  # fmt: skip
+        return ss.spark.sharded(stream, **options)
+
+    def places(self) -> list[int]:
+        return sorted(
+            place for table in self.run.batches.values() for place in table["place"].to_pylist()
+        )
+
+
+def test_no_option_that_decides_the_answer_changes_under_a_checkpoint(run: Run) -> None:
+    """Though the batch after the change meets a shard that nothing is stored of."""
+    stream = OneKey(run)
+    run(stream.rows())
+    stream.send(0)  # an empty batch says nothing of the options
+    run(stream.rows(shards=3))
+    assert [table.num_rows for table in run.batches.values()] == [5, 0]
+    stream.send(5)
+    for changed, told in (
+        ({"shards": 4}, "checkpoint: shards was 2 and is now 4: start"),
+        (
+            {
+                "operator": numbered("another"), "by": "x", "order_by": "x", "source": "time",
+                "seed": 1,
+            },
+            "operator was 'numbered' and is now 'another'; by was 'key' and is now 'x'; "
+            "the key's type was string and is now bigint; order_by was 'time' and is now 'x'; "
+            "source was None and is now 'time'; seed was 0 and is now 1: start",
+        ),
+    ):  # fmt: skip
+        with pytest.raises(StreamingQueryException) as raised:
+            run(stream.rows(**changed))
+        assert told in str(raised.value)
+        assert "a new checkpointLocation" in str(raised.value), "what to do"
+    # What may change has changed, and the refused attempts have left nothing.
+    run(stream.rows(threads=2, horizon=4, chunk=2, bad_rows="side"))
+    assert stream.places() == list(range(1, 11))
+
+
+def test_a_first_batch_that_failed_does_not_settle_the_options(run: Run) -> None:
+    stream = OneKey(run)
+
+    @ss.operator(state=Chain, event={"x": int}, emits={"x": int, "place": int})
+    def numbered(state, event, emit):
+        raise ValueError("not yet")
+
+    with pytest.raises(StreamingQueryException, match="not yet"):
+        run(stream.rows(operator=numbered))
+    run(stream.rows(shards=4))
+    stream.send(5)
+    with pytest.raises(StreamingQueryException, match="shards was 4 and is now 2"):
+        run(stream.rows())
+    assert stream.places() == [1, 2, 3, 4, 5]
 
 
 def test_options_that_cannot_be_are_refused_before_the_query_starts(session: Any, run: Run) -> None:
@@ -258,12 +345,37 @@ def test_options_that_cannot_be_are_refused_before_the_query_starts(session: Any
         session.conf.set(STATE_STORE, ROCKSDB)
 
 
+def settings(shards: int = 5) -> dict[str, Any]:
+    return {"operator": "chain", "by": "account", "shards": shards, "seed": 0}
+
+
+def test_a_checkpoint_from_before_there_was_a_record_goes_on_as_it_was(session: Any) -> None:
+    rows = pd.DataFrame({"position": [0], "rows": [packing.to_bytes(part(0))]})
+    mark = pd.DataFrame({"position": [0], "rows": [b""]})
+
+    def tester(shards: int) -> TwsTester:
+        return TwsTester(_Shards(chain, "time", "origin", {}, settings(shards), f"of {shards}"))
+
+    new = tester(5)
+    new.testInPandas(3, rows)
+    states = {name: new.peekValueState(name, 3) for name in ("snapshot", "version")}
+    same, other = tester(5), tester(7)
+    for old in (same, other):
+        old.updateValueState("snapshot", 3, states["snapshot"])
+        old.updateValueState("version", 3, (states["version"][0], "5 shards by 'account'"))
+        old.testInPandas(packing.MARK, mark)
+    assert len(same.testInPandas(3, rows)) == 1
+    assert same.peekValueState("version", packing.MARK)[1] == new.peekValueState("version", 3)[1]
+    with pytest.raises(ss.SnapshotError, match="shards was 5 and is now 7"):
+        other.testInPandas(3, rows)
+
+
 def test_an_engine_that_is_kept_is_used_only_for_the_state_that_it_left(session: Any) -> None:
     """Two stores and one process: each finds the engine that the other has left."""
     tables = [part(number) for number in range(3)]
     streams = [tables, tables[::-1]]
     testers = [
-        TwsTester(_Shards(chain, "time", "origin", {"horizon": 0}, "1 shard", "a call"))
+        TwsTester(_Shards(chain, "time", "origin", {"horizon": 0}, settings(), "a call"))
         for _ in streams
     ]
     outputs: list[list[pa.Table]] = [[], []]

@@ -132,6 +132,8 @@ def test_delta_needs_a_name(tmp_path: Path) -> None:
     for bad in (3, "", None):
         with pytest.raises(ss.ConfigurationError, match=f"app_id={bad!r}: expected a name"):
             ss.spark.delta_sink(tmp_path, app_id=bad)  # type: ignore[arg-type]
+    with pytest.raises(ss.ConfigurationError, match="partition_by='day'; expected a list"):
+        ss.spark.delta_sink(tmp_path, app_id="a", partition_by="day")
 
 
 # ---- memory ----

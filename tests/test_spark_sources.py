@@ -7,7 +7,6 @@ import decimal
 import json
 import os
 import socket
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,7 +69,6 @@ def numbers(state, event, emit):
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = ss.spark.local_session("sources", settings={"spark.log.level": "OFF"})
     yield session
     session.stop()

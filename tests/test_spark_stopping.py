@@ -31,7 +31,6 @@ FILES, ROWS = 7, 40
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = ss.spark.local_session("stopping", settings={"spark.log.level": "OFF"})
     yield session
     session.stop()

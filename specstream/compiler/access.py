@@ -34,12 +34,13 @@ from numba.extending import (
     register_model,
 )
 
-from specstream.compiler import assignment
+from specstream.compiler import assignment, text
 from specstream.compiler.arithmetic import OperatorFault, scalar_kind
 from specstream.compiler.assignment import Window
 from specstream.compiler.locking import LocksType
 from specstream.compiler.memory import F64, I64, POINTER, Run
 from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.compiler.text import TextType
 from specstream.compiler.types import (
     BOOSTED,
     NUMBA_KINDS,
@@ -104,7 +105,7 @@ _ACCEPTED: dict[Kind | Number, tuple[str, ...]] = {
     "uint": ("uint64",),
     "float": ("float64", "int64", "bool"),
     "bool": ("bool",),
-    "str": ("int64",),
+    "str": ("string", "int64"),
 }
 _WAYS_OUT = {
     ("float64", "int"): "write int(x)",
@@ -120,15 +121,25 @@ _WAYS_OUT = {
 
 
 def check_kind(
-    value: types.Type, kind: Kind | Number, what: str, declared: str | None = None
+    value: types.Type,
+    kind: Kind | Number,
+    what: str,
+    declared: str | None = None,
+    keeps_strings: bool = False,
 ) -> None:
     """Refuses a value that would lose something when stored as ``kind``.
 
-    Whether a number is within the range of a narrower type is seen when it is stored.
+    Whether a number is within the range of a narrower type is seen when it is stored. With
+    ``keeps_strings``, what is declared int also takes a string, as its code.
     """
-    found = scalar_kind(value)
+    is_text = isinstance(value, TextType)
+    found = "string" if is_text else scalar_kind(value)
+    if is_text and keeps_strings and (declared or kind) == "int":
+        return
     if found not in _ACCEPTED[kind]:
         way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
+        if is_text:
+            way_out = "keep it in an int field, or emit it into a column that is declared str"
         raise refuse(f"{what} is declared {declared or kind} and gets {found or value}: {way_out}")
 
 
@@ -225,8 +236,8 @@ def whole_field(context: Any, builder: Any, view: ViewType, run: Value, field: F
 
 
 @intrinsic(prefer_literal=True)
-def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
-    """``state.name = value``."""
+def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
+    """``state.name = value``: Python evaluates the value first."""
     if not isinstance(state, StateType):
         raise refuse(f"an attribute of {state} cannot be assigned: only fields of the state can")
     if not isinstance(name, types.StringLiteral):
@@ -241,16 +252,17 @@ def set_field(typing_context: Any, state: Any, name: Any, value: Any) -> Any:
             f"field {field.name!r} is an array and cannot be replaced: assign elements, "
             f"like state.{field.name}[i] = x"
         )
-    check_kind(value, field.kind, f"field {field.name!r}", field.storage.name)
+    what = f"field {field.name!r}"
+    check_kind(value, field.kind, what, field.storage.name, keeps_strings=True)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        element = convert(context, builder, args[2], sig.args[2], field.kind)
-        Run(context, builder, args[0]).store(
+        element = convert(context, builder, args[0], sig.args[0], field.kind)
+        Run(context, builder, args[1]).store(
             field.space, state.variant, field.storage, I64(field.start), element
         )
         return context.get_dummy_value()
 
-    return types.void(state, name, types.unliteral(value)), code
+    return types.void(types.unliteral(value), state, name), code
 
 
 # ---- views ----
@@ -345,6 +357,8 @@ def _index_types(view: ViewType, index: types.Type) -> list[types.Type]:
     if len(parts) > view.ndim:
         raise refuse(f"{len(parts)} indices for an array of {view.ndim} axes: use fewer")
     for part in parts:
+        if isinstance(part, TextType):
+            raise refuse("an index is a string: hash it, like (x & 65535) % n")
         if not isinstance(part, types.SliceType) and scalar_kind(part) not in ("int64", "uint64"):
             raise refuse(f"an index has type {part}: write int(x)")
     return parts
@@ -367,6 +381,8 @@ class _ViewGetitem(AbstractTemplate):
         view, index = args
         if isinstance(view, BoostedType):
             raise _is_boosted(view.field)
+        if isinstance(view, TextType):
+            raise _no_letters("[]")
         if not isinstance(view, ViewType):
             return None
         index = types.unliteral(index)
@@ -378,6 +394,10 @@ def _view_getitem(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     view = _View(context, builder, sig.args[0], args[0])
     parts = _index_types(sig.args[0], sig.args[1])
     return view.sub(parts, _index_values(builder, sig.args[1], args[1]))
+
+
+def _no_letters(what: str) -> TypingError:
+    return refuse("; ".join(text.refusal(what)))
 
 
 def _no_array(owner: types.Type) -> TypingError:
@@ -392,8 +412,9 @@ def _is_boosted(field: Field) -> TypingError:
     return refuse(f"field {field.name!r} is boosted: use its operations, {ways}")
 
 
-def set_item(view: Any, index: Any, value: Any) -> Any:
-    """``view[index] = value``; exists in compiled operators only."""
+def set_item(value: Any, view: Any, index: Any) -> Any:
+    """``view[index] = value``: Python evaluates the value first. Exists in compiled operators
+    only."""
     raise TypeError("set_item exists in compiled operators only")
 
 
@@ -402,13 +423,13 @@ class _SetItem(AbstractTemplate):
     """One element, or a row or slice: from a number, or from another row or slice."""
 
     def generic(self, args: Any, kws: Any) -> Any:
-        view, index, value = args
+        value, view, index = args
         if not isinstance(view, ViewType):
             raise _no_array(view)
         index = types.unliteral(index)
         remaining = _remaining(view, _index_types(view, index))
         if isinstance(value, _ChangedType):
-            return signature(types.void, view, index, value)
+            return signature(types.void, value, view, index)
         given = value
         if isinstance(value, ViewType):
             if not isinstance(remaining, ViewType):
@@ -416,20 +437,20 @@ class _SetItem(AbstractTemplate):
                     "an array is assigned to one element: assign one element of it, or to a slice"
                 )
             given = NUMBA_KINDS[value.kind]
-        check_kind(given, view.kind, "an array", view.storage.name)
-        return signature(types.void, view, index, types.unliteral(value))
+        check_kind(given, view.kind, "an array", view.storage.name, keeps_strings=True)
+        return signature(types.void, types.unliteral(value), view, index)
 
 
-@lower_builtin(set_item, ViewType, types.Any, types.Any)
+@lower_builtin(set_item, types.Any, ViewType, types.Any)
 def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    view, index, given = sig.args
+    given, view, index = sig.args
     if isinstance(given, _ChangedType):
         return context.get_dummy_value()
-    target = _View(context, builder, view, args[0])
+    target = _View(context, builder, view, args[1])
     parts = _index_types(view, index)
-    at, shape, strides = target.select(parts, _index_values(builder, index, args[1]))
+    at, shape, strides = target.select(parts, _index_values(builder, index, args[2]))
     if isinstance(given, ViewType):
-        source = _View(context, builder, given, args[2])
+        source = _View(context, builder, given, args[0])
         kind = NUMBA_KINDS[given.kind]
         assignment.copy(
             Window(target.run, view, at, shape, strides),
@@ -437,7 +458,7 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             lambda element: convert(context, builder, element, kind, view.kind),
         )
         return context.get_dummy_value()
-    element = convert(context, builder, args[2], given, view.kind)
+    element = convert(context, builder, args[0], given, view.kind)
     if shape:
         assignment.fill(Window(target.run, view, at, shape, strides), element)
     else:
@@ -511,11 +532,11 @@ def _update_items(target: Any, operation: Any, value: Any) -> Any:
         if length != len(target) and length != 1:
             raise OperatorFault
         for i in range(len(target)):
-            set_item(target, i, operation(target[i], value[i if length != 1 else 0]))
+            set_item(operation(target[i], value[i if length != 1 else 0]), target, i)
 
     def by_a_number(target: Any, operation: Any, value: Any) -> Any:
         for i in range(len(target)):
-            set_item(target, i, operation(target[i], value))
+            set_item(operation(target[i], value), target, i)
 
     def row_by_row(target: Any, operation: Any, value: Any) -> Any:
         for i in range(len(target)):
@@ -539,6 +560,15 @@ def _view_len(view: Any) -> Any:
         return view.shape[0]
 
     return length
+
+
+@overload(bool)
+def _truth(value: Any) -> Any:
+    """Numba asks for it wherever a condition stands."""
+    if isinstance(value, ViewType):
+        raise refuse("an array has no truth: test len(x) > 0, or an element")
+    if isinstance(value, StateType | EventType | EmitType | BoostedType | LocksType):
+        raise refuse(f"{value} has no truth: test a field or a column of it")
 
 
 @infer_getattr
@@ -677,23 +707,25 @@ view_max = _over_view("max", _maximum)
 view_sum = _over_view("sum", _sum)
 
 
-def contains(container: Any, element: Any) -> Any:
+def contains(element: Any, container: Any) -> Any:
     """``element in container``; exists in compiled operators only."""
     raise TypeError("contains exists in compiled operators only")
 
 
 @overload(contains)
-def _contains(container: Any, element: Any) -> Any:
+def _contains(element: Any, container: Any) -> Any:
     from specstream.compiler.arithmetic import eq
 
     uniform = isinstance(container, types.UniTuple)
+    if isinstance(container, TextType):
+        raise _no_letters("in")
     if not uniform and not (isinstance(container, ViewType) and container.ndim == 1):
         raise refuse(
             "`in` takes an array of one axis, a row, or a tuple of numbers of one type: "
             "write the comparisons out"
         )
 
-    def implementation(container: Any, element: Any) -> Any:
+    def implementation(element: Any, container: Any) -> Any:
         for i in range(len(container)):  # noqa: SIM110 - Numba has no any() of a generator
             if eq(container[i], element):
                 return True
@@ -788,7 +820,7 @@ def _check_draw(event: types.Type, draw: types.Type) -> None:
     if not isinstance(event, EventType):
         raise refuse(f"random and random_bits are methods of the event, not of {event}")
     if scalar_kind(draw) != "int64":
-        raise refuse("the number of a draw is an int: write event.random(0)")
+        raise refuse(f"the number of a draw is an int, not {draw}: write event.random(0)")
 
 
 @intrinsic
@@ -819,15 +851,23 @@ def event_random(typing_context: Any, event: Any, draw: Any) -> Any:
 
 
 @intrinsic
-def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
+def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     """Appends one row: the event's row number, one word per column, and the nulls.
 
-    A value that may be null is of one of Numba's types for that: none, or optional.
+    ``names`` are those of the columns that the values are for, with commas between them; a column
+    that is not among them is null. A value that may be null is of one of Numba's types for that:
+    none, or optional.
     """
     given = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
     if not isinstance(emit, EmitType):
         raise refuse(f"{emit} is called like emit, but is not")
-    for (name, column), value in zip(emit.schema, given, strict=True):
+    if not isinstance(names, types.StringLiteral):
+        # Numba's second try, without literals. On None it would try without optionals as well.
+        raise TypingError("the columns of a row are named by a literal")
+    columns = dict(emit.schema)
+    order = names.literal_value.split(",") if given else []
+    for name, value in zip(order, given, strict=True):
+        column = columns[name]
         if value != types.none:
             given_as = value.type if isinstance(value, types.Optional) else value
             check_kind(given_as, column.kind, f"emitted column {name!r}", str(column))
@@ -844,13 +884,13 @@ def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
         top = run.load_member("emit_top", POINTER)
         row = builder.bitcast(top, I64.as_pointer())
         builder.store(run.load_member("event"), row)
-        row_types = list(sig.args[1])
-        row_values = cgutils.unpack_tuple(builder, args[1], len(row_types))
+        row_types = list(sig.args[2])
+        row_values = cgutils.unpack_tuple(builder, args[2], len(row_types))
+        row_of = dict(zip(order, zip(row_types, row_values, strict=True), strict=True))
         null_bits = emit.schema.null_bits
         nulls = dict.fromkeys((word for word, _ in null_bits.values()), I64(0))
-        for number, (column, of, value) in enumerate(
-            zip(emit.schema.columns, row_types, row_values, strict=True)
-        ):
+        for number, (name, column) in enumerate(emit.schema):
+            of, value = row_of.get(name, (types.none, None))
             value, of, is_null = _unwrapped(context, builder, value, of, NUMBA_KINDS[column.kind])
             if number in null_bits:
                 word, bit = null_bits[number]
@@ -869,7 +909,7 @@ def emit_row(typing_context: Any, emit: Any, *values: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(
-        emit, types.BaseTuple.from_types([types.unliteral(value) for value in given])
+        emit, names, types.BaseTuple.from_types([types.unliteral(value) for value in given])
     ), code
 
 

@@ -23,7 +23,9 @@ from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
+from specstream.compiler import text
 from specstream.compiler.numbers import INT64_MAX, MATH_CONSTANTS, NUMPY_CONSTANTS
+from specstream.compiler.text import TextType
 
 
 class OperatorFault(Exception):
@@ -60,6 +62,8 @@ def _reject(message: str) -> TypingError:
 
 def _scalar(what: str, numba_type: types.Type) -> str:
     kind = scalar_kind(numba_type)
+    if isinstance(numba_type, TextType):
+        raise _reject("; ".join(text.refusal(what)))
     if kind is None:
         raise _reject(
             f"{what} takes numbers (int64, uint64, float64, bool), not {numba_type}; "
@@ -204,7 +208,7 @@ def _count(what: str, args: Sequence[types.Type], low: int, high: int | None = N
         raise _reject(f"{what} takes {expected} arguments, got {len(args)}")
 
 
-def _integer_kind(what: str, args: Sequence[types.Type]) -> str:
+def integer_kind(what: str, args: Sequence[types.Type]) -> str:
     """The integer kind in which two integers or bools meet."""
     kinds = [scalar_kind(arg) for arg in args]
     if "uint64" not in kinds:
@@ -236,7 +240,7 @@ def _arithmetic_kind(what: str, args: Sequence[types.Type], left_bool: bool = Fa
         raise _reject(
             f"{what} with a bool on its left and an integer on its right; write int(x) {what} y"
         )
-    return _integer_kind(what, args)
+    return integer_kind(what, args)
 
 
 def _arithmetic(what: str, left_bool: bool = False) -> Rule:
@@ -255,16 +259,18 @@ def _true_division(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
     return "float64", (kind, kind)
 
 
-def _integers_only(what: str, args: Sequence[types.Type]) -> None:
+def _integers_only(what: str, args: Sequence[types.Type]) -> Sequence[types.Type]:
+    """The arguments of a bit operation: those of a string are its code's."""
     _count(what, args, 2)
+    args = [types.int64 if isinstance(arg, TextType) else arg for arg in args]
     if "float64" in [_scalar(what, arg) for arg in args]:
         raise _reject(f"{what} needs integers; write int(x) for a float")
+    return args
 
 
 def _shift(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _integers_only(what, args)
-        kind = _arithmetic_kind(what, args)
+        kind = _arithmetic_kind(what, _integers_only(what, args))
         return kind, (kind, kind)
 
     return rule
@@ -272,7 +278,7 @@ def _shift(what: str) -> Rule:
 
 def _bitwise(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _integers_only(what, args)
+        args = _integers_only(what, args)
         if all(scalar_kind(arg) == "bool" for arg in args):
             return "bool", ("bool", "bool")
         kind = _arithmetic_kind(what, args)
@@ -284,16 +290,29 @@ def _bitwise(what: str) -> Rule:
 def _comparison(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         _count(what, args, 2)
+        if what in ("==", "!=") and any(isinstance(arg, TextType) for arg in args):
+            return "bool", _codes(what, args)
         left, right = kinds = [_scalar(what, arg) for arg in args]
         if left == right:
             return "bool", kinds
         if "float64" not in kinds:
-            kind = _integer_kind(what, args)
+            kind = integer_kind(what, args)
             return "bool", (kind, kind)
         # An integer of 64 bits does not fit in a double: it is compared as what it is.
         return "bool", ["float64" if kind == "bool" else kind for kind in kinds]
 
     return rule
+
+
+def _codes(what: str, args: Sequence[types.Type]) -> Sequence[str]:
+    """A string is equal to another, or to an integer: an int field in which a code was kept."""
+    if not all(isinstance(arg, TextType) or scalar_kind(arg) == "int64" for arg in args):
+        left, right = map(types.unliteral, args)
+        raise _reject(
+            f"{what} between {left} and {right} is never true; "
+            "compare a string with a string, or with an int field that keeps one"
+        )
+    return "int64", "int64"
 
 
 def _unary(what: str) -> Rule:
@@ -337,6 +356,18 @@ def _to_float(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
     return _to("float", "float64")(args)
 
 
+def _position(what: str) -> Rule:
+    """An integer that says where, as an int64."""
+
+    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
+        kind = scalar_kind(args[0])
+        if kind not in ("int64", "uint64", "bool"):
+            raise _reject(f"{what} takes integers, and gets {args[0]}; write int(x)")
+        return "int64", (kind,)
+
+    return rule
+
+
 def _same_or_int64(what: str, floats: str) -> Rule:
     """bool gives int64, integers themselves, and a float what `floats` says."""
 
@@ -362,7 +393,7 @@ def _extremum_rule(what: str) -> Rule:
             raise _reject(f"{what} takes two numbers or more, or one array; got {len(args)}")
         kinds = {_scalar(what, arg) for arg in args}
         if kinds == {"int64", "uint64"}:
-            kind = _integer_kind(what, args)
+            kind = integer_kind(what, args)
         elif len(kinds) == 1:
             (kind,) = kinds
         else:
@@ -604,6 +635,14 @@ def _write_as_uint64(emit: Emitter, kinds: Sequence[str], args: Sequence[Value])
     return emit.builder.zext(args[0], _I64) if kinds[0] == "bool" else args[0]
 
 
+def _write_slice_bound(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+    if kinds[0] != "uint64":
+        return _write_as_int64(emit, kinds, args)
+    # Whatever lies beyond the end is the same as the end, for a step as well.
+    beyond = emit.builder.icmp_signed("<", args[0], _I64(0))
+    return emit.builder.select(beyond, _I64(INT64_MAX), args[0])
+
+
 def _write_abs(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     builder = emit.builder
     (value,) = args
@@ -756,6 +795,9 @@ abs_ = Native("abs_", _same_or_int64("abs", "float64"), _write_abs)
 round_ = Native("round_", _rounding, _write_rounded("llvm.rint"))
 min_ = Native("min_", _extremum_rule("min"), _write_extremum("<"))
 max_ = Native("max_", _extremum_rule("max"), _write_extremum(">"))
+
+slice_bound = Native("slice_bound", _position("a slice"), _write_slice_bound)
+enumerate_start = Native("enumerate_start", _position("the start of enumerate"), _write_as_int64)
 
 as_int64 = Native("as_int64", _to("np.int64", "int64"), _write_as_int64)
 as_uint64 = Native("as_uint64", _to("np.uint64", "uint64"), _write_as_uint64)

@@ -115,7 +115,7 @@ def call_operation(typing_context: Any, run: Any, boosted: Any, name: Any, *valu
     if len(given) != len(kinds):
         raise refuse(f"{what} takes {len(kinds)} number(s) and gets {len(given)}: give each once")
     for at, (value, kind) in enumerate(zip(given, kinds, strict=True), start=1):
-        check_kind(value, kind, f"argument {at} of {what}")
+        check_kind(value, kind, f"argument {at} of {what}", keeps_strings=True)
     speculative = run.variant in SPECULATIVE
     variant = BOOSTED if speculative else run.variant
     taken = tuple(NUMBA_KINDS[kind] for kind in kinds)

@@ -228,12 +228,33 @@ class Check:
         self.allow_none(node)
         if isinstance(node, ast.Constant):
             self.constant(node)
+        elif isinstance(node, ast.AnnAssign) and node.value is None:
+            # Python evaluates the parts of such a target, and does nothing with them.
+            if not isinstance(node.target, ast.Name):
+                self.refuse(
+                    node,
+                    "an annotation without a value stands at an element or a field",
+                    "declare its type in the state, and leave the line out",
+                )
         elif isinstance(node, ast.With):
             self.locks(node)
+        elif isinstance(node, ast.For):
+            self.loop_target(node)
         elif isinstance(node, ast.Call):
             self.call(node)
         elif isinstance(node, ast.Attribute):
             self.attribute(node)
+
+    def loop_target(self, node: ast.For) -> None:
+        """A loop gives values to names."""
+        for part in ast.walk(node.target):
+            if isinstance(part, ast.Attribute | ast.Subscript):
+                self.refuse(
+                    node,
+                    f"a loop assigns to {ast.unparse(part)}",
+                    f"write for x in {ast.unparse(node.iter)}: and {ast.unparse(part)} = x as its "
+                    "first statement",
+                )
 
     def locks(self, node: ast.With) -> None:
         """What a with statement takes is a lock; whether it is one is known with its type."""
@@ -416,8 +437,10 @@ def is_none(node: ast.expr) -> bool:
 def is_constant(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(is_constant(element) for element in value)
-    if isinstance(value, bool | np.bool_ | float | str):
+    if isinstance(value, bool | np.bool_ | float | np.float16 | np.float32 | str):
         return True
+    if isinstance(value, np.timedelta64):  # which NumPy has among the integers
+        return False
     return isinstance(value, int | np.integer) and -(2**63) <= int(value) < 2**64
 
 

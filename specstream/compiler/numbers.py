@@ -15,6 +15,7 @@ every integer literal and every shim's result into an `Int64`.
 import ast
 import builtins
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, SupportsIndex
@@ -265,10 +266,11 @@ def integer(value: int) -> Int64 | Uint64:
 def to_oracle(value: Any) -> Any:
     """The oracle's number for a Python or NumPy scalar; anything else is returned unchanged.
 
-    Signed integers of any width become `Int64`, unsigned NumPy integers `Uint64`, floats `float`.
+    They widen as elements of the state do: `np.uint64` becomes `Uint64`, as does a Python integer
+    from 2**63 on, all other integers become `Int64`, floats `float`.
 
     >>> type(to_oracle(np.uint8(3))).__name__
-    'Uint64'
+    'Int64'
     """
     kind = value.__class__
     if kind is float or kind is bool or kind is Int64 or kind is Uint64:
@@ -277,10 +279,10 @@ def to_oracle(value: Any) -> Any:
         return bool(value)
     if isinstance(value, int):
         return integer(value)
-    if isinstance(value, np.signedinteger):
-        return int.__new__(Int64, int(value))
-    if isinstance(value, np.unsignedinteger):
+    if isinstance(value, np.unsignedinteger) and value.dtype.itemsize == 8:
         return int.__new__(Uint64, int(value))
+    if isinstance(value, np.integer):
+        return int.__new__(Int64, int(value))
     if isinstance(value, float | np.floating):
         return float(value)
     return value
@@ -374,7 +376,7 @@ class _Range:
 
 
 def _enumerate(values: Iterable[Any], start: int = 0) -> Iterator[tuple[Int64, Any]]:
-    count = _signed(start)
+    count = _signed(operator.index(start))
     one = Int64(1)
     for value in values:
         yield count, value

@@ -20,6 +20,7 @@ from specstream._native import lib
 from specstream.compiler import numbers
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.compiler.text import Text, refuse
 from specstream.schema import Column, Schema
 from specstream.state import Layout, Space
 from specstream.storage import Storage
@@ -27,7 +28,7 @@ from specstream.storage import Storage
 if TYPE_CHECKING:
     from specstream.compiler.source import CompiledOperation, Program
 
-__all__ = ["BUILTINS", "Oracle", "OverlaidWords", "to_power"]
+__all__ = ["BUILTINS", "Oracle", "OverlaidWords", "by_value", "to_power"]
 
 NAN = float("nan")
 
@@ -54,6 +55,8 @@ class OverlaidWords:
 
 
 def _store_int(value: Any, what: str, declared: str = "int") -> int:
+    if isinstance(value, Text) and declared == "int":
+        return value.code
     if isinstance(value, Int64 | bool) or type(value) is int:
         return int(value)
     raise TypeError(_mismatch(what, declared, value))
@@ -95,6 +98,11 @@ def _store_narrow(storage: Storage, value: Any, what: str) -> int:
 
 
 def _mismatch(what: str, declared: str, value: Any) -> str:
+    if isinstance(value, Text):
+        refuse(
+            f"{what} is declared {declared} and gets a string",
+            "keep it in an int field, or emit it into a column that is declared str",
+        )
     return f"{what} is declared {declared} and gets {value!r} ({type(value).__name__})"
 
 
@@ -106,6 +114,7 @@ _LOAD: dict[str, Callable[[Any], Any]] = {
     "uint": functools.partial(int.__new__, Uint64),
     "float": float,
     "bool": bool,
+    "str": Text,
 }
 _STORE: dict[str, Callable[[Any, str], Any]] = {
     "int": _store_int,
@@ -125,6 +134,8 @@ def _store_of(storage: Storage) -> Callable[[Any, str], Any]:
 
 def _emitted(value: Any, column: Column, name: str) -> Any:
     what = f"emitted column {name!r}"
+    if isinstance(value, Text) and column.kind != "str":
+        raise TypeError(_mismatch(what, str(column), value))
     stored = _STORE[column.kind](value, what)
     if column.bounds is not None and not column.bounds[0] <= stored <= column.bounds[1]:
         raise OverflowError(
@@ -181,6 +192,8 @@ class View:
 
     def _at(self, axis: int, index: Any) -> int:
         length = self._shape[axis]
+        if isinstance(index, Text):
+            refuse("an index is a string", "hash it, like (x & 65535) % n")
         if isinstance(index, bool) or not isinstance(index, int):
             raise TypeError(f"state.{self._name} is indexed with {index!r}: write int(x)")
         at = index + length if index < 0 and not isinstance(index, Uint64) else int(index)
@@ -321,6 +334,22 @@ class View:
 
     def __bool__(self) -> bool:
         raise TypeError(f"state.{self._name} is an array: test len(x) or an element")
+
+
+class _ByValue:
+    """A tuple in which ``in`` finds what is equal, and not what is the same object: a NaN is in no
+    tuple. Compiled code has no objects."""
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self._values = values
+
+    def __contains__(self, element: Any) -> bool:
+        return any(own == element for own in self._values)
+
+
+def by_value(container: Any) -> Any:
+    """What stands on the right of ``in``."""
+    return _ByValue(container) if type(container) is tuple else container
 
 
 def to_power(left: Any, right: Any) -> Any:
@@ -472,7 +501,7 @@ class OracleEvent:
             name: (self._columns[number], _load_int) for number, name in enumerate(RESERVED_COLUMNS)
         }
         for number, (name, column) in enumerate(schema, start=len(RESERVED_COLUMNS)):
-            reader = _LOAD["int" if column.kind == "str" else column.kind]
+            reader = _LOAD[column.kind]
             self._readers[name] = (self._columns[number], reader)
         nulls = self._columns[len(RESERVED_COLUMNS) + len(schema) :]
         self._nulls = dict(zip(schema.nullable, nulls, strict=True))

@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from specstream.compiler import access, arithmetic, boosting, delta, locking, numbers, oracle
+from specstream.compiler import (
+    access,
+    arithmetic,
+    boosting,
+    comparison,
+    delta,
+    iteration,
+    locking,
+    numbers,
+    oracle,
+)
 from specstream.compiler.check import (
     Analysis,
     Check,
@@ -23,6 +33,7 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
+from specstream.compiler.text import Text, text_of
 from specstream.strings import string_code
 from specstream.structures.commutative import add, maximum, minimum
 from specstream.structures.counters import increment
@@ -47,7 +58,7 @@ _UPDATE_FUNCTIONS: dict[Any, Any] = {
     increment: delta.increment_element,
 }
 _NATIVE_ITERATION: dict[str, Any] = {
-    "range": range,
+    "range": iteration.integers,
     "len": len,
     "enumerate": enumerate,
     "zip": zip,
@@ -114,9 +125,14 @@ class Rewriter(ast.NodeTransformer):
         value = None if callee.id in self.check.locals else self.check.resolved.get(callee.id)
         return isinstance(value, types.FunctionType) and value in _UPDATE_FUNCTIONS
 
-    def string(self, text: str) -> int:
-        self.analysis.strings.append(text)
-        return string_code(text)
+    def number_in_text(self, node: ast.Call) -> ast.Constant | None:
+        """The text of float("inf") and the like: a number's and not a string's."""
+        callee = node.func.id if isinstance(node.func, ast.Name) else ""
+        is_float = callee not in self.check.locals and self.check.resolved.get(callee) is float
+        text = node.args[0] if is_float and len(node.args) == 1 else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            return text
+        return None
 
 
 _ORACLE_MATH = numbers.OracleMath()
@@ -160,7 +176,11 @@ class OracleRewriter(Rewriter):
     def visit_Constant(self, node: ast.Constant) -> Any:
         value = node.value
         if isinstance(value, str):
-            value = self.string(value)
+            self.analysis.strings.append(value)
+            text = Text(string_code(value))
+            name = f"__ss_text_{text.code}".replace("-", "minus_")
+            self.source.oracle_namespace[name] = text
+            return ast.copy_location(ast.Name(name, ast.Load()), node)
         if type(value) is not int:
             return node
         name = f"__ss_constant_{value}".replace("-", "minus_")
@@ -171,12 +191,23 @@ class OracleRewriter(Rewriter):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
             node.func.value = self.visit(node.func.value)
             return node  # its argument is the name itself, not the code of a string
+        if self.number_in_text(node) is not None:
+            return node
         name = self.updated_scalar(node)
         if name is not None:
             container, _, *values = node.args
             node.args = [self.visit(container), name, *map(self.visit, values)]
             return node
         return self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        self.source.oracle_namespace["__ss_by_value"] = oracle.by_value
+        for at, (op, container) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            if isinstance(op, ast.In | ast.NotIn):
+                call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [container], [])
+                node.comparators[at] = ast.copy_location(call, container)
+        return node
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
@@ -213,20 +244,18 @@ def _oracle_constant(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_oracle_constant(element) for element in value)
     if isinstance(value, str):
-        return numbers.to_oracle(string_code(value))
+        return Text(string_code(value))
     return numbers.to_oracle(value)
 
 
 def _native_constant(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_native_constant(element) for element in value)
-    if isinstance(value, str):
-        return string_code(value)
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, np.uint64):
-        return value
-    return int(value) if isinstance(value, int | np.integer) else float(value)
+    """What Numba takes for the same number."""
+    constant = _oracle_constant(value)
+    if isinstance(constant, tuple):
+        return tuple(map(_native_constant, constant))
+    if isinstance(constant, numbers.Uint64):
+        return np.uint64(constant)
+    return int(constant) if isinstance(constant, numbers.Int64) else constant
 
 
 def expand_augmented(
@@ -285,7 +314,7 @@ class NativeRewriter(Rewriter):
     def rewrite(self) -> ast.FunctionDef:
         # Names of the locks that are held around the present statement; None where a loop begins.
         self.held: list[str | None] = []
-        self.locks = 0
+        self.names = 0
         namespace = self.source.native_namespace
         namespace["__ss_Fault"] = arithmetic.OperatorFault
         for name, value in self.check.constants.items():
@@ -318,36 +347,44 @@ class NativeRewriter(Rewriter):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
-        operands = [node.left, *node.comparators]
         if len(node.ops) == 1:
-            return self.comparison(node.ops[0], operands[0], operands[1], node)
-        # a < b < c is a < b and b < c. Evaluating b twice is the same as once, unless it calls a
-        # function, which may write to the state.
-        for middle in operands[1:-1]:
-            for part in ast.walk(middle):
-                if isinstance(part, ast.Name) and part.id.startswith("__ss_function_"):
-                    self.check.refuse(
-                        node,
-                        "a chained comparison calls a function in its middle",
-                        "assign the function's value to a name first",
-                    )
-        parts: list[ast.expr] = [
-            self.comparison(op, left, copy.deepcopy(right), node)
-            for op, left, right in zip(node.ops, operands, operands[1:], strict=False)
+            return self.comparison(node.ops[0], node.left, node.comparators[0], node)
+        # What stands in the middle is evaluated once, and the rest only if all before it holds.
+        # Python's own instructions do that; comparison.py makes the operators ours.
+        operands = [
+            self.core(
+                comparison.literal_operand if self.is_written_out(one) else comparison.operand,
+                one,
+                at=one,
+            )
+            for one in (node.left, *node.comparators)
         ]
-        return ast.copy_location(ast.BoolOp(ast.And(), parts), node)
+        return ast.copy_location(ast.Compare(operands[0], node.ops, [*operands[1:]]), node)
+
+    def new_name(self, what: str) -> str:
+        """A name that no user can write, and that is assigned in one place only."""
+        self.names += 1
+        return f"__ss_{what}_{self.names}"
+
+    def is_written_out(self, node: ast.expr) -> bool:
+        is_global = isinstance(node, ast.Name) and node.id in self.check.constants
+        return is_global or isinstance(node, ast.Constant)
 
     def comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr, node: ast.AST) -> ast.expr:
         if isinstance(op, ast.In | ast.NotIn):
-            found: ast.expr = self.core(access.contains, right, left, at=node)
+            found: ast.expr = self.core(access.contains, left, right, at=node)
             if isinstance(op, ast.NotIn):
                 found = self.core(arithmetic.OPERATORS[ast.Not], found, at=node)
             return found
         return self.core(arithmetic.OPERATORS[type(op)], left, right, at=node)
 
+    def text(self, text: str, at: ast.AST) -> ast.expr:
+        return self.core(text_of, ast.copy_location(ast.Constant(string_code(text)), at), at=at)
+
     def visit_Constant(self, node: ast.Constant) -> Any:
         if isinstance(node.value, str):
-            return ast.copy_location(ast.Constant(self.string(node.value)), node)
+            self.analysis.strings.append(node.value)
+            return self.text(node.value, node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
@@ -368,7 +405,7 @@ class NativeRewriter(Rewriter):
     def visit_Assign(self, node: ast.Assign) -> Any:
         if len(node.targets) == 1:
             return self.assign(node.targets[0], self.visit(node.value), node)
-        name = "__ss_value"
+        name = self.new_name("value")
         statements: list[ast.stmt] = [
             ast.copy_location(
                 ast.Assign([ast.Name(name, ast.Store())], self.visit(node.value)), node
@@ -383,17 +420,17 @@ class NativeRewriter(Rewriter):
             return [ast.copy_location(ast.Assign([target], value), node)]
         if isinstance(target, ast.Attribute):
             owner = self.visit(target.value)
-            call = self.core(access.set_field, owner, ast.Constant(target.attr), value, at=node)
+            call = self.core(access.set_field, value, owner, ast.Constant(target.attr), at=node)
             return [ast.copy_location(ast.Expr(call), node)]
         if isinstance(target, ast.Subscript):
             array = self.visit(target.value)
             index = self.index(target.slice)
-            call = self.core(access.set_item, array, index, value, at=node)
+            call = self.core(access.set_item, value, array, index, at=node)
             return [ast.copy_location(ast.Expr(call), node)]
         assert isinstance(target, ast.Tuple)
         if all(isinstance(element, ast.Name) for element in target.elts):
             return [ast.copy_location(ast.Assign([target], value), node)]
-        names = [f"__ss_part_{number}" for number in range(len(target.elts))]
+        names = [self.new_name("part") for _ in target.elts]
         parts: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
         statements: list[ast.stmt] = [
             ast.copy_location(ast.Assign([ast.Tuple(parts, ast.Store())], value), node)
@@ -413,6 +450,21 @@ class NativeRewriter(Rewriter):
             node = ast.copy_location(_without_slices(node), node)
         rewritten: ast.expr = self.visit(node)
         return rewritten
+
+    def visit_Slice(self, node: ast.Slice) -> Any:
+        self.generic_visit(node)
+        parts = (
+            None if one is None else self.slice_bound(one)
+            for one in (node.lower, node.upper, node.step)
+        )
+        return ast.copy_location(ast.Slice(*parts), node)
+
+    def slice_bound(self, bound: ast.expr) -> ast.expr:
+        """A bound or step as what Numba's slices take: an int64."""
+        value = bound.value if isinstance(bound, ast.Constant) else ...
+        if value is None or (type(value) is int and value <= numbers.INT64_MAX):
+            return bound
+        return self.core(arithmetic.slice_bound, bound, at=bound)
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         # Which exception does not matter here: the oracle raises the real one.
@@ -435,8 +487,7 @@ class NativeRewriter(Rewriter):
         what an event that fails holds is given back by the runtime."""
         before: list[ast.stmt] = []
         for item in node.items:
-            name = f"__ss_lock_{self.locks}"
-            self.locks += 1
+            name = self.new_name("lock")
             taken = ast.Assign([ast.Name(name, ast.Store())], self.visit(item.context_expr))
             before += [taken, self.lock_change("acquire", name, node)]
             self.held.append(name)
@@ -502,6 +553,8 @@ class NativeRewriter(Rewriter):
     def visit_Name(self, node: ast.Name) -> Any:
         if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
             value = self.check.resolved.get(node.id)
+            if isinstance(value, str):
+                return self.text(value, node)
             if (
                 node.id not in self.check.constants
                 and node.id != RUN
@@ -520,7 +573,10 @@ class NativeRewriter(Rewriter):
             return self.method(node, callee)
         assert isinstance(callee, ast.Name)
         if callee.id.startswith("__ss_"):
-            return self.generic_visit(node)
+            self.generic_visit(node)
+            if callee.id == "__ss_slice":
+                node.args = [self.slice_bound(one) for one in node.args]
+            return node
         if callee.id in self.check.locals:
             return self.emit(node, callee)
         value = self.check.resolved[callee.id]
@@ -578,9 +634,10 @@ class NativeRewriter(Rewriter):
                     f"emitted column {name!r} is declared {columns[name]} and may get None",
                     f"declare it as emits={{{name!r}: ss.nullable(...)}}",
                 )
-        null = ast.copy_location(ast.Constant(None), node)
-        values = [self.visit(given.get(name, null)) for name in names]
-        return self.core(access.emit_row, callee, *values, at=node)
+        # In the order in which they are written, which is that of their evaluation.
+        columns_given = ast.copy_location(ast.Constant(",".join(given)), node)
+        values = [self.visit(value) for value in given.values()]
+        return self.core(access.emit_row, callee, columns_given, *values, at=node)
 
     def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
         owner = callee.value
@@ -627,24 +684,32 @@ class NativeRewriter(Rewriter):
     def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
         native = self.analysis.compiled(value)
         parameters = list(inspect.signature(value).parameters)
-        given = dict(zip(parameters, node.args, strict=False))
-        given.update({keyword.arg or "": keyword.value for keyword in node.keywords})
-        count = len(node.args) + len(node.keywords)
-        if set(given) != set(parameters) or count != len(parameters):
+        given = [*parameters[: len(node.args)], *(keyword.arg for keyword in node.keywords)]
+        too_many = len(node.args) > len(parameters)
+        if too_many or sorted(map(str, given)) != sorted(parameters):
             self.check.refuse(
                 node, f"{callee.id} takes ({', '.join(parameters)})", "give each parameter once"
             )
         self.source.native_namespace[f"__ss_function_{callee.id}"] = native
-        arguments = [self.visit(given[name]) for name in parameters]
         function = ast.copy_location(ast.Name(f"__ss_function_{callee.id}", ast.Load()), node)
-        return ast.copy_location(ast.Call(function, [self.run(), *arguments], []), node)
+        # Keywords stay keywords: the order in which they are written is that of their evaluation.
+        arguments = [self.run(), *map(self.visit, node.args)]
+        keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
+        return ast.copy_location(ast.Call(function, arguments, keywords), node)
 
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
         self.positional(node, name)
+        number = self.number_in_text(node)
+        if number is not None:
+            return self.core(arithmetic.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
         if builtin in _VIEW_FUNCTIONS and len(arguments) == 1:
             return self.core(_VIEW_FUNCTIONS[builtin], *arguments, at=node)
+        if builtin == "len" and len(arguments) != 1:
+            self.check.refuse(node, f"len takes one array, got {len(arguments)}", "write len(x)")
+        if builtin == "enumerate" and len(arguments) == 2:
+            arguments[1] = self.core(arithmetic.enumerate_start, arguments[1], at=node)
         if builtin in _NATIVE_ITERATION:
             self.source.native_namespace[f"__ss_{builtin}"] = _NATIVE_ITERATION[builtin]
             function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)

@@ -13,6 +13,7 @@ from numba.core import types
 from numba.extending import models, register_model
 
 from specstream._native import lib
+from specstream.compiler.text import TEXT
 from specstream.schema import Schema
 from specstream.state import Field, Layout, Space
 from specstream.storage import Number, Storage
@@ -62,7 +63,7 @@ NUMBA_KINDS: dict[str, types.Type] = {
     "uint": types.uint64,
     "float": types.float64,
     "bool": types.boolean,
-    "str": types.int64,
+    "str": TEXT,
 }
 
 

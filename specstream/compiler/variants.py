@@ -7,8 +7,6 @@ convention returns (a ``cfunc`` would print the exception and drop it).
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +26,7 @@ from specstream._native import lib
 from specstream.compiler import access, cache
 from specstream.compiler.arithmetic import scalar_kind
 from specstream.compiler.boosting import operation_entry
+from specstream.compiler.diagnosis import translate
 from specstream.compiler.memory import I32, I64, POINTER, Run
 from specstream.compiler.sites import OperatorLowering
 from specstream.compiler.source import Program
@@ -238,20 +237,32 @@ def compile_entry(
     """
     register()
     key = cache.key(program, layout, event, emits, variant)
-    state, the_event, emit = StateType(layout, variant, program), EventType(event), EmitType(emits)
 
     def compiled() -> Any:
+        state = StateType(layout, variant, program)
         # Inlined into the loop over the events: a call costs 3 ns, a tenth of a short event.
         process = numba.njit(
             pipeline_class=OperatorCompiler, forceinline=True, **access.COMPILE_OPTIONS
         )(program.native)
-        entry = _entry_function(process, state, the_event, emit)
+        entry = _entry_function(process, state, EventType(event), EmitType(emits))
         return entry.get_compile_result(types.int64(RunType(variant), types.int64, types.int64))
 
     return _entry(key, program, compiled)
 
 
+# What is in memory already, by its key. Numba keeps the machine code of a library for as long as
+# the process lives, whoever else lets go of it: an engine that loaded its own would leave it there.
+_loaded: dict[str, Entry] = {}
+
+
 def _entry(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
+    """From memory, else from the disk cache, else compiled and put there."""
+    known = _loaded.get(key)
+    # Of two threads that find nothing, the first one's is kept; either works.
+    return known if known is not None else _loaded.setdefault(key, _made(key, program, compile_it))
+
+
+def _made(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
     """From the disk cache, or compiled and put there."""
     stored = cache.load(key)
     codegen = cpu_target.target_context.codegen()
@@ -260,8 +271,12 @@ def _entry(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
         return Entry(library.get_pointer_to_function(stored.symbol), library)
     try:
         compiled = compile_it()
-    except NumbaError as error:
-        raise _translate(error, program) from (error if config.DEVELOPER_MODE else None)
+    except (CompileError, MemoryError):
+        raise
+    except Exception as error:
+        # Numba refuses by errors of its own, and now and then stumbles over what it has not met.
+        is_clear = isinstance(error, NumbaError) and not config.DEVELOPER_MODE
+        raise translate(error, program) from (None if is_clear else error)
     library = compiled.library
     symbol = compiled.fndesc.llvm_func_name
     address = library.get_pointer_to_function(symbol)
@@ -287,35 +302,3 @@ def compile_operation(
         return entry.get_compile_result(types.int64(RunType(BOOSTED)))
 
     return _entry(key, program, compiled)
-
-
-def _translate(error: NumbaError, program: Program) -> CompileError:
-    """Numba's error in the user's terms: what, where, and the way out."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    # Numba names the place of each of the nested failures, the innermost first.
-    package = os.path.dirname(os.path.dirname(__file__))
-    places = [
-        (filename, int(line))
-        for filename, line in re.findall(r" at (\S+\.py|<[^>]+>) \((\d+)\)", text)
-        if os.path.dirname(os.path.dirname(filename)) != package
-    ]
-    location = getattr(error, "loc", None)
-    if location is not None and os.path.dirname(os.path.dirname(location.filename)) != package:
-        places.append((location.filename, location.line))
-    code = program.oracle.__code__
-    filename, line = places[0] if places else (code.co_filename, code.co_firstlineno)
-    ours = re.findall(r"specstream: (.*)", text)
-    if ours:
-        separator = "; " if "; " in ours[0] else ": "
-        problem, _, way_out = ours[0].rpartition(separator)
-        if not problem:
-            problem, way_out = ours[0], "see the rules of operators in docs/operators.md"
-        return CompileError(program.operator, filename, line, problem, way_out)
-    first = next((row.strip() for row in text.splitlines() if row.strip()), "it cannot be typed")
-    return CompileError(
-        program.operator,
-        filename,
-        line,
-        f"this cannot be compiled ({first})",
-        "use numbers, fields of the state, and plain functions",
-    )

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specstream.errors import ConfigurationError
+from specstream.writing import writing
 
 __all__ = ["Files", "load_flights", "write_files"]
 
@@ -89,7 +90,8 @@ def write_files(flights: pd.DataFrame, directory: Path, *, quick: bool) -> Files
         flights.groupby([week, flights["origin"]], sort=True)
     ):
         path = directory / f"week-{of_week:02d}-{origin}.parquet"
-        pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), path)
+        with writing(path):
+            pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), path)
         # Spark takes files in the order of their modification, which would be all the same here.
         os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
     events = flights.sort_values(["time", "origin"], kind="stable", ignore_index=True)

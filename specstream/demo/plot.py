@@ -10,6 +10,8 @@ import matplotlib as mpl
 import pandas as pd
 import pyarrow as pa
 
+from specstream.writing import writing
+
 mpl.use("Agg")
 
 from matplotlib import pyplot
@@ -92,5 +94,6 @@ def save_plot(
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle("specstream: 2013's departures from New York, in order, on all cores")
-    figure.savefig(path, dpi=120)
+    with writing(path):
+        figure.savefig(path, dpi=120)
     pyplot.close(figure)

@@ -34,6 +34,7 @@ from specstream.demo.plot import Batch, save_plot
 from specstream.demo.tasks import TASKS, Oracle, Task, run_oracles
 from specstream.engine import Amount
 from specstream.strings import string_code
+from specstream.writing import writing
 
 __all__ = ["run_demo"]
 
@@ -174,7 +175,8 @@ def _sequential(files: Files, output: Path, console: Console) -> list[Oracle]:
         for task in TASKS:
             events = _events_of(task, files.events)
             path = output / f"in-order-{task.name}.parquet"
-            pq.write_table(pa.Table.from_pandas(events, preserve_index=False), path)
+            with writing(path):
+                pq.write_table(pa.Table.from_pandas(events, preserve_index=False), path)
             paths.append(path)
             lines.append(
                 progress.add_task(f"oracle: {task.name}", total=len(events), detail="events")

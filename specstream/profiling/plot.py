@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.profiling.hot_words import HotWord
+from specstream.writing import writing
 
 mpl.use("Agg")
 
@@ -53,7 +54,8 @@ def save_plot(
     for axes, field, strip in zip(panels[1:, 0], fields, strips, strict=True):
         _draw_strip(axes, field, strip, math.prod(shapes[field]))
     figure.suptitle(title, fontsize=11)
-    figure.savefig(path, dpi=120)
+    with writing(path):
+        figure.savefig(path, dpi=120)
     pyplot.close(figure)
 
 

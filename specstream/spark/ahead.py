@@ -25,13 +25,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
-from specstream.errors import ConfigurationError
+from specstream.errors import ConfigurationError, SnapshotError
 from specstream.spark.checkpoint import Checkpoint, Recorded
 from specstream.spark.images import stream
+from specstream.untrusted import Malformed, read_table
 
 __all__ = ["Ahead", "catch_up"]
 
-_NAME = re.compile(r"(\d{10})\.rows")
+_NAME = re.compile(r"([0-9]{10})\.rows")
 _QUERY = b"specstream.query"
 
 # Runs rows of a batch: query, rows, batch id, seconds that fetching them took.
@@ -56,11 +57,26 @@ def _keep(checkpoint: Checkpoint, query: str | None, rows: pa.Table, batch_id: i
     checkpoint.place.write(_name(batch_id), [b"", stream(rows)], batch_id)
 
 
+def _read(checkpoint: Checkpoint, batch_id: int) -> tuple[str | None, pa.Table]:
+    """The query and the rows that :func:`_keep` has written."""
+    name = _name(batch_id)
+    try:
+        rows = read_table(checkpoint.place.read(name), "it")
+        query = (rows.schema.metadata or {}).get(_QUERY)
+        return None if query is None else query.decode(), rows
+    except (Malformed, UnicodeDecodeError) as error:
+        raise SnapshotError(
+            f"{name} in {checkpoint.place!r} cannot be used, the rows of a batch that Spark takes "
+            f"for done: {error}: put a copy of it back"
+        ) from None
+
+
 def catch_up(checkpoint: Checkpoint, apply: Apply, deliver: Deliver) -> None:
     """Runs the batches that were kept and are not through, in order.
 
     Raises:
         ConfigurationError: there are images and rows of batches that do not follow each other.
+        SnapshotError: rows that were kept are damaged.
         Exception: what the operator or the sink raised; the rows stay where they are.
     """
     for batch_id in _kept(checkpoint):
@@ -68,9 +84,8 @@ def catch_up(checkpoint: Checkpoint, apply: Apply, deliver: Deliver) -> None:
         if recorded is not None and batch_id == recorded.batch_id:
             deliver(recorded)  # to the sinks, which may not have had it
         elif recorded is None or batch_id == recorded.batch_id + 1:
-            rows = pa.ipc.open_stream(checkpoint.place.read(_name(batch_id))).read_all()
-            query = (rows.schema.metadata or {}).get(_QUERY)
-            apply(None if query is None else query.decode(), rows, batch_id, 0.0)
+            query, rows = _read(checkpoint, batch_id)
+            apply(query, rows, batch_id, 0.0)
         elif batch_id > recorded.batch_id:
             raise ConfigurationError(
                 f"checkpoint={checkpoint.place!r} holds the state after batch "

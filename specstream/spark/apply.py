@@ -9,10 +9,12 @@ pieces. The driver holds two sorted partitions and what the operator emits.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -20,6 +22,7 @@ from specstream.engine import Engine
 from specstream.errors import ConfigurationError, DeclarationError, InputError
 from specstream.operator import Operator
 from specstream.spark import packing
+from specstream.spark.fetching import reason, result_is_too_large
 from specstream.state import StateView
 
 __all__ = ["Applied", "apply", "needed_columns"]
@@ -98,7 +101,8 @@ def apply(
         operator: made by :func:`specstream.operator`.
         order_by: column of the event time; None: rows keep their position.
         source: column that tells apart the sources of events with equal times.
-        restore: a snapshot to start from.
+        restore: a snapshot to start from. Options are not in it: give ``seed=``, ``order_by`` and
+            ``source`` as in the call that it is from, and the two are one run.
         engine_options: as for :class:`specstream.Engine`: ``threads=``, ``seed=``, ``keys=`` ...
 
     Returns:
@@ -111,6 +115,7 @@ def apply(
         InputError: a column is missing, or its values do not fit the operator.
         Exception: what the operator raised, as from :meth:`specstream.Engine.process`; but its
             ``specstream_partial`` counts from the first row of the failing piece on.
+        RuntimeError: Spark could not hand the rows over; says why.
 
     ::
 
@@ -132,7 +137,7 @@ def apply(
     parts: list[pa.Table] = []
     events = 0
     with Engine(operator, restore=restore, **engine_options) as engine:
-        for (piece,) in pieces.toLocalIterator(prefetchPartitions=True):
+        for piece in _fetched(pieces, f"operator {operator.name!r}"):
             table = packing.to_table(piece)
             events += table.num_rows
             parts.append(engine.process(table, order_by=order_by, source=source))
@@ -140,6 +145,22 @@ def apply(
             empty = packing.empty_table(df.select(*map(packing.quoted, columns)))
             parts.append(engine.process(empty, order_by=order_by, source=source))
         return Applied(pa.concat_tables(parts), engine.state, engine.snapshot(), events)
+
+
+def _fetched(pieces: DataFrame, what: str) -> Iterator[bytes]:
+    try:
+        for (piece,) in pieces.toLocalIterator(prefetchPartitions=True):
+            yield piece
+    except Py4JError as error:
+        why = reason(error)
+        way_out = (
+            ": make the session with a larger spark.driver.maxResultSize (0: no limit), or sort "
+            "into smaller partitions, with a larger spark.sql.shuffle.partitions"
+        )
+        raise RuntimeError(
+            f"{what}: Spark failed while rows were fetched ({why})"
+            f"{way_out if result_is_too_large(why) else ''}"
+        ) from error
 
 
 def _unused(name: str, taken: list[str]) -> str:

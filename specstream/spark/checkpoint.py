@@ -24,21 +24,22 @@ interrupted, each image that is left still has what it builds on.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from specstream.engine import Engine, Mark
 from specstream.errors import ConfigurationError, SnapshotError
-from specstream.snapshot import Migrate, Snapshot
+from specstream.snapshot import Migrate, Snapshot, refused
 from specstream.spark.images import (
     About,
     DamagedImage,
@@ -51,8 +52,10 @@ from specstream.spark.images import (
     table_of,
 )
 from specstream.spark.places import Place, place_of
+from specstream.spark.settings import check_settings
 from specstream.spark.steps import reached
 from specstream.state import Layout
+from specstream.untrusted import Malformed
 
 if TYPE_CHECKING:
     from specstream.spark.images import Words
@@ -64,7 +67,7 @@ INCREMENTS = 100
 # Full images that are kept, with the increments on them.
 KEPT = 2
 
-_NAME = re.compile(r"(\d{10})\.(full|increment)")
+_NAME = re.compile(r"([0-9]{10})\.(full|increment)")
 
 
 class Answer(NamedTuple):
@@ -127,10 +130,13 @@ class Checkpoint:
         in_use: whether a query works with this checkpoint now; while it does, nobody else in the
             process can have the directory.
         keep_batches: images reach back at least so many batches, where so many were written.
+        settings: options that decide what the query answers; they must be those of the last image,
+            where it has them.
 
     Raises:
         ConfigurationError: the directory cannot be had, or somebody else uses it.
-        SnapshotError: its images are of another operator or layout, or all of them are damaged.
+        SnapshotError: its images are of another operator, layout or other settings, or all of them
+            are damaged.
 
     Attributes:
         recorded: the last batch; None if there is none.
@@ -144,8 +150,10 @@ class Checkpoint:
         migrate: Migrate | None = None,
         in_use: Callable[[], bool] = lambda: True,
         keep_batches: int = 0,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._engine = engine
+        self._settings = dict(settings or {})
         self._in_use = in_use
         self._keep_batches = keep_batches
         self._closed = False
@@ -278,7 +286,7 @@ class Checkpoint:
             self._before,
             engine._next_sequence,
             len(engine._strings),
-            engine._bad_rows.count,
+            engine._bad_rows.mark(),
             arrivals,
             engine._reached,
         )
@@ -324,6 +332,8 @@ class Checkpoint:
             for key, rows in (("late", late), ("bad_rows", bad_rows)):
                 if rows is not None:
                     named[key] = stream(rows)
+            if self._settings:
+                named["settings"] = json.dumps(self._settings).encode()
             last = self.recorded
             about = About(
                 batch_id,
@@ -421,10 +431,16 @@ class Checkpoint:
 
     def _read(self, name: _Name) -> Image:
         content = self._place.read(str(name))
-        try:
-            image = Image.from_bytes(content)
-        except SnapshotError as error:
-            raise SnapshotError(f"{self._what}, image {name}: {error}") from None
+        what = f"{self._what}, image {name}"
+        with refused(what):
+            try:
+                image = Image.from_bytes(content)
+            except Malformed:
+                raise
+            except SnapshotError as error:
+                raise SnapshotError(f"{what}: {error}") from None
+            if image.about.batch_id != name.batch_id:
+                raise Malformed(f"it is the image of batch {image.about.batch_id}")
         self._good.add(name)
         return image
 
@@ -463,36 +479,53 @@ class Checkpoint:
         """Brings the engine to a full image and the increments on it."""
         about = image.about
         self._check(about, full)
-        layout = Layout.described(about.state, about.fields)
         what = f"{self._what}, image {full}"
-        content = Snapshot.from_bytes(image.sections[0], layout, what)  # type: ignore[arg-type]
+        with refused(what):
+            layout = Layout.described(about.state, about.fields)
+        content = Snapshot.from_bytes(image.sections[0], layout, what)
         # As Arrow has them: ten million strings as Python objects would take a gigabyte.
         words, strings = content.words.copy(), content.strings.chunks
         arrivals, kept = content.arrivals, content.bad_rows
         while (following := self._following(image)) is not None:
-            new: list[str] = []
-            following.apply(words, new)
-            strings.append(pa.array(new, pa.large_string()))
+            what = f"{self._what}, image {_Name(following.about.batch_id, 'increment')}"
+            with refused(what):
+                if following.about.fields != about.fields:
+                    raise Malformed("its fields are not those of the image that it builds on")
+                strings.append(pa.array(following.apply(words), pa.large_string()))
             pending = following.named("arrivals")
             arrivals = arrivals if pending is None else bytes(pending)
             kept = bytes(following.named("kept") or b"")
             image = following
             self._count(False, image.length)
         about = image.about
+        settings = image.named("settings")
+        if settings is not None:
+            check_settings(
+                bytes(settings),
+                self._settings,
+                f"{self._what}, batch {about.batch_id}",
+                "start the query as before; or, to have the whole stream run in the new way, with "
+                "a new checkpoint= and a new checkpointLocation, from the first row on "
+                "(docs/spark.md)",
+            )
         known = pa.chunked_array(strings, pa.large_string())
         built = Snapshot(words, about.next_sequence, known, arrivals, kept).to_bytes(layout)
+        with refused(what):
+            output = image.output
+            late, bad_rows = (
+                None if found is None else table_of(found, f"section {name!r}")
+                for name in ("late", "bad_rows")
+                for found in (image.named(name),)
+            )
+        # Last, as all that may be refused has been read: the engine has the new state or its own.
         try:
             self._engine.restore(built, migrate=migrate)
         except SnapshotError as error:
             raise SnapshotError(f"{self._what}, batch {about.batch_id}: {error}") from None
-        late, bad_rows = (
-            None if found is None else table_of(found)
-            for found in (image.named("late"), image.named("bad_rows"))
-        )
         self.recorded = Recorded(
             about.batch_id,
             about.query,
-            image.output,
+            output,
             image.checksum,
             late,
             bad_rows,

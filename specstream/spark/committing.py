@@ -9,16 +9,14 @@ passed (``arrivals.c`` does the same, one by one, as frontiers move).
 
 from __future__ import annotations
 
-import io
-import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.arrivals import Arrivals, Sources
+from specstream.arrivals import Arrivals, Sources, unpacked
 from specstream.bad_rows import BadRows
 from specstream.columns import Events
 from specstream.operator import Operator
@@ -58,14 +56,14 @@ def committing(
     """
     event_time, order_by = origin.event_time, origin.order_by
     assert event_time is not None
-    assert order_by is not None
+    assert order_by is not None  # an input without it is refused
     what = f"operator {operator.name!r}"
     arrivals = Arrivals(
         Sources(strings, what),
         operator.event,
         strings,
         event_time["late"],
-        BadRows(origin.bad_rows),  # type: ignore[arg-type]
+        BadRows(origin.bad_rows),
         operator.program.reads_timestamp,
         what,
     )
@@ -119,7 +117,7 @@ def first_difference_of_waiting(recorded: bytes, replayed: bytes) -> Difference 
     """The first source, or the first event that waits, in which two images differ."""
     if recorded == replayed:
         return None
-    (about, events), (other, others) = map(_unpacked, (recorded, replayed))
+    (about, events), (other, others) = map(_plain, (recorded, replayed))
     for one, two in zip(about["sources"], other["sources"], strict=False):
         for field in one:
             if one[field] != two[field]:
@@ -134,8 +132,8 @@ def first_difference_of_waiting(recorded: bytes, replayed: bytes) -> Difference 
     return Difference("waiting", found.name, found.index, found.recorded, found.replayed)
 
 
-def _unpacked(image: bytes) -> tuple[dict[str, Any], pa.Table]:
+def _plain(image: bytes) -> tuple[dict[str, Any], pa.Table]:
     if not image:
         return {"sources": [], "segments": []}, pa.table({})
-    table = pa.ipc.open_stream(io.BytesIO(image)).read_all()
-    return json.loads(table.schema.metadata[b"arrivals"]), table
+    found = unpacked(image)
+    return asdict(found.about), found.events

@@ -15,7 +15,6 @@ are silent, nothing is idle; :meth:`BatchFeed.finish` ends such a stream.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import pyarrow as pa
 
@@ -23,9 +22,16 @@ from specstream.arrivals import END, Late, Name
 from specstream.engine import Engine
 from specstream.errors import ConfigurationError
 from specstream.spark.delivery import Sink, is_sink
-from specstream.spark.frontiers import Amount, Delay, Frontiers
+from specstream.spark.frontiers import Amount, Delay, Frontiers, PlainFrontiers
 
-__all__ = ["Amount", "Delay", "EventTime", "check_late"]
+__all__ = ["Amount", "Delay", "EventTime", "PlainEventTime", "check_late"]
+
+
+class PlainEventTime(PlainFrontiers):
+    """What decides which events a batch commits, as plain data."""
+
+    sources: list[int | str]
+    late: Late
 
 
 class EventTime:
@@ -82,9 +88,7 @@ class EventTime:
             None if idle_timeout is None else Delay("idle_timeout", idle_timeout),
         )
         self._source = source
-        if isinstance(sources, str):
-            raise ConfigurationError(f"sources={sources!r}; expected a list of sources' names")
-        engine._expect(tuple(sources), late)
+        engine._expect(sources, late)
 
     def run(self, table: pa.Table) -> pa.Table:
         """Takes in a micro-batch; the rows of all events that are below the frontier then.
@@ -104,7 +108,7 @@ class EventTime:
             engine._advance_all(reached)
         return engine.poll(timeout=None)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> PlainEventTime:
         """What decides, beside the rows, which events a batch commits; as plain data."""
         engine = self._engine
         return {

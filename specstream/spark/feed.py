@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from py4j.protocol import Py4JError
 
-from specstream.arrivals import Late, Name
+from specstream.arrivals import Late, Name, checked_sources
 from specstream.engine import Engine
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.snapshot import Migrate
@@ -40,6 +40,7 @@ from specstream.spark.ahead import Ahead, catch_up
 from specstream.spark.checkpoint import Answer, Checkpoint, Recorded
 from specstream.spark.delivery import Deliveries, Portion, Sink, is_sink, portions
 from specstream.spark.event_time import Amount, EventTime, check_late
+from specstream.spark.fetching import reason, result_is_too_large
 from specstream.spark.inputs import Inputs
 from specstream.spark.listener import BatchFigures, BatchLog
 from specstream.spark.steps import reached
@@ -199,7 +200,12 @@ class BatchFeed:
                 sources=sources,
                 late=late,
             )
-        elif idle_timeout is not None or tuple(sources) or late is not None or late_to is not None:
+        elif (
+            idle_timeout is not None
+            or checked_sources(sources)
+            or late is not None
+            or late_to is not None
+        ):
             raise ConfigurationError(
                 "idle_timeout, sources, late and late_to are about events that wait for a "
                 "watermark: give watermark= as well, or leave them out"
@@ -213,6 +219,12 @@ class BatchFeed:
                 migrate=migrate,
                 in_use=self._in_use,
                 keep_batches=keep_batches,
+                # The other options may change: docs/spark.md says what follows then.
+                settings={
+                    "order_by": order_by,
+                    "source": source,
+                    "watermark": None if watermark is None else "given",
+                },
             )
         )
         self._inputs: Inputs | None = None
@@ -266,10 +278,16 @@ class BatchFeed:
         except Py4JError as error:
             # The Java exception is tied to a call that stop() may have cut short; Spark gets a
             # fresh one, which fails the batch.
+            why = reason(error)
+            way_out = (
+                ". Start it again in a session with a larger spark.driver.maxResultSize (0: no "
+                "limit), because this batch stays as it is; later ones are smaller with less for "
+                "each trigger: maxFilesPerTrigger, maxBytesPerTrigger, maxOffsetsPerTrigger"
+            )
             self.error = RuntimeError(
                 f"{self._what(batch_id)}: Spark failed or was stopped while its rows were read or "
-                f"written ({_reason(error)}); the batch is not acknowledged, and comes again "
-                "when the query is started again"
+                f"written ({why}); the batch is not acknowledged, and comes again when the query "
+                f"is started again{way_out if result_is_too_large(why) else ''}"
             )
             raise self.error from None
         except Exception as error:
@@ -546,14 +564,6 @@ def _check_bad_rows(engine: Engine, sink: object) -> None:
         )
 
 
-def _reason(error: BaseException) -> str:
-    """The first line of what Java said; py4j's own text only names the call."""
-    text = str(error)
-    with contextlib.suppress(Exception):  # the JVM may have ended
-        text = error.java_exception.toString()  # type: ignore[attr-defined]
-    return text.strip().partition("\n")[0]
-
-
 def _query_id(frame: DataFrame) -> str | None:
     """The id of the query that a batch belongs to; None for a call by hand.
 
@@ -653,8 +663,9 @@ def foreach_batch(
 
     Raises:
         ConfigurationError: an argument is not what it must be, or ``checkpoint`` is in use.
-        SnapshotError: ``checkpoint`` is of another operator or layout (names the field), or nothing
-            in it is whole.
+        SnapshotError: ``checkpoint`` is of another operator or layout (names the field), or of a
+            query with another ``order_by``, ``source`` or seed, or with ``watermark`` and now
+            without or the other way round (names the option); or nothing in it is whole.
     """
     return BatchFeed(
         engine,

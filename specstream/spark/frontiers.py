@@ -8,8 +8,8 @@ from __future__ import annotations
 import datetime
 import math
 import struct
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TypedDict
 
 import pyarrow as pa
 
@@ -17,12 +17,27 @@ from specstream.arrivals import Name, Sources
 from specstream.columns import order_key
 from specstream.errors import ConfigurationError, InputError
 
-__all__ = ["Amount", "Delay", "Frontiers"]
+__all__ = ["Amount", "Delay", "Frontiers", "PlainDelay", "PlainFrontiers"]
 
 Amount = str | datetime.timedelta | int | float
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _LEAST = -(2**63)
+
+
+class PlainDelay(TypedDict):
+    """A :class:`Delay` as plain data."""
+
+    amount: int | float
+    is_time: bool
+    shown: str
+
+
+class PlainFrontiers(TypedDict):
+    """The delays of :class:`Frontiers` as plain data."""
+
+    watermark: PlainDelay
+    idle_timeout: PlainDelay | None
 
 
 class Delay:
@@ -61,19 +76,26 @@ class Delay:
         if not 0 <= length < math.inf:
             raise ConfigurationError(f"{option}={amount!r}; expected zero or more")
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> PlainDelay:
         """As plain data."""
         return {"amount": self._amount_in_numbers, "is_time": self.is_time, "shown": self._shown}
 
     @classmethod
-    def described(cls, option: str, plain: Mapping[str, Any]) -> Delay:
+    def described(cls, option: str, plain: PlainDelay) -> Delay:
         """What :meth:`describe` gave.
+
+        Raises:
+            ConfigurationError: it is below zero, or a time that is not whole.
 
         >>> Delay.described("watermark", Delay("watermark", "3 s").describe()).is_time
         True
         """
-        delay = cls(option, plain["amount"])
-        delay._nanoseconds = plain["amount"] if plain["is_time"] else None
+        amount = plain["amount"]
+        delay = cls(option, amount)
+        if plain["is_time"]:
+            if not isinstance(amount, int):
+                raise ConfigurationError(f"{option}={amount!r}; expected whole nanoseconds")
+            delay._nanoseconds = amount
         delay._shown = plain["shown"]
         return delay
 
@@ -163,7 +185,7 @@ class Frontiers:
         self._watermark = watermark
         self._idle_timeout = idle_timeout
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> PlainFrontiers:
         """The delays as plain data."""
         idle_timeout = self._idle_timeout
         return {
@@ -172,7 +194,7 @@ class Frontiers:
         }
 
     @classmethod
-    def described(cls, order_by: str, plain: Mapping[str, Any]) -> Frontiers:
+    def described(cls, order_by: str, plain: PlainFrontiers) -> Frontiers:
         """What :meth:`describe` gave."""
         idle_timeout = plain["idle_timeout"]
         return cls(
@@ -226,14 +248,16 @@ class Frontiers:
             if has_sent:
                 reached[source.name] = self._watermark.before(source.last, of, self._order_by)
         names = {source.name for source in idle}
-        # The source of the highest time is not idle.
-        least = min(to for name, to in reached.items() if name not in names)
-        for source in idle:
+        # The source of the highest time is not idle; early snapshots do not say which that is.
+        others = [to for name, to in reached.items() if name not in names]
+        for source in idle if others else ():
+            least = min(others)
             reached[source.name] = max(reached.get(source.name, least), least)
         return reached
 
 
 def _type_of(table: pa.Table, column: str) -> pa.DataType | None:
-    """None: there is no such column, or nothing in it."""
-    of = table.schema.field(column).type if column in table.column_names else None
+    """None: there is not one such column, or nothing in it."""
+    found = table.schema.get_all_field_indices(column)
+    of = table.schema.field(found[0]).type if len(found) == 1 else None
     return None if of is None or pa.types.is_null(of) else of

@@ -18,13 +18,14 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.errors import SnapshotError, SpecstreamError
+from specstream.state import Description
+from specstream.untrusted import Malformed, json_of, made_of, natural, object_of, read_table
 
 __all__ = [
     "BLOCK_WORDS",
@@ -81,7 +82,7 @@ class About:
     operator: str
     seed: int
     state: str
-    fields: list[dict[str, Any]]
+    fields: list[Description]
     next_sequence: int
     builds_on: tuple[int, int] | None = None
     named: tuple[str, ...] = ()
@@ -111,7 +112,8 @@ class Image:
 
         Raises:
             DamagedImage: it is cut short, or a byte of it has changed.
-            SnapshotError: it is whole, and of a version that this one cannot read.
+            SnapshotError: it is whole, and of a version that this one cannot read, or no image
+                although its checksum is right.
         """
         if len(content) < _PREFIX.size or content[:8] != MAGIC:
             raise DamagedImage(f"its {len(content)} bytes do not begin as an image does")
@@ -124,37 +126,70 @@ class Image:
                 f"it has version {version} of the format, and this specstream reads version "
                 f"{VERSION}: use the version of specstream that has written it"
             )
-        at = _PREFIX.size + header_length
-        header = json.loads(bytes(view[_PREFIX.size : at]))
-        sections = []
-        for length in header.pop("sections"):
-            sections.append(view[at : at + length])
-            at += length
-        if header["builds_on"] is not None:
-            header["builds_on"] = tuple(header["builds_on"])
-        header["named"] = tuple(header.get("named", ()))
-        return cls(About(**header), tuple(sections), checksum, len(content))
+        about, sections = _unpacked(view[_PREFIX.size :], header_length)
+        return cls(about, sections, checksum, len(content))
 
     @property
     def output(self) -> pa.Table:
-        """What the batch has emitted."""
-        return table_of(self.sections[-1 - len(self.about.named)])
+        """What the batch has emitted.
+
+        Raises:
+            Malformed: it is no table.
+        """
+        return table_of(self.sections[-1 - len(self.about.named)], "output")
 
     def named(self, name: str) -> memoryview | None:
         """The section of that name; None: it has not got one."""
         sections = self.sections[len(self.sections) - len(self.about.named) :]
         return dict(zip(self.about.named, sections, strict=True)).get(name)
 
-    def apply(self, words: Words, strings: list[str]) -> None:
-        """Brings state and strings of the image before to those of this increment."""
+    def apply(self, words: Words) -> list[str]:
+        """Brings the state of the image before to that of this increment; gives the new strings.
+
+        Raises:
+            Malformed: it is none to such a state, which is as it was then.
+        """
         new, numbers, blocks = self.sections[:3]
-        strings.extend(json.loads(bytes(new)))
-        at = np.frombuffer(blocks, "<i8")
+        strings = made_of(json_of(new, "new strings"), list[str], "new strings")
+        if len(numbers) % 8 or len(blocks) % 8:
+            raise Malformed("its blocks are no whole words")
+        changed, at = np.frombuffer(numbers, "<i8"), np.frombuffer(blocks, "<i8")
+        count = -(-len(words) // BLOCK_WORDS)
+        if (changed[1:] <= changed[:-1]).any() or ((changed < 0) | (changed >= count)).any():
+            raise Malformed(f"its changed blocks are not some of {count}, in their order")
+        is_last_short = len(changed) > 0 and changed[-1] == count - 1
+        expected = BLOCK_WORDS * len(changed) - is_last_short * (BLOCK_WORDS * count - len(words))
+        if len(at) != expected:
+            raise Malformed(f"its blocks have {len(at)} words; expected {expected}")
         done = 0
-        for number in np.frombuffer(numbers, "<i8"):
+        for number in changed.tolist():
             block = words[number * BLOCK_WORDS : (number + 1) * BLOCK_WORDS]
             block[:] = at[done : done + len(block)]
             done += len(block)
+        return strings
+
+
+def _unpacked(body: memoryview, length: int) -> tuple[About, tuple[memoryview, ...]]:
+    """What an image says about itself, and its sections."""
+    at = natural(length, "the header's length", len(body))
+    header = object_of(body[:at], "the header")
+    lengths = made_of(header.pop("sections", None), list[int], "the header: sections")
+    about = made_of(header, About, "the header")
+    if len(set(about.named)) < len(about.named):
+        raise Malformed("the header: named has one name twice")
+    expected = (2 if about.builds_on is None else 4) + len(about.named)
+    if len(lengths) != expected:
+        raise Malformed(f"the header: {len(lengths)} sections; expected {expected}")
+    natural(about.batch_id, "the header: batch_id")
+    natural(about.next_sequence, "the header: next_sequence")
+    sections = []
+    for number, of_section in enumerate(lengths):
+        natural(of_section, f"the length of section {number}", len(body) - at)
+        sections.append(body[at : at + of_section])
+        at += of_section
+    if at != len(body):
+        raise Malformed(f"{len(body) - at} bytes follow its last section")
+    return about, tuple(sections)
 
 
 def pack(about: About, sections: Sequence[Sequence[Buffer]]) -> tuple[list[Buffer], int]:
@@ -203,10 +238,13 @@ def stream(output: pa.Table) -> memoryview:
     return memoryview(sink.getvalue())
 
 
-def table_of(content: Buffer) -> pa.Table:
-    """What :func:`stream` gave, as a table."""
-    # A copy, or the rows would keep the whole image in memory.
-    return pa.ipc.open_stream(pa.py_buffer(bytes(content))).read_all()
+def table_of(content: Buffer, what: str) -> pa.Table:
+    """What :func:`stream` gave, as a table.
+
+    Raises:
+        Malformed: it gave none such.
+    """
+    return read_table(content, what)
 
 
 def _bytes_of(words: Words) -> memoryview:

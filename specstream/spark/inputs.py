@@ -23,22 +23,24 @@ import struct
 import warnings
 import zlib
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
+from specstream.bad_rows import Policy
 from specstream.engine import Engine
 from specstream.errors import EngineClosedError, SnapshotError, SpecstreamError
 from specstream.operator import Operator
+from specstream.spark.event_time import PlainEventTime
 from specstream.spark.images import DamagedImage, changed_blocks
 from specstream.spark.places import Place
+from specstream.untrusted import Malformed, made_of, natural, object_of, read_table
 
 __all__ = ["Input", "Inputs", "Origin", "Raised", "input_batches", "read_input"]
 
 VERSION = 2
 # Version 1 has nothing of event time.
 READ = (1, VERSION)
-_NAME = re.compile(r"(\d{10})\.input")
+_NAME = re.compile(r"([0-9]{10})\.input")
 _TRAILER = struct.Struct("<8sI")
 _MAGIC = b"SPECINPT"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -89,14 +91,14 @@ class Origin:
     operator: str
     seed: int
     keys: bool
-    bad_rows: str
+    bad_rows: Policy
     order_by: str | None
     source: str | None
     next_sequence: int
     builds_on: tuple[int, int] | None
     waits: bool = False
     raised: Raised | None = None
-    event_time: dict[str, Any] | None = None
+    event_time: PlainEventTime | None = None
 
 
 @dataclass(frozen=True)
@@ -143,27 +145,31 @@ class Input:
 
         Raises:
             DamagedImage: it is cut short, or a byte of it has changed.
-            SnapshotError: it is whole, and of a version that this one cannot read.
+            SnapshotError: it is whole, and of a version that this one cannot read, or no input
+                although its checksum is right.
         """
         body, trailer = content[: -_TRAILER.size], content[-_TRAILER.size :]
         if len(trailer) < _TRAILER.size or _TRAILER.unpack(trailer) != (_MAGIC, zlib.crc32(body)):
             raise DamagedImage(f"the checksum of its {len(content)} bytes differs")
-        rows = pa.ipc.open_stream(pa.py_buffer(body)).read_all()
-        metadata = dict(rows.schema.metadata)
-        origin = json.loads(metadata.pop(b"specstream"))
-        pickled, before = metadata.pop(b"specstream.operator"), metadata.pop(b"specstream.before")
-        version, had_metadata = origin.pop("version"), origin.pop("columns")
+        rows = read_table(body, "rows")
+        metadata = dict(rows.schema.metadata or {})
+        about = object_of(metadata.pop(b"specstream", b""), "the origin")
+        pickled = metadata.pop(b"specstream.operator", b"")
+        before = metadata.pop(b"specstream.before", b"")
+        version = made_of(about.pop("version", None), int, "the origin: version")
+        had_metadata = made_of(about.pop("columns", None), bool, "the origin: columns")
         if version not in READ:
             raise SnapshotError(
                 f"it has version {version} of the format, and this specstream reads up to version "
                 f"{VERSION}: use the version of specstream that has written it"
             )
-        if origin["builds_on"] is not None:
-            origin["builds_on"] = tuple(origin["builds_on"])
-        if origin["raised"] is not None:
-            origin["raised"] = Raised(**origin["raised"])
+        origin = made_of(about, Origin, "the origin")
+        natural(origin.seed, "the origin: seed", 2**64 - 1)
+        natural(origin.next_sequence, "the origin: next_sequence")
+        if origin.event_time is not None and origin.order_by is None:
+            raise Malformed("the origin has event_time and no order_by")
         rows = rows.replace_schema_metadata(metadata if had_metadata else None)
-        return cls(Origin(**origin), rows, pickled, before)
+        return cls(origin, rows, pickled, before)
 
     def operator(self) -> Operator:
         """The operator as it was declared when the batch ran.
@@ -182,7 +188,8 @@ class Input:
                 f"{what} cannot be made from the record ({type(error).__name__}: {error}): "
                 f"{way_out}"
             ) from error
-        assert isinstance(made, Operator)
+        if not isinstance(made, Operator):
+            raise SnapshotError(f"{what} is a {type(made).__name__} in the record: {way_out}")
         return made
 
 
@@ -205,7 +212,7 @@ class Inputs:
         keep: int,
         order_by: str | None,
         source: str | None,
-        event_time: dict[str, Any] | None = None,
+        event_time: PlainEventTime | None = None,
     ) -> None:
         self._place = place
         self._engine = engine
@@ -311,6 +318,9 @@ def read_input(place: Place, batch_id: int) -> Input:
     """
     name = _name(batch_id)
     try:
-        return Input.from_bytes(place.read(name))
+        kept = Input.from_bytes(place.read(name))
+        if kept.origin.batch_id != batch_id:
+            raise Malformed(f"it is the input of batch {kept.origin.batch_id}")
+        return kept
     except SpecstreamError as error:
         raise SnapshotError(f"{name} in {place!r}: {error}: it cannot be replayed") from None

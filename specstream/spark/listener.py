@@ -26,6 +26,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from specstream.errors import ConfigurationError
 from specstream.stats import Statistics
+from specstream.writing import writing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -195,8 +196,9 @@ def watch(
         file = open(to, "a", encoding="utf-8")  # noqa: SIM115
 
         def write(record: Record) -> None:
-            file.write(json.dumps(record) + "\n")
-            file.flush()
+            with writing(to):
+                file.write(json.dumps(record) + "\n")
+                file.flush()
 
         listener = ProgressListener(session, write)
         listener._file = file

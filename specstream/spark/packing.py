@@ -18,10 +18,14 @@ from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from specstream.untrusted import read_table
+
 __all__ = [
+    "MARK",
     "MOST_ROWS",
     "empty_table",
     "pack",
+    "pack_marked",
     "pack_rows",
     "quoted",
     "to_bytes",
@@ -31,6 +35,8 @@ __all__ = [
 
 # In one piece; and what a task holds before it packs.
 MOST_ROWS = 100_000
+# A piece that each partition with rows has beside those of its shards; no shard has this number.
+MARK = -1
 # Positions within a partition; the partition's number is above them.
 POSITION_BITS = 33
 
@@ -47,14 +53,27 @@ def to_bytes(table: pa.Table) -> bytes:
 
 
 def to_table(piece: bytes) -> pa.Table:
-    """The table of :func:`to_bytes`."""
-    with pa.ipc.open_stream(piece) as stream:
-        return stream.read_all()
+    """The table of :func:`to_bytes`.
+
+    Raises:
+        SnapshotError: it is none.
+    """
+    return read_table(piece, "a piece of rows from Spark")
 
 
-def pack(frame: DataFrame, columns: Iterable[str], shard: Column) -> DataFrame:
-    """The rows as pieces: shard, position, rows. Those of a piece have the same shard."""
-    return frame.select(shard.cast("int"), *map(quoted, columns)).mapInArrow(pack_rows, SCHEMA)
+def pack(
+    frame: DataFrame, columns: Iterable[str], shard: Column, *, marked: bool = False
+) -> DataFrame:
+    """The rows as pieces: shard, position, rows. Those of a piece have the same shard.
+
+    Args:
+        frame: the rows.
+        columns: which of its columns.
+        shard: each row's.
+        marked: with an empty piece for the shard :data:`MARK` wherever there are rows.
+    """
+    packing = pack_marked if marked else pack_rows
+    return frame.select(shard.cast("int"), *map(quoted, columns)).mapInArrow(packing, SCHEMA)
 
 
 def quoted(column: str) -> str:
@@ -83,6 +102,16 @@ def pack_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             held, rows, position = [], 0, position + 1
     if rows:
         yield _pieces(held, position)
+
+
+def pack_marked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """:func:`pack_rows`, and a mark before the first piece."""
+    for number, pieces in enumerate(pack_rows(batches)):
+        if number == 0:
+            yield pa.RecordBatch.from_pylist(
+                [{"shard": MARK, "position": 0, "rows": b""}], schema=_ARROW
+            )
+        yield pieces
 
 
 def _pieces(batches: list[pa.RecordBatch], position: int) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ hold it on. It says nothing about a second user in the same process: that is for
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from pyarrow import fs
 
 from specstream.errors import ConfigurationError
 from specstream.spark.steps import reached
+from specstream.writing import writing
 
 __all__ = ["LocalPlace", "Place", "RemotePlace", "place_of"]
 
@@ -117,12 +119,12 @@ class LocalPlace:
             left.unlink()  # of a writer that was killed
 
     def _locked(self) -> IO[str]:
-        lock = (self.path / LOCK).open("a+")
+        lock = (self.path / LOCK).open("a+", errors="replace")
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             lock.seek(0)
-            holder = lock.read().strip() or "unknown"
+            holder = lock.read(200).strip() or "unknown"
             lock.close()
             if not isinstance(error, BlockingIOError | PermissionError):
                 raise
@@ -144,7 +146,8 @@ class LocalPlace:
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         hidden = self.path / f".{name}{_SUFFIX}"
         try:
-            length = _write(hidden, parts, batch_id)
+            with writing(hidden, _length(parts)):
+                length = _write(hidden, parts, batch_id)
             reached("before-rename", batch_id)
             os.replace(hidden, self.path / name)
         except BaseException:
@@ -158,7 +161,7 @@ class LocalPlace:
     def note(self, name: str, parts: Sequence[Buffer]) -> None:
         hidden = self.path / f".{name}{_SUFFIX}"
         try:
-            with hidden.open("wb") as file:
+            with writing(hidden, _length(parts)), hidden.open("wb") as file:
                 file.writelines(parts)
             os.replace(hidden, self.path / name)
         except BaseException:
@@ -219,10 +222,14 @@ class RemotePlace:
         hidden = f"{self._path}/.{name}{_SUFFIX}"
         # A stream that is left by an exception is closed as well, and some filesystems make a file
         # of what it has got by then: hence the other name.
-        with self._filesystem.open_output_stream(hidden) as file:
-            for part in parts:
-                file.write(part)
-            length: int = file.tell()
+        try:
+            with self._filesystem.open_output_stream(hidden) as file:
+                for part in parts:
+                    file.write(part)
+                length: int = file.tell()
+        except OSError as error:
+            told = f"{error} (of {_length(parts):,} bytes)"
+            raise OSError(error.errno or errno.EIO, told, f"{self.key}/{name}") from error
         return hidden, length
 
     def delete(self, name: str) -> None:
@@ -231,6 +238,10 @@ class RemotePlace:
 
     def close(self) -> None:
         pass
+
+
+def _length(parts: Sequence[Buffer]) -> int:
+    return sum(map(len, parts))
 
 
 def _write(path: Path, parts: Sequence[Buffer], batch_id: int) -> int:

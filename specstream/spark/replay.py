@@ -26,7 +26,7 @@ from specstream.columns import Events, keys_of, plain_value, read_events, rows_t
 from specstream.compiler.oracle import Oracle
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.operator import Operator, pack_rows
-from specstream.snapshot import Snapshot
+from specstream.snapshot import Snapshot, refused
 from specstream.spark.committing import (
     Committing,
     committing,
@@ -39,10 +39,11 @@ from specstream.spark.inputs import Input, Origin, Raised, input_batches, read_i
 from specstream.spark.places import Place, place_of
 from specstream.state import Layout, StateView
 from specstream.strings import StringTable
+from specstream.untrusted import Malformed
 
 __all__ = ["Replay", "replay"]
 
-_NAME = re.compile(r"(\d{10})\.(full|increment)")
+_NAME = re.compile(r"([0-9]{10})\.(full|increment)")
 # Looks at a directory in which somebody deletes.
 _LOOKS = 3
 
@@ -135,9 +136,8 @@ def replay(
         )
     the_operator = given.operator() if operator is None else operator
     start = before.restored(the_operator.layout, what)
-    strings = StringTable(the_operator.program.strings)
-    for texts in start.strings.chunks:
-        strings.add_all(texts)
+    with refused(what):
+        strings = start.table(the_operator.program.strings)
     run = _Run(the_operator, origin, start, strings)
     is_whole = run.all(given.rows, what, pdb, event, progress)
     recorded = None if after is None else after.output
@@ -223,7 +223,7 @@ class _Run:
             origin.order_by,
             origin.source,
             operator.program.reads_timestamp,
-            origin.bad_rows,  # type: ignore[arg-type]
+            origin.bad_rows,
         )
 
     def sequences(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -419,33 +419,41 @@ def _state(place: Place, names: list[str], batch_id: int) -> _State:
         raise FileNotFoundError(f"no full image up to batch {batch_id}")
     at = max(fulls)
     image = _image(place, f"{at:010d}.full")
-    layout = Layout.described(image.about.state, image.about.fields)
-    content = Snapshot.from_bytes(image.sections[0], layout, f"image {at}")  # type: ignore[arg-type]
+    fields = image.about.fields
+    with refused(f"image {at} of {place!r}"):
+        layout = Layout.described(image.about.state, fields)
+    content = Snapshot.from_bytes(image.sections[0], layout, f"image {at} of {place!r}")
     words, strings, arrivals = content.words.copy(), content.strings.chunks, content.arrivals
     while at < batch_id:
         name = f"{at + 1:010d}.increment"
         following = _image(place, name)
         if following.about.builds_on != (at, image.checksum):
             raise SnapshotError(f"{name} in {place!r} builds on another image {at}")
-        new: list[str] = []
-        following.apply(words, new)
-        strings.append(pa.array(new, pa.large_string()))
+        with refused(f"{name} in {place!r}"):
+            if following.about.fields != fields:
+                raise Malformed("its fields are not those of the image that it builds on")
+            strings.append(pa.array(following.apply(words), pa.large_string()))
         pending = following.named("arrivals")
         arrivals = arrivals if pending is None else bytes(pending)
         image, at = following, at + 1
+    with refused(f"image {at} of {place!r}"):
+        output = image.output
     return _State(
         words,
         image.about.next_sequence,
         pa.chunked_array(strings, pa.large_string()),
         arrivals,
         layout,
-        image.output,
+        output,
         image.checksum,
     )
 
 
 def _image(place: Place, name: str) -> Image:
     try:
-        return Image.from_bytes(place.read(name))
+        image = Image.from_bytes(place.read(name))
+        if image.about.batch_id != int(name[:10]):
+            raise Malformed(f"it is the image of batch {image.about.batch_id}")
+        return image
     except (DamagedImage, SnapshotError) as error:
         raise SnapshotError(f"{name} in {place!r} cannot be used: {error}") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
@@ -11,6 +13,8 @@ from specstream.spark.java import find_java
 from specstream.spark.stopping import shielded_session
 
 __all__ = ["local_session"]
+
+_PYTHON = "PYSPARK_PYTHON"
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -31,7 +35,8 @@ def local_session(
     """A Spark session in this process's own JVM (``local[cores]``), or the one already running.
 
     Timestamps are read and written in UTC. A JVM that is started is a
-    :func:`shielded <specstream.spark.shielded_session>` one.
+    :func:`shielded <specstream.spark.shielded_session>` one. Its Python workers run this process's
+    own interpreter, unless the environment names another (``PYSPARK_PYTHON``).
 
     Args:
         name: the application's name.
@@ -47,4 +52,13 @@ def local_session(
     builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
     for key, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
-    return shielded_session(builder)
+    named = os.environ.get(_PYTHON)
+    # Spark's default is the first python3 of the path, which need not have specstream. It has no
+    # setting that counts in a running process; the driver, and the JVM it starts, read this now.
+    os.environ[_PYTHON] = named or sys.executable
+    try:
+        return shielded_session(builder)
+    finally:
+        del os.environ[_PYTHON]
+        if named is not None:
+            os.environ[_PYTHON] = named

@@ -10,11 +10,20 @@ A task must not trust the memory of its process. The same worker may meet a shar
 failed attempt, after another worker had it in between, or in a query that was started anew. So the
 store has a version beside each snapshot, an identifier that is never given twice, and an engine
 that was kept is used only if it is the one that left that version.
+
+Nor must it trust the query: restarted with another number of shards, say, a key would begin anew
+elsewhere, and no shard that the batch meets need have been there before. So each batch with rows
+meets one more group, that of a *mark*, whose state is a record of the options that decide the
+answer. The task that has it raises where they are not those of the query; then Spark commits
+nothing of the batch, neither states nor rows.
 """
 
 from __future__ import annotations
 
+import ast
 import copy
+import json
+import re
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -27,19 +36,31 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import DateType, IntegralType, StringType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DateType,
+    IntegralType,
+    LongType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from specstream.engine import Engine
-from specstream.errors import ConfigurationError, InputError, SnapshotError
+from specstream.errors import ConfigurationError, InputError
 from specstream.operator import Operator
 from specstream.spark import packing
 from specstream.spark.apply import needed_columns
+from specstream.spark.settings import check_settings
 
 __all__ = ["sharded"]
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 MOST_SHARDS = 1 << 20
+# What shards had beside their version before there was a record.
+_EARLIER = re.compile(r"(\d+) shards by (.*)", re.DOTALL)
+# Stands where a shard has its version.
+_RECORDED = "settings"
 # The most bytes that the engines kept in one Python worker take, states included.
 KEPT_BYTES = 1 << 28
 # Options of an engine that mean nothing here, and why.
@@ -86,20 +107,25 @@ class _Shards(StatefulProcessor):
     order_by: str | None
     source: str | None
     options: dict[str, Any]
-    sharding: str
+    settings: dict[str, Any]
     call: str
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.snapshot = handle.getValueState("snapshot", "image binary")
-        # Apart from the snapshot, so that it can be read without it.
+        # Apart from the snapshot, so that it can be read without it. Of the mark: the settings.
         self.version = handle.getValueState("version", "version string, sharding string")
 
     def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:
         shard = int(key[0])
+        if shard == packing.MARK:
+            self._meet_mark()
+            return iter(())
         try:
             return self._run(shard, rows)
         except Exception as error:
-            error.add_note(f"in shard {shard} ({self.sharding}) of operator {self.operator.name!r}")
+            by, shards = self.settings["by"], self.settings["shards"]
+            where = f"in shard {shard} ({shards} shards by {by!r})"
+            error.add_note(f"{where} of operator {self.operator.name!r}")
             raise
         except BaseException as error:
             # Such as SystemExit, which would end the worker without a word of what it was.
@@ -111,6 +137,36 @@ class _Shards(StatefulProcessor):
     def close(self) -> None:
         pass
 
+    def _meet_mark(self) -> None:
+        """Compares the query's options with those of the checkpoint, or records them.
+
+        A checkpoint that has states and no record is of an earlier version of specstream. Its
+        shards know by= and shards=, and compare them when they are met.
+        """
+        stored = self.version.get()
+        if stored is None:
+            self.version.update((_RECORDED, json.dumps(self.settings)))
+        else:
+            self._check(stored[1])
+
+    def _check(self, recorded: str) -> None:
+        """Whether states go on under the options that they were made with.
+
+        Raises:
+            SnapshotError: they do not; names the options.
+        """
+        earlier = _EARLIER.fullmatch(recorded)
+        if earlier is not None:
+            by = ast.literal_eval(earlier[2])
+            recorded = json.dumps({"shards": int(earlier[1]), "by": by})
+        check_settings(
+            recorded,
+            self.settings,
+            f"operator {self.operator.name!r}: the query's checkpoint",
+            "start the query as before; or, to have the whole stream run in the new way, with a "
+            "new checkpointLocation, from the first row on (docs/sharded.md)",
+        )
+
     def _run(self, shard: int, rows: Iterable[Any]) -> Iterator[Any]:
         import pandas as pd
 
@@ -121,7 +177,7 @@ class _Shards(StatefulProcessor):
             image = kept.engine.snapshot()
             kept.version = uuid.uuid4().hex
             self.snapshot.update((image,))
-            self.version.update((kept.version, self.sharding))
+            self.version.update((kept.version, json.dumps(self.settings)))
         except BaseException:
             kept.engine.close()
             raise
@@ -136,13 +192,9 @@ class _Shards(StatefulProcessor):
         """The shard's engine in the state that Spark's store has; it is in no one else's hands."""
         kept = _kept.pop((self.call, shard), None)
         stored = self.version.get()
-        version, sharding = stored if stored is not None else ("", self.sharding)
-        if sharding != self.sharding:
-            raise SnapshotError(
-                f"operator {self.operator.name!r}: the checkpoint holds states of {sharding}, and "
-                f"the query was started with {self.sharding}, which puts keys into other shards: "
-                "start it with the same by= and shards=, or with a new checkpoint"
-            )
+        version = "" if stored is None else stored[0]
+        if stored is not None:
+            self._check(stored[1])
         if kept is not None and kept.version == version:
             return kept
         if kept is not None:
@@ -186,12 +238,11 @@ def sharded(
         stream: a streaming DataFrame.
         operator: made by :func:`specstream.operator`; travels to the executors pickled.
         by: column of the key: strings, integers, dates or timestamps.
-        shards: number of shards, 1 to 1,048,576. It is part of the checkpoint: a query is started
-            again with the same number and the same ``by``.
+        shards: number of shards, 1 to 1,048,576.
         order_by: column of the event time.
         source: column that tells apart the sources of events with equal times.
-        engine_options: as for :class:`specstream.Engine`. One thread is the default, because Spark
-            runs a task on each core already.
+        engine_options: as for :class:`specstream.Engine`, ``seed=`` among them. One thread is the
+            default, because Spark runs a task on each core already.
 
     Returns:
         A streaming DataFrame with the columns of ``emits``, for ``writeStream`` in the output mode
@@ -202,6 +253,10 @@ def sharded(
             RocksDB state store, which the function needs; or ``protobuf`` or pandas is missing.
         InputError: the stream lacks a column, or the key has a type that cannot be hashed.
         CompileError: the operator's types do not fit.
+
+    A query is started again from its checkpoint with the ``shards``, ``by``, ``order_by``,
+    ``source``, ``seed`` and operator's name that it was begun with: its first batch with rows
+    raises a SnapshotError otherwise, which names the option.
 
     What the operator raises fails the query; Spark's exception has its text, with the event and the
     shard. Started again from the checkpoint, the query runs the batch again.
@@ -224,18 +279,26 @@ def sharded(
     key = F.col(packing.quoted(by))
     kind = stream.schema[by].dataType
     if isinstance(kind, IntegralType):
-        key = key.cast("bigint")
+        kind = LongType()
+        key = key.cast(kind)
     elif not isinstance(kind, StringType | DateType | TimestampType | TimestampNTZType):
         raise InputError(
             f"{what}: key column {by!r} has type {kind.simpleString()}; expected strings, "
             "integers, dates or timestamps: cast it"
         )
     shard = F.pmod(F.xxhash64(key), F.lit(shards))
-    processor = _Shards(
-        operator, order_by, source, options, f"{shards} shards by {by!r}", uuid.uuid4().hex
-    )
+    settings = {
+        "operator": operator.name,
+        "by": by,
+        "the key's type": kind.simpleString(),  # of equal texts and numbers the hash differs
+        "shards": shards,
+        "order_by": order_by,
+        "source": source,
+        "seed": options.get("seed", 0),
+    }
+    processor = _Shards(operator, order_by, source, options, settings, uuid.uuid4().hex)
     return (
-        packing.pack(stream, columns, shard)
+        packing.pack(stream, columns, shard, marked=True)
         .groupBy("shard")
         .transformWithStateInPandas(
             statefulProcessor=processor,

@@ -9,7 +9,7 @@ Two events conflict where they touch the same slots, one of them by a change: wi
 these tables have that is rarely so for two different keys. The number of keys is counted by
 commutative updates, so only who asks for it depends on it.
 
-Keys are int64. Strings are such numbers inside an operator; a uint64 becomes one by
+Keys are int64. Strings are kept as such numbers; a uint64 becomes one by
 ``np.int64(x)``.
 """
 
@@ -94,7 +94,7 @@ def _table(what: str, capacity: int, words: int) -> Any:
 
 def _home(table: Any, key: Any) -> Any:
     """The slot that the hash of a key names."""
-    mixed = key * -7046029254386353131
+    mixed = (key ^ 0) * -7046029254386353131  # a string is a number by its bits only
     return 1 + ((mixed ^ (mixed >> 32)) & (len(table) - 2))
 
 

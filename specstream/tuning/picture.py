@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specstream.tuning.contest import Measurement
+from specstream.writing import writing
 
 __all__ = ["save_bars"]
 
@@ -63,5 +64,6 @@ def save_bars(
     panel.margins(x=0.1)
     panel.set_xlabel(axis)
     panel.set_title(title, loc="left", fontsize=10)
-    figure.savefig(path, dpi=110)
+    with writing(path):
+        figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -21,10 +21,11 @@
 enum ss_verdict {
     SS_COMPLETED = 0, /* every event of the range ran, or the entry was asked to yield between two */
     SS_RAISED = 1,    /* the operator raised at event `run->event` */
-    SS_LOG_FULL = 2,  /* a speculative run passed the limit of a log or of its emit buffer */
+    SS_LOG_FULL = 2,  /* a run passed the limit of a log or of its emit buffer; none in place has one */
     SS_KILLED = 3,    /* ss_poll said in a loop that it has to end */
     SS_ABORTED = 4,   /* the protocol dropped the run at a load or store */
-    SS_FAULTED = 5    /* the processor refused an instruction; see src/fault.c */
+    SS_FAULTED = 5,   /* the processor refused an instruction; see src/fault.c */
+    SS_NO_MEMORY = 6  /* a log or buffer could not grow: there was no memory */
 };
 
 /* What a run finds in `kill`. */
@@ -37,7 +38,7 @@ enum ss_kill {
 enum ss_abort_reason {
     SS_ABORT_CONFLICT = 0, /* what it read had changed when it became the head (reason iii) */
     SS_ABORT_RAISED = 1,   /* it raised, and what a speculative run raises is not believed */
-    SS_ABORT_LOG_FULL = 2, /* it passed a limit */
+    SS_ABORT_LOG_FULL = 2, /* it passed a limit, or there was no memory */
     SS_ABORT_RUNAWAY = 3,  /* it was the head for long, on values that did not hold; see src/watchdog.c */
     /* Protocol `eager` only; the numerals are those of Brito 2010, 4.2.2. */
     SS_ABORT_INCONSISTENT_SNAPSHOT = 4, /* i: what it was about to read never coexisted with the rest */
@@ -230,6 +231,7 @@ struct ss_segment {
     int64_t source;
     int64_t first_sequence; /* an event's sequence number is its row plus this */
     int64_t left;           /* kept by the runtime: events that are not yet applied */
+    int64_t ahead;          /* with the turn: of these, so many are: the head lends it in their midst */
 };
 
 /* An order key without its sequence number. */
@@ -294,6 +296,7 @@ struct ss_outcome {
     int64_t failed_row;   /* `consumed`; in an open job -1 where memory ran out */
     struct ss_fault fault; /* if it did not raise but fault */
     struct ss_lock_fault lock_fault; /* SS_MODE_LOCKED: if that is why it failed */
+    bool no_memory;       /* if it did not raise, but there was no memory for what it did */
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
 };
@@ -340,7 +343,10 @@ void ss_engine_set_operation(struct ss_engine *engine, uint64_t number,
 void ss_engine_state_changed(struct ss_engine *engine);
 /* `kinds`: a sum of enum ss_hook_kind. Between jobs. */
 void ss_engine_set_hook(struct ss_engine *engine, uint32_t kinds, ss_hook hook, void *context);
-/* Waits for the job in flight, ends the threads and frees everything but the state. */
+/* A worker's thread, by its number, as pthread_self gives it: only these call hooks. */
+uint64_t ss_engine_thread(const struct ss_engine *engine, uint64_t index);
+/* Waits for the job in flight, ends the threads and frees everything but the state. Nobody may use
+ * the engine meanwhile or later, and no worker may call it. */
 void ss_engine_free(struct ss_engine *engine);
 
 /* One job at a time: start (false: out of memory), wait until it says true, read the outcome. */
@@ -358,7 +364,8 @@ void ss_engine_kill(struct ss_engine *engine);
 /* No event of the segment may be below the frontier. False: out of memory, nothing is submitted. */
 bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment);
 /* From now on every event that comes is above (timestamp, source), or at it with a higher sequence
- * number: what is at it or below may commit. A frontier never moves back. */
+ * number: what is at it or below may commit. It moves back only as far as the last event that has
+ * come: where nothing was to come any more, and a source joins after all. */
 void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier);
 /* Waits until there are emitted rows, an event has failed, or something has committed since the rows
  * were last cleared and nothing below the frontier is left. True: one of these. */
@@ -370,10 +377,12 @@ void ss_engine_clear_rows(struct ss_engine *engine);
 /* Goes on after a failure: its event is not applied. */
 void ss_engine_resume(struct ss_engine *engine);
 
-/* Between the two the state stands still and holds a whole number of events. */
+/* Between the two the state stands still and holds a whole number of events. After one reader, the
+ * workers come first. */
 void ss_engine_take_turn(struct ss_engine *engine);
-/* Gives up after a while; true: the turn is taken. */
-bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds);
+/* Gives up after a while; true: the turn is taken. Then, and only then, it also sets `held`: for a
+ * caller that may be interrupted before it sees what is returned. */
+bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds, bool *held);
 void ss_engine_release_turn(struct ss_engine *engine);
 
 /* Figures may be asked for at any time, by any thread, also while a job starts, runs and ends;

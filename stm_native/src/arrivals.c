@@ -560,6 +560,18 @@ static struct ss_transaction *take_head(struct ss_engine *engine, bool *finished
     return transaction;
 }
 
+/* Its events leave the segments when all of them have committed, as until then their keys say where the
+ * transaction belongs. */
+void ss_queue_tell_applied(struct ss_transaction *transaction)
+{
+    for (uint64_t i = 0; i < transaction->span_count; i++)
+        transaction->spans[i].segment->ahead = 0;
+    for (uint64_t i = 0; i < transaction->span_count; i++) {
+        const struct ss_span *span = &transaction->spans[i];
+        span->segment->ahead += span->done - span->first;
+    }
+}
+
 /* The head has come to an end, good or bad. */
 static void leave_head(struct ss_engine *engine, struct ss_transaction *transaction,
                        enum ss_progress progress)
@@ -572,6 +584,7 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
             if (progress == SS_COMMITTED)
                 span->done = span->last;
             span->segment->left -= span->done - span->first;
+            span->segment->ahead = 0;
         }
         if (progress == SS_ENDED) {
             queue->claimed_spans -= transaction->span_count;
@@ -597,13 +610,14 @@ static void advance(struct ss_worker *worker)
     struct ss_engine *engine = worker->engine;
     struct ss_transaction *transaction;
     bool finished;
-    for (;;) {
+    /* As in the scheduler's: one at least. */
+    for (bool committed = false;; committed = true) {
         assert(ss_turn_is_held(engine));
         if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
             ss_end_job(engine);
             return;
         }
-        if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0 ||
+        if ((committed && ss_reader_comes_first(engine)) ||
             (transaction = take_head(engine, &finished)) == NULL)
             return;
         enum ss_progress progress;
@@ -648,8 +662,7 @@ static bool has_work(struct ss_worker *worker)
         atomic_load_explicit(&engine->queue.changes, memory_order_acquire) != worker->seen_changes)
         return true;
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0 &&
-           ss_queue_can_advance(engine);
+           !ss_reader_comes_first(engine) && ss_queue_can_advance(engine);
 }
 
 void ss_run_open(struct ss_worker *worker)
@@ -732,6 +745,7 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
 {
     struct ss_queue *queue = &engine->queue;
     segment->left = segment->last - segment->first;
+    segment->ahead = 0;
     if (segment->left == 0)
         return true;
     pthread_mutex_lock(&queue->mutex);
@@ -843,6 +857,7 @@ void ss_engine_resume(struct ss_engine *engine)
     struct ss_queue *queue = &engine->queue;
     pthread_mutex_lock(&queue->mutex);
     engine->fault = (struct ss_fault){0};
+    engine->no_memory = false;
     queue->failed = false;
     if (queue->failed_segment != NULL)
         queue->failed_segment->left--;

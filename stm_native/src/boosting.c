@@ -30,7 +30,12 @@
  *
  * An operation that fails is taken back by an undo log of its own. Where an inverse fails, or the head
  * sees something else on the shadow than on the state, the shadow is *broken*: all that have worked on
- * it are dropped, and whoever next holds the turn copies the state. */
+ * it are dropped, and whoever next holds the turn copies the state.
+ *
+ * To fault is to fail (fault.c). On the shadow a fault costs the speculative run that asked for the
+ * operation, or the shadow, where it was an inverse or an operation of the head's; and at the commit a
+ * run in place, which names the event if it faults again. What keeps the latch is itself never left
+ * half-way: it works outside, and only the operation is inside. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +72,8 @@ struct ss_boost {
     uint64_t *shadow; /* of the words of the state from `first` on */
     uint64_t first;
     struct ss_performed *held[BUCKETS]; /* locks that are held, by their hash */
-    /* Works on the shadow for whoever has the latch: its run's state is the shadow. */
+    /* Works on the shadow for whoever has the latch: its run's state is the shadow. It is lent to
+     * threads that are no workers, and so has a signal stack. */
     struct ss_worker hand;
     _Atomic uint32_t broken;
     bool stale; /* between jobs: the state has changed since */
@@ -86,7 +92,7 @@ uint64_t ss_boost_bytes(const struct ss_config *config)
         return 0;
     return sizeof(struct ss_boost) + shadow_words(config) * sizeof(uint64_t) +
            config->operations * sizeof(struct ss_boosted) +
-           UNDO_ENTRIES * sizeof(struct ss_undo);
+           UNDO_ENTRIES * sizeof(struct ss_undo) + SS_SIGNAL_STACK_BYTES;
 }
 
 uint64_t ss_boost_transaction_bytes(const struct ss_config *config)
@@ -115,7 +121,12 @@ bool ss_boost_open(struct ss_engine *engine)
     boost->hand.undo_entries = UNDO_ENTRIES;
     run->worker = &boost->hand;
     run->undo_base = malloc(UNDO_ENTRIES * sizeof *run->undo_base);
-    if (boost->shadow == NULL || boost->operations == NULL || run->undo_base == NULL)
+    boost->hand.stacks.signal_stack = (stack_t){
+        .ss_sp = malloc(SS_SIGNAL_STACK_BYTES),
+        .ss_size = SS_SIGNAL_STACK_BYTES,
+    };
+    if (boost->shadow == NULL || boost->operations == NULL || run->undo_base == NULL ||
+        boost->hand.stacks.signal_stack.ss_sp == NULL)
         return false;
     run->undo_top = run->undo_base;
     run->undo_end = run->undo_base + UNDO_ENTRIES;
@@ -132,6 +143,7 @@ void ss_boost_close(struct ss_engine *engine)
         return;
     pthread_mutex_destroy(&boost->latch);
     free(boost->hand.run.undo_base);
+    free(boost->hand.stacks.signal_stack.ss_sp);
     free(boost->shadow);
     free(boost->operations);
     free(boost);
@@ -174,37 +186,15 @@ static void give_latch(struct ss_boost *boost)
     pthread_mutex_unlock(&boost->latch);
 }
 
-/* From within an operator, which may fault while it has the latch: in an operation's own code. */
-static void take_latch_inside(struct ss_worker *worker)
-{
-    sig_atomic_t was = ss_step_outside(worker);
-    take_latch(worker->engine->boost);
-    worker->has_latch = 1;
-    ss_step_inside(worker, was);
-}
-
-static void give_latch_inside(struct ss_worker *worker)
-{
-    sig_atomic_t was = ss_step_outside(worker);
-    worker->has_latch = 0;
-    give_latch(worker->engine->boost);
-    ss_step_inside(worker, was);
-}
-
 /* ---- operations ---- */
 
 /* Calls an operation or an inverse; false: it has not come to its end. */
 static bool call(struct ss_run *run, ss_operation_entry entry, const uint64_t *operands,
                  uint64_t result, uint64_t *returned)
 {
-    int64_t value = 0;
-    void *unused = NULL;
     memcpy(run->operands, operands, SS_OPERANDS * sizeof *operands);
     run->operands[SS_OPERANDS] = result;
-    run->verdict = SS_COMPLETED;
-    bool raised = entry(&value, &unused, run) != 0;
-    *returned = (uint64_t)value;
-    return !raised && run->verdict == SS_COMPLETED;
+    return ss_call_operation(run, entry, returned);
 }
 
 /* On the shadow. What it has changed is in the hand's undo log until the next one. */
@@ -465,9 +455,11 @@ static uint64_t perform_speculatively(struct ss_run *run, uint64_t number, const
 
 uint64_t ss_boost(struct ss_run *run, uint64_t operation, const uint64_t *operands)
 {
-    take_latch_inside(run->worker);
+    sig_atomic_t was = ss_step_outside();
+    take_latch(run->worker->engine->boost);
     uint64_t result = perform_speculatively(run, operation, operands);
-    give_latch_inside(run->worker);
+    give_latch(run->worker->engine->boost);
+    ss_step_inside(was);
     return result;
 }
 
@@ -483,7 +475,10 @@ void ss_boost_roll_back(struct ss_engine *engine, struct ss_transaction *transac
     if (performed_count(transaction) == 0)
         return;
     take_latch(boost);
+    bool stranger = ss_this_worker() == NULL && ss_fault_open_thread(&boost->hand);
     take_back(engine, transaction);
+    if (stranger)
+        ss_fault_close_thread(&boost->hand);
     give_latch(boost);
 }
 
@@ -535,9 +530,14 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
         if (call(run, boost->operations[done->operation].entry, done->operands, 0, &result) &&
             result == done->result)
             continue;
-        /* Not what the shadow said: two operations commute less than they were said to. */
+        /* Not what the shadow said: two operations commute less than they were said to. Or a fault,
+         * or no memory: the run in place may meet it again, and tells of which event. */
         ss_undo_roll_back(run);
         transaction->reason = SS_ABORT_SHADOW;
+        if (run->verdict == SS_FAULTED || run->verdict == SS_NO_MEMORY) {
+            transaction->verdict = run->verdict;
+            transaction->reason = ss_reason_of(run->verdict);
+        }
         transaction->conflict = place_of(&boost->operations[done->operation], 0);
         take_latch(boost);
         break_shadow(engine);
@@ -557,7 +557,8 @@ void ss_boost_follow(struct ss_run *run, uint64_t number, const uint64_t *operan
     struct lock lock = lock_of(operation, operands);
     int64_t thief = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
     assert(ss_turn_is_held(engine));
-    take_latch_inside(worker);
+    sig_atomic_t was = ss_step_outside();
+    take_latch(boost);
     worker->has_followed = 1;
     if (atomic_load_explicit(&boost->broken, memory_order_relaxed) == 0) {
         uint64_t same;
@@ -568,7 +569,8 @@ void ss_boost_follow(struct ss_run *run, uint64_t number, const uint64_t *operan
         else if (has_changed(boost, operation))
             take_over(engine, lock, NULL, true, thief);
     }
-    give_latch_inside(worker);
+    give_latch(boost);
+    ss_step_inside(was);
 }
 
 void ss_boost_undo_head(struct ss_worker *worker)
@@ -581,16 +583,6 @@ void ss_boost_undo_head(struct ss_worker *worker)
     break_shadow(engine);
     copy_state(engine);
     give_latch(engine->boost);
-}
-
-void ss_boost_recover(struct ss_worker *worker)
-{
-    if (worker->has_latch == 0)
-        return;
-    worker->has_latch = 0;
-    ss_undo_roll_back(&worker->engine->boost->hand.run);
-    break_shadow(worker->engine);
-    give_latch(worker->engine->boost);
 }
 
 /* ---- jobs ---- */

@@ -18,11 +18,11 @@ uint64_t *ss_buffer(struct ss_run *run, uint64_t words)
     uint64_t room = worker->buffer_words == 0 ? first_words : worker->buffer_words;
     while (room < words)
         room *= 2;
-    sig_atomic_t was = ss_step_outside(worker);
+    sig_atomic_t was = ss_step_outside();
     uint64_t *grown = realloc(worker->buffer, room * sizeof *grown);
-    ss_step_inside(worker, was);
+    ss_step_inside(was);
     if (grown == NULL) {
-        run->verdict = SS_LOG_FULL;
+        run->verdict = SS_NO_MEMORY;
         return NULL;
     }
     worker->buffer = grown;

@@ -6,6 +6,19 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+/* How far the thread's stack went. NULL: not known how on this processor. */
+static inline char *ss_stack_top(const ucontext_t *context)
+{
+#if defined(__x86_64__) && defined(__linux__)
+    return (char *)(uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__) && defined(__linux__)
+    return (char *)(uintptr_t)context->uc_mcontext.sp;
+#else
+    (void)context;
+    return NULL;
+#endif
+}
+
 /* Makes the thread, once its signal handler returns, call `function(argument)` on the stack below
  * `stack`. The function must not return. False: not known how on this processor; then nothing is
  * changed, and a fault ends the process as it would without us. */

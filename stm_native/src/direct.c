@@ -31,6 +31,7 @@ void ss_run_log_free(struct ss_worker *worker)
         ss_apply(worker, next - from);
         if (run->verdict != SS_COMPLETED) {
             engine->failed = run->verdict != SS_KILLED;
+            engine->no_memory = run->verdict == SS_NO_MEMORY;
             if (run->verdict == SS_FAULTED)
                 engine->fault = worker->fault;
             break;
@@ -67,8 +68,12 @@ void ss_run_locked(struct ss_worker *worker)
         if (SS_UNLIKELY(worker->locks_held != 0))
             ss_locks_give_back(worker);
         pthread_mutex_lock(&engine->output);
-        if (run->verdict != SS_COMPLETED ||
-            !ss_rows_append(engine, worker->rows, (uint64_t)(run->emit_top - worker->rows))) {
+        if (run->verdict == SS_COMPLETED &&
+            !ss_rows_append(engine, worker->rows, (uint64_t)(run->emit_top - worker->rows)))
+            run->verdict = SS_NO_MEMORY;
+        if (run->verdict != SS_COMPLETED) {
+            if (!engine->failed)
+                engine->no_memory = run->verdict == SS_NO_MEMORY;
             if (run->verdict == SS_FAULTED && !engine->failed)
                 engine->fault = worker->fault;
             if (worker->lock_fault.kind != SS_LOCK_NO_FAULT && !engine->failed)

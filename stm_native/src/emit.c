@@ -42,11 +42,11 @@ bool ss_emit_grow(struct ss_run *run)
     uint64_t of_event = (uint64_t)(run->emit_top - run->emit_mark);
     engine->row_words = (uint64_t)(run->emit_top - engine->rows);
     /* At least a page, so that the output of a long job is moved a logarithmic number of times. */
-    sig_atomic_t was = ss_step_outside(run->worker);
+    sig_atomic_t was = ss_step_outside();
     bool grown = ss_rows_reserve(engine, engine->config.emit_words + 512);
-    ss_step_inside(run->worker, was);
+    ss_step_inside(was);
     if (!grown) {
-        run->verdict = SS_LOG_FULL;
+        run->verdict = SS_NO_MEMORY;
         return false;
     }
     run->emit_top = engine->rows + engine->row_words;

@@ -9,17 +9,23 @@
  * that are left own nothing. Compiled code owns nothing (operators may not allocate, and a fault is
  * no C++ exception); nor do the functions of libm, memset, and our own slow paths (of `eager`:
  * between locking a record and noting it, nothing can fault). So the program counter does not
- * matter, which is as well: a stack that overflows does so in any of them. Only the allocator owns
- * something while it runs, its locks, and compiled code gets to it through us alone: there the slow
- * path steps outside (ss_step_outside). Hence: a fault is an operator's if an instruction raised it
- * (nobody sent it) in a worker that is *inside*. Locks of SS_MODE_LOCKED stay taken, as they do
- * where an event raises.
+ * matter, which is as well: a stack that overflows does so in any of them. What owns something while
+ * it runs is the allocator, its locks, and boosting.c, its latch; compiled code gets to both through
+ * us alone, and there the slow path steps outside (ss_step_outside). Hence: a fault is an operator's
+ * if an instruction raised it (nobody sent it) in a worker that is *inside*. Locks of SS_MODE_LOCKED
+ * stay taken, as they do where an event raises.
  *
  * The way back. The handler does not jump, because then the signal would stay blocked. It changes
  * the registers that the kernel restores when the handler returns, so that the thread goes on in
- * `leave`, on its own stack, just below the frame of ss_call, with its old signal mask; and `leave`
- * jumps to where ss_call has saved its own registers. No system call on the way in: it is taken for
- * each chunk. */
+ * `leave`, on its own stack, just below the frame of `contain`, with its old signal mask; and `leave`
+ * jumps to where `contain` has saved its own registers. No system call on the way in: it is taken for
+ * each chunk.
+ *
+ * All compiled code is entered here: the entries of an operator, and those of operations on boosted
+ * structures and of their inverses (boosting.c). These run inside of a run as well, hence ways back
+ * are nested, and a fault takes the innermost: an operation that faults has failed, and what called
+ * it decides what that costs. They also run in threads that are no workers, when somebody submits an
+ * event; such a thread counts as the worker that it is lent. */
 #define _GNU_SOURCE /* names of saved registers */
 #include "context.h"
 #include "internal.h"
@@ -43,11 +49,18 @@ bool ss_fault_open(void)
     return opened;
 }
 
-void ss_fault_open_thread(struct ss_worker *worker)
+struct ss_worker *ss_this_worker(void)
 {
-    pthread_setspecific(this_worker, worker);
+    return pthread_getspecific(this_worker);
+}
+
+bool ss_fault_open_thread(struct ss_worker *worker)
+{
+    if (pthread_setspecific(this_worker, worker) != 0)
+        return false;
     sigaltstack(&worker->stacks.signal_stack, &worker->signal_stack_before);
     fegetenv(&worker->arithmetic);
+    return true;
 }
 
 void ss_fault_close_thread(struct ss_worker *worker)
@@ -68,29 +81,29 @@ static bool is_raised(int signal, const siginfo_t *info)
 /* There where AddressSanitizer is, and nowhere else. */
 void __asan_unpoison_memory_region(void const volatile *first, size_t bytes) __attribute__((weak));
 
-/* The frames of the operator are left without a return, so the sanitizer still watches what lies
+/* The frames of compiled code are left without a return, so the sanitizer still watches what lies
  * around their variables; and what leaves them runs where they were. */
-static void forget_frames(const struct ss_worker *worker)
+static void forget_frames(const char *lowest, const struct ss_way_back *way_back)
 {
-    const char *lowest = worker->stacks.stack;
-    if (__asan_unpoison_memory_region != NULL && lowest != NULL)
-        __asan_unpoison_memory_region(lowest, (size_t)(worker->stack_inside - lowest));
+    if (__asan_unpoison_memory_region != NULL && lowest < way_back->stack)
+        __asan_unpoison_memory_region(lowest, (size_t)(way_back->stack - lowest));
 }
 
 static void leave(void *argument)
 {
     struct ss_worker *worker = argument;
-    siglongjmp(worker->way_back, 1);
+    siglongjmp(worker->way_back->registers, 1);
 }
 
 bool ss_fault_bring_back(int signal, const siginfo_t *info, void *context)
 {
-    struct ss_worker *worker = pthread_getspecific(this_worker);
+    struct ss_worker *worker = ss_this_worker();
+    const char *lowest = ss_stack_top(context);
     if (worker == NULL || worker->inside == 0 || !is_raised(signal, info) ||
-        !ss_redirect(context, leave, worker, worker->stack_inside))
+        !ss_redirect(context, leave, worker, worker->way_back->stack))
         return false;
     worker->inside = 0;
-    forget_frames(worker);
+    forget_frames(lowest, worker->way_back);
     bool memory = signal == SIGSEGV || signal == SIGBUS;
     worker->fault = (struct ss_fault){
         .signal = signal,
@@ -103,37 +116,89 @@ bool ss_fault_bring_back(int signal, const siginfo_t *info, void *context)
 }
 
 /* A function of its own, and never inlined: what lies below its frame is free once a fault has ended
- * it, and the frame of ss_call lies above. */
-__attribute__((noinline)) static int64_t go_inside(struct ss_worker *worker,
-                                                   enum ss_variant variant, int64_t first,
-                                                   int64_t last)
+ * it, and the frame of `contain` lies above. */
+__attribute__((noinline)) static void go_inside(struct ss_worker *worker, void (*body)(void *),
+                                                void *argument)
 {
-    int64_t next = first;
-    void *unused = NULL;
-    worker->stack_inside = __builtin_frame_address(0);
+    worker->way_back->stack = __builtin_frame_address(0);
     worker->inside = 1;
-    worker->engine->entries[variant](&next, &unused, &worker->run, first, last);
+    body(argument);
     worker->inside = 0;
-    return next;
+}
+
+/* Calls `body`, which calls compiled code; false: it has faulted. From outside: also where it is called
+ * from a run, which has then stepped outside. */
+static bool contain(struct ss_worker *worker, void (*body)(void *), void *argument)
+{
+    struct ss_way_back here = {.outer = worker->way_back};
+    assert(worker->inside == 0);
+    worker->way_back = &here;
+    /* 0: without the signal mask, which would cost a system call. */
+    bool faulted = sigsetjmp(here.registers, 0) != 0;
+    if (!faulted)
+        go_inside(worker, body, argument);
+    else
+        /* A function of libm that was left may have changed how numbers are rounded. */
+        fesetenv(&worker->arithmetic);
+    worker->way_back = here.outer;
+    return !faulted;
+}
+
+struct call {
+    struct ss_run *run;
+    ss_entry entry;
+    int64_t first;
+    int64_t last;
+    int64_t next;
+};
+
+static void run_entry(void *argument)
+{
+    struct call *call = argument;
+    void *unused = NULL;
+    call->entry(&call->next, &unused, call->run, call->first, call->last);
 }
 
 int64_t ss_call(struct ss_worker *worker, enum ss_variant variant, int64_t first, int64_t last)
 {
     struct ss_run *run = &worker->run;
+    struct call call = {run, worker->engine->entries[variant], first, last, first};
     /* As at the beginning of an event: a fault before the first one undoes nothing of another. */
     run->event = first;
     run->undo_top = run->undo_base;
     run->emit_mark = run->emit_top;
-    /* 0: without the signal mask, which would cost a system call. */
-    if (sigsetjmp(worker->way_back, 0) == 0)
-        return go_inside(worker, variant, first, last);
-    /* A function of libm that was left may have changed how numbers are rounded. */
-    fesetenv(&worker->arithmetic);
-    ss_boost_recover(worker);
+    if (contain(worker, run_entry, &call))
+        return call.next;
     assert(first <= run->event && run->event < last);
     run->verdict = SS_FAULTED;
     worker->fault.event = run->event;
     return run->event;
+}
+
+struct operation_call {
+    struct ss_run *run;
+    ss_operation_entry entry;
+    int64_t returned;
+    bool raised;
+};
+
+static void run_operation(void *argument)
+{
+    struct operation_call *call = argument;
+    void *unused = NULL;
+    call->raised = call->entry(&call->returned, &unused, call->run) != 0;
+}
+
+bool ss_call_operation(struct ss_run *run, ss_operation_entry entry, uint64_t *returned)
+{
+    struct operation_call call = {.run = run, .entry = entry};
+    struct ss_worker *worker = ss_this_worker();
+    run->verdict = SS_COMPLETED;
+    /* Without a way back it is not tried. */
+    if (worker == NULL || !contain(worker, run_operation, &call))
+        run->verdict = SS_FAULTED;
+    *returned = (uint64_t)call.returned;
+    return !call.raised && run->verdict == SS_COMPLETED;
 }
 
 /* The allocator must not be the one to use up the stack: it could not be left. (AddressSanitizer
@@ -145,8 +210,11 @@ __attribute__((noinline, no_sanitize("address"))) static void touch_stack(void)
     (void)below[0];
 }
 
-sig_atomic_t ss_step_outside(struct ss_worker *worker)
+sig_atomic_t ss_step_outside(void)
 {
+    struct ss_worker *worker = ss_this_worker();
+    if (worker == NULL)
+        return 0;
     touch_stack();
     sig_atomic_t was = worker->inside;
     worker->inside = 0;
@@ -155,8 +223,11 @@ sig_atomic_t ss_step_outside(struct ss_worker *worker)
     return was;
 }
 
-void ss_step_inside(struct ss_worker *worker, sig_atomic_t was)
+void ss_step_inside(sig_atomic_t was)
 {
+    struct ss_worker *worker = ss_this_worker();
+    if (worker == NULL)
+        return;
     atomic_signal_fence(memory_order_seq_cst);
     worker->inside = was;
 }

@@ -153,6 +153,8 @@ static inline uint64_t ss_status_word(int64_t number, enum ss_status status)
 /* The size of the memory of what runs were dropped for; see profile.c. */
 enum { SS_HOT_GROUPS = 64, SS_HOT_ENTRIES = 8 };
 
+enum { SS_SIGNAL_STACK_BYTES = 64 << 10 };
+
 struct ss_stacks {
     char *mapping; /* all of it */
     size_t bytes;
@@ -169,6 +171,13 @@ struct ss_lock {
 
 #define SS_LOCKS_NAMED (sizeof((struct ss_lock_fault){0}.locks) / sizeof(uint64_t))
 
+/* To where compiled code was called from; see fault.c. */
+struct ss_way_back {
+    struct ss_way_back *outer; /* of what has called us from inside */
+    char *stack;               /* where the stack is free once the code has been left */
+    sigjmp_buf registers;
+};
+
 struct ss_worker {
     _Alignas(SS_CACHE_LINE) struct ss_run run;
     struct ss_engine *engine;
@@ -181,7 +190,6 @@ struct ss_worker {
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     uint64_t locks_held;
-    volatile sig_atomic_t has_latch; /* of the boosted structures */
     uint32_t has_followed; /* its run in place has done operations on them */
     _Atomic uint64_t wants; /* the lock that it waits for, plus 1; 0: none */
     struct ss_lock_fault lock_fault;
@@ -192,10 +200,9 @@ struct ss_worker {
     struct ss_hot_place hot[SS_HOT_GROUPS * SS_HOT_ENTRIES];
 
     /* Faults; see fault.c. */
-    volatile sig_atomic_t inside; /* 1: a fault now is the operator's */
-    char *stack_inside;           /* where the stack is free once the operator has been left */
-    sigjmp_buf way_back;
-    struct ss_fault fault; /* of the run whose verdict is SS_FAULTED */
+    volatile sig_atomic_t inside; /* 1: a fault now is that of compiled code */
+    struct ss_way_back *way_back; /* the innermost */
+    struct ss_fault fault; /* the last one: of the run in place whose verdict is SS_FAULTED */
     fenv_t arithmetic;     /* as it was when the thread began */
     struct ss_stacks stacks;
     stack_t signal_stack_before;
@@ -325,6 +332,7 @@ struct ss_engine {
     bool was_rerun; /* the last finished transaction that became the head had to run again */
     struct ss_fault fault; /* that made it fail */
     struct ss_lock_fault lock_fault;
+    bool no_memory;
     struct ss_queue queue;
     struct ss_recorder *recorder; /* NULL: nothing is recorded */
     struct ss_boost *boost; /* NULL: no field is boosted */
@@ -345,6 +353,11 @@ struct ss_engine {
     _Atomic uint32_t rerunning; /* 1: the head runs again, as the one before it did */
     _Atomic uint32_t stop;    /* end at the next event boundary */
     _Atomic uint32_t readers; /* threads outside the pool that wait for the turn or hold it */
+    _Atomic uint32_t turned_away; /* 1: since a worker last had the turn, a reader kept one from it */
+    _Atomic int64_t share_end;    /* readers wait until then */
+    int64_t owed;                 /* to the workers when they come; with the turn */
+    int64_t reading_since;        /* that a reader holds the turn; with the turn */
+    int64_t patience_nanoseconds; /* of a reader, until a worker has come */
     _Atomic uint32_t sleepers;
     _Atomic int64_t head_since; /* when the head was first seen overstaying; 0: not yet; watchdog.c */
     _Atomic int64_t overstayed_nanoseconds; /* heads of this job, until they were suspected */
@@ -547,8 +560,6 @@ enum ss_abort_reason ss_boost_loss(struct ss_engine *engine, struct ss_transacti
 bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transaction);
 /* With the turn: an event that ran in place was taken back. */
 void ss_boost_undo_head(struct ss_worker *worker);
-/* The worker's run has faulted. */
-void ss_boost_recover(struct ss_worker *worker);
 
 /* ranges.c */
 enum { SS_RANGE = 0x8000 };
@@ -619,6 +630,8 @@ bool ss_rows_reserve(struct ss_engine *engine, uint64_t words);
 /* scheduler.c */
 void ss_run_ordered(struct ss_worker *worker);
 bool ss_try_turn(struct ss_engine *engine);
+/* Whether workers are to leave the turn to a thread outside the pool. */
+bool ss_reader_comes_first(struct ss_engine *engine);
 void ss_release_turn(struct ss_engine *engine);
 void ss_end_job(struct ss_engine *engine);
 int64_t ss_reach(const struct ss_engine *engine);
@@ -662,6 +675,8 @@ void ss_run_open(struct ss_worker *worker);
 /* A speculative run is over: the transaction waits, or its events go back to the pending ones. */
 void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number,
                      enum ss_status status);
+/* With the turn: the transaction runs in place, and somebody is about to look how far it is. */
+void ss_queue_tell_applied(struct ss_transaction *transaction);
 int64_t ss_queue_mean(struct ss_engine *engine); /* nanoseconds of a run */
 bool ss_queue_can_advance(struct ss_engine *engine);
 /* Where no transaction is the head: whether there is an event below the frontier that could be. */
@@ -709,14 +724,19 @@ int64_t ss_find_retry(struct ss_worker *worker, bool take);
 int64_t ss_call(struct ss_worker *worker, enum ss_variant variant, int64_t first, int64_t last);
 /* Catches faults from now on, before everybody else; false: out of thread-local keys. */
 bool ss_fault_open(void);
-/* Called by the worker's own thread. */
-void ss_fault_open_thread(struct ss_worker *worker);
+/* Calls an operation on a boosted structure, or an inverse; false: it has not come to its end, and the
+ * run's verdict says so unless it has raised. */
+bool ss_call_operation(struct ss_run *run, ss_operation_entry entry, uint64_t *returned);
+/* Called by the worker's own thread, or by another one that it is lent to; false: out of memory. */
+bool ss_fault_open_thread(struct ss_worker *worker);
+/* NULL: the thread is not opened. */
+struct ss_worker *ss_this_worker(void);
 void ss_fault_close_thread(struct ss_worker *worker);
 /* In a signal handler. True: it was an operator's fault, and the run ends when the handler returns. */
 bool ss_fault_bring_back(int signal, const siginfo_t *info, void *context);
-/* Around what compiled code calls and must not leave half-way: the allocator. */
-sig_atomic_t ss_step_outside(struct ss_worker *worker);
-void ss_step_inside(struct ss_worker *worker, sig_atomic_t was);
+/* Around what compiled code calls and must not leave half-way: the allocator, what keeps a lock. */
+sig_atomic_t ss_step_outside(void);
+void ss_step_inside(sig_atomic_t was);
 
 /* signal_chain.c */
 void ss_signals_take_front(void);

@@ -13,7 +13,6 @@
 #include "internal.h"
 
 static const size_t guard_bytes = 256 << 10;
-static const size_t signal_stack_bytes = 64 << 10;
 static const size_t least_stack_bytes = 1 << 20;
 
 bool ss_stacks_map(struct ss_worker *worker, pthread_attr_t *attributes)
@@ -24,7 +23,7 @@ bool ss_stacks_map(struct ss_worker *worker, pthread_attr_t *attributes)
     if (pthread_attr_getstacksize(attributes, &bytes) != 0 || bytes < least_stack_bytes)
         bytes = least_stack_bytes;
     stacks->stack_bytes = (bytes + page - 1) / page * page;
-    stacks->bytes = guard_bytes + stacks->stack_bytes + guard_bytes + signal_stack_bytes;
+    stacks->bytes = guard_bytes + stacks->stack_bytes + guard_bytes + SS_SIGNAL_STACK_BYTES;
     stacks->mapping = mmap(NULL, stacks->bytes, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stacks->mapping == MAP_FAILED) {
@@ -34,10 +33,10 @@ bool ss_stacks_map(struct ss_worker *worker, pthread_attr_t *attributes)
     stacks->stack = stacks->mapping + guard_bytes;
     stacks->signal_stack = (stack_t){
         .ss_sp = stacks->stack + stacks->stack_bytes + guard_bytes,
-        .ss_size = signal_stack_bytes,
+        .ss_size = SS_SIGNAL_STACK_BYTES,
     };
     return mprotect(stacks->stack, stacks->stack_bytes, PROT_READ | PROT_WRITE) == 0 &&
-           mprotect(stacks->signal_stack.ss_sp, signal_stack_bytes, PROT_READ | PROT_WRITE) == 0 &&
+           mprotect(stacks->signal_stack.ss_sp, SS_SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE) == 0 &&
            pthread_attr_setstack(attributes, stacks->stack, stacks->stack_bytes) == 0;
 }
 

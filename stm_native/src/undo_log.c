@@ -11,11 +11,11 @@ bool ss_undo_grow(struct ss_run *run)
 {
     size_t used = (size_t)(run->undo_top - run->undo_base);
     size_t capacity = (size_t)(run->undo_end - run->undo_base) * 2;
-    sig_atomic_t was = ss_step_outside(run->worker);
+    sig_atomic_t was = ss_step_outside();
     struct ss_undo *grown = realloc(run->undo_base, capacity * sizeof *grown);
-    ss_step_inside(run->worker, was);
+    ss_step_inside(was);
     if (grown == NULL) {
-        run->verdict = SS_LOG_FULL;
+        run->verdict = SS_NO_MEMORY;
         return false;
     }
     run->undo_base = grown;

@@ -80,7 +80,7 @@ uint32_t ss_poll(struct ss_run *run)
         return 1;
     }
     /* The turn must be given back, and waking takes a mutex. */
-    sig_atomic_t was = ss_step_outside(worker);
+    sig_atomic_t was = ss_step_outside();
     if (!run->speculative) {
         leaves = false; /* in place by now: on committed state there is nothing to suspect */
     } else if (ss_try_turn(worker->engine)) {
@@ -89,14 +89,14 @@ uint32_t ss_poll(struct ss_run *run)
         /* Who wanted the turn meanwhile may sleep, and the next to look is us. */
         ss_wake(worker->engine);
     } else {
-        ss_step_inside(worker, was);
+        ss_step_inside(was);
         return 0; /* the flag stays up: once more at the next turn of the loop */
     }
     /* Fails where the run was asked to leave since; that must not be lost. */
     if (!__atomic_compare_exchange_n(&run->kill, &asked, 0, false, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED))
         leaves = leaves || asked == SS_LEAVE;
-    ss_step_inside(worker, was);
+    ss_step_inside(was);
     if (leaves)
         run->verdict = SS_KILLED;
     return leaves;
@@ -148,7 +148,7 @@ void ss_watch(struct ss_engine *engine)
                           : ss_has_status(transaction, head, SS_FINISHED) &&
                                 (!ss_is_open(engine) || ss_queue_can_advance(engine));
     bool left_alone = ready && atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-                      atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0;
+                      !ss_reader_comes_first(engine);
     if (!running && !left_alone)
         return;
     /* Two clocks in one word: its last bit says what was seen at that time. */

@@ -136,7 +136,7 @@ static int32_t untake(int64_t *returned, void **fault, struct ss_run *run)
     return 0;
 }
 
-void boosted_open(struct ss_engine *engine)
+struct ss_boosted boosted_entries(const struct ss_engine *engine, enum boosted_operation number)
 {
     static const ss_operation_entry entries[BOOSTED_OPERATIONS][2] = {
         [BOOSTED_INSERT] = {enter_insert, enter_remove},
@@ -145,11 +145,16 @@ void boosted_open(struct ss_engine *engine)
         [BOOSTED_EXCHANGE] = {enter_exchange, put_back},
         [BOOSTED_TAKE] = {enter_take, untake},
     };
+    return (struct ss_boosted){.entry = entries[number][0],
+                               .inverse = entries[number][1],
+                               .first = engine->config.boosted_first,
+                               .words = BOOSTED_WORDS};
+}
+
+void boosted_open(struct ss_engine *engine)
+{
     for (uint64_t i = 0; i < engine->config.operations; i++) {
-        const struct ss_boosted operation = {.entry = entries[i][0],
-                                             .inverse = entries[i][1],
-                                             .first = engine->config.boosted_first,
-                                             .words = BOOSTED_WORDS};
+        const struct ss_boosted operation = boosted_entries(engine, (enum boosted_operation)i);
         ss_engine_set_operation(engine, i, &operation);
     }
 }

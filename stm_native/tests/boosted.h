@@ -36,5 +36,6 @@ bool boosted_perform(const struct boosted_words *words, enum boosted_operation o
 
 /* Says what they are to an engine whose config has them. */
 void boosted_open(struct ss_engine *engine);
+struct ss_boosted boosted_entries(const struct ss_engine *engine, enum boosted_operation number);
 
 #endif

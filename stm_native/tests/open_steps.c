@@ -48,6 +48,14 @@ int64_t open_left(void)
     return left;
 }
 
+int64_t open_not_applied(void)
+{
+    int64_t waiting = open_left();
+    for (int64_t i = 0; i < open_stage.segment_count; i++)
+        waiting -= open_stage.segments[i].ahead;
+    return waiting;
+}
+
 void await_left(int64_t events)
 {
     int64_t since = ss_now();

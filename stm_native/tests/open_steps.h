@@ -19,6 +19,8 @@ void open_submit(int64_t first, int64_t last);
 void open_advance(int64_t timestamp, int64_t source);
 /* Events that are neither applied nor have failed and been heard of. */
 int64_t open_left(void);
+/* With the turn: those of them that are not applied, though their chunk be in its midst. */
+int64_t open_not_applied(void);
 void await_left(int64_t events);
 /* Waits until the transaction that holds the event has that status, and returns its number; -1 where
  * `status` is SS_FREE and none holds it. */

@@ -15,6 +15,8 @@ enum { NOBODY = -2 };
 
 static uint64_t state[WORDS];
 static struct ss_engine *engine;
+static struct ss_worker stand_in; /* this thread's, so that what it runs may fault */
+static bool is_worker;
 
 static struct ss_run *run_of(int number)
 {
@@ -131,6 +133,18 @@ static void start_job(void)
     await_end();
 }
 
+static void be_worker(bool wanted)
+{
+    static char signal_stack[64 << 10];
+    stand_in.stacks.signal_stack =
+        (stack_t){.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+    if (wanted && !is_worker)
+        CHECK(ss_fault_open_thread(&stand_in));
+    else if (!wanted && is_worker)
+        ss_fault_close_thread(&stand_in);
+    is_worker = wanted;
+}
+
 static void open_scenario(const char *name, enum ss_protocol_kind protocol)
 {
     scenario = name;
@@ -157,6 +171,7 @@ static void open_scenario(const char *name, enum ss_protocol_kind protocol)
     ss_engine_take_turn(engine);
     for (int number = 0; number < 4; number++)
         begin(number);
+    be_worker(true);
     CHECK(commits(0));
 }
 
@@ -164,6 +179,7 @@ static void close_scenario(void)
 {
     for (int number = 1; number < 4; number++)
         drop(number);
+    be_worker(false);
     ss_engine_release_turn(engine);
     ss_engine_free(engine);
 }
@@ -270,7 +286,9 @@ static void dropped(enum ss_protocol_kind protocol)
 
     open_scenario("others go on with their work", protocol);
     CHECK(inserts(2, 5) && inserts(1, 4) && inserts(3, 6));
+    be_worker(false); /* as who submits an event that comes between those of a chunk */
     begin_again(2);
+    be_worker(true);
     CHECK(!contains(2, 5) && contains(1, 4) && contains(3, 6));
     CHECK(commits(1) && commits(2) && commits(3) && set_is(4, (uint64_t[]){3, 4, 6, 8}));
     close_scenario();
@@ -356,6 +374,125 @@ static void broken(enum ss_protocol_kind protocol)
     close_scenario();
 }
 
+/* ---- operations and inverses that fault ---- */
+
+static volatile uint64_t endless = UINT64_MAX;
+
+/* Sanitizers would report what is meant to happen. */
+#define UNCHECKED __attribute__((noinline, no_sanitize("address", "undefined")))
+
+UNCHECKED static uint64_t use_up_stack(uint64_t depth)
+{
+    volatile char frame[4096];
+    frame[0] = (char)depth;
+    return depth == endless ? 0 : use_up_stack(depth + 1) + (uint64_t)frame[0];
+}
+
+/* In the middle of their work. */
+UNCHECKED static int32_t trap(int64_t *returned, void **fault, struct ss_run *run)
+{
+    (void)returned, (void)fault;
+    ss_store(run, COUNT, 77);
+#if defined(__aarch64__)
+    __asm__ volatile(".inst 0"); /* a trap would be SIGTRAP */
+#else
+    __builtin_trap();
+#endif
+    return 0;
+}
+
+static int32_t overflow(int64_t *returned, void **fault, struct ss_run *run)
+{
+    (void)fault;
+    ss_store(run, COUNT, 77);
+    *returned = (int64_t)use_up_stack(0);
+    return 0;
+}
+
+/* Puts other code in the place of an operation, or of its inverse; both NULL: puts them back. */
+static void replace(enum boosted_operation number, ss_operation_entry entry,
+                    ss_operation_entry inverse)
+{
+    struct ss_boosted operation = boosted_entries(engine, number);
+    operation.entry = entry != NULL ? entry : operation.entry;
+    operation.inverse = inverse != NULL ? inverse : operation.inverse;
+    ss_engine_set_operation(engine, number, &operation);
+}
+
+static void operations_fault(enum ss_protocol_kind protocol, ss_operation_entry entry)
+{
+    open_scenario("a fault on the shadow costs the run and nothing else", protocol);
+    CHECK(inserts(1, 5) && inserts(2, 6));
+    replace(BOOSTED_REMOVE, entry, NULL);
+    perform(2, BOOSTED_REMOVE, 3, 0);
+    CHECK(run_of(2)->verdict == SS_FAULTED);
+    replace(BOOSTED_REMOVE, NULL, NULL);
+    CHECK(contains(1, 5) && contains(1, 3));
+    begin_again(2);
+    CHECK(!contains(2, 6) && contains(2, 3));
+    CHECK(commits(1) && commits(2) && set_is(3, (uint64_t[]){3, 5, 8}));
+    close_scenario();
+
+    open_scenario("a fault at the commit leaves nothing, and costs a rerun", protocol);
+    CHECK(inserts(1, 5) && removes(1, 3) && inserts(2, 6));
+    replace(BOOSTED_REMOVE, entry, NULL);
+    CHECK(!commits(1) && transaction_of(1)->reason == SS_ABORT_FAULT);
+    CHECK(transaction_of(1)->verdict == SS_FAULTED && set_is(2, (uint64_t[]){3, 8}));
+    replace(BOOSTED_REMOVE, NULL, NULL);
+    CHECK(!commits(2) && transaction_of(2)->reason == SS_ABORT_SHADOW);
+    close_scenario();
+
+    open_scenario("a fault behind the head is not the head's", protocol);
+    CHECK(inserts(2, 5));
+    replace(BOOSTED_REMOVE, entry, NULL);
+    follow(1, BOOSTED_REMOVE, 3, 1);
+    CHECK(run_of(1)->verdict == SS_COMPLETED);
+    replace(BOOSTED_REMOVE, NULL, NULL);
+    loses(2, BOOSTED_CONTAINS, 9, SS_ABORT_SHADOW, -1);
+    close_scenario();
+}
+
+static void inverses_fault(enum ss_protocol_kind protocol, ss_operation_entry entry)
+{
+    for (int by_worker = 0; by_worker < 2; by_worker++) {
+        open_scenario("an inverse that faults breaks the shadow", protocol);
+        CHECK(inserts(3, 6) && inserts(2, 5));
+        replace(BOOSTED_INSERT, NULL, entry);
+        /* A chunk is dissolved by who submits an event that comes between its own. */
+        be_worker(by_worker != 0);
+        drop(2);
+        replace(BOOSTED_INSERT, NULL, NULL);
+        CHECK(ss_boost_is_robbed(transaction_of(3)));
+        begin(2);
+        ss_engine_release_turn(engine);
+        be_worker(true);
+        CHECK(!contains(2, 5) && !contains(2, 6));
+        ss_engine_take_turn(engine);
+        close_scenario();
+    }
+
+    open_scenario("the fault of a victim's inverse costs the thief a rerun", protocol);
+    CHECK(inserts(2, 5));
+    replace(BOOSTED_INSERT, NULL, entry);
+    loses(1, BOOSTED_CONTAINS, 5, SS_ABORT_SHADOW, -1);
+    replace(BOOSTED_INSERT, NULL, NULL);
+    begin_again(1);
+    begin_again(2);
+    ss_engine_release_turn(engine);
+    CHECK(!contains(1, 5));
+    ss_engine_take_turn(engine);
+    close_scenario();
+}
+
+static void faults(enum ss_protocol_kind protocol)
+{
+    static const ss_operation_entry entries[] = {trap, overflow};
+    for (int i = 0; i < 2; i++) {
+        operations_fault(protocol, entries[i]);
+        inverses_fault(protocol, entries[i]);
+    }
+}
+
 static void between_jobs(enum ss_protocol_kind protocol)
 {
     open_scenario("what a job leaves uncommitted is forgotten by the next one", protocol);
@@ -415,7 +552,7 @@ int main(void)
     static const enum ss_protocol_kind protocols[] = {SS_PROTOCOL_VALUE, SS_PROTOCOL_EAGER};
     static void (*const scenarios[])(enum ss_protocol_kind) = {
         different_keys, looking, earlier_first, later_first, dropped, in_place, broken,
-        between_jobs, suspected};
+        faults,         between_jobs, suspected};
     for (size_t protocol = 0; protocol < 2; protocol++)
         for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
             scenarios[i](protocols[protocol]);

@@ -4,7 +4,9 @@
  * should: it follows a wild pointer, writes to a read-only page, reads beyond the end of a file,
  * divides by zero, executes what is no instruction, or uses up its stack. Some events do so only in
  * speculative runs, and their results must be those of the sequential run; some also as the head,
- * and must leave no trace. And a fault that is not an operator's goes where it went before. */
+ * and must leave no trace. Its operation on a boosted field faults wherever the runtime calls it: on
+ * the shadow, at the commit, and as an inverse. And a fault that is not an operator's goes where it
+ * went before. */
 #define _GNU_SOURCE /* memfd_create */
 #include <inttypes.h>
 #include <sched.h>
@@ -17,7 +19,8 @@
 #include "dice.h"
 #include "internal.h"
 
-enum { WORDS = 40, LEFT = WORDS - 2, RIGHT = WORDS - 1, EVENTS = 300, ROUNDS = 40, THREADS = 4 };
+enum { WORDS = 45, KEYS = 5, BOOSTED = WORDS - KEYS, LEFT = BOOSTED - 2, RIGHT = BOOSTED - 1 };
+enum { EVENTS = 300, ROUNDS = 40, THREADS = 4 };
 
 enum misfortune {
     NONE,
@@ -88,7 +91,8 @@ UNCHECKED static bool grow_at_the_end_of_the_stack(struct ss_run *run)
 {
     volatile char frame[1024];
     frame[0] = 1;
-    bool at_the_end = (char *)__builtin_frame_address(0) < run->worker->stacks.stack + (12 << 10);
+    const char *lowest = ss_this_worker()->stacks.stack;
+    bool at_the_end = (char *)__builtin_frame_address(0) < lowest + (12 << 10);
     return (at_the_end ? ss_undo_grow(run) : grow_at_the_end_of_the_stack(run)) && frame[0] == 1;
 }
 
@@ -154,6 +158,46 @@ static bool store(struct ss_run *run, enum ss_variant variant, uint64_t word, ui
     return run->verdict == SS_COMPLETED;
 }
 
+static _Atomic uint64_t operations; /* that the runtime has called, and inverses */
+static _Atomic uint64_t at_commits;
+
+/* Faults now and then, in the middle of its work; in place it is not called. */
+static int32_t add(struct ss_run *run, uint64_t amount, int64_t *returned)
+{
+    uint64_t word = BOOSTED + run->operands[0];
+    ss_store(run, word, ss_load(run, word) + amount);
+    uint64_t number = atomic_fetch_add_explicit(&operations, 1, memory_order_relaxed);
+    if (run == &ss_this_worker()->run)
+        atomic_fetch_add_explicit(&at_commits, 1, memory_order_relaxed);
+    if (mix(number) % 64 == 0)
+        strike(run, 1 + number % (KINDS - 1));
+    *returned = 0;
+    run->changed = 1;
+    return 0;
+}
+
+static int32_t count_key(int64_t *returned, void **fault, struct ss_run *run)
+{
+    *fault = NULL;
+    return add(run, 1, returned);
+}
+
+static int32_t uncount_key(int64_t *returned, void **fault, struct ss_run *run)
+{
+    *fault = NULL;
+    return add(run, UINT64_MAX, returned);
+}
+
+static bool count(struct ss_run *run, enum ss_variant variant, uint64_t key)
+{
+    const uint64_t operands[SS_OPERANDS] = {key};
+    if (run->speculative)
+        ss_boost(run, 0, operands);
+    else if (store(run, variant, BOOSTED + key, ss_load(run, BOOSTED + key) + 1) && run->boosting)
+        ss_boost_follow(run, 0, operands, 0);
+    return run->verdict == SS_COMPLETED;
+}
+
 static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
 {
     uint64_t seed = ((const uint64_t *)run->columns[0])[event];
@@ -164,6 +208,8 @@ static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
         if (!store(run, variant, word, load(run, variant, word) + seed % 100 + 1))
             return false;
     }
+    if (!count(run, variant, seed % KEYS))
+        return false;
     uint64_t left = load(run, variant, LEFT);
     uint64_t right = load(run, variant, RIGHT);
     if (run->verdict != SS_COMPLETED)
@@ -225,10 +271,10 @@ static int32_t run_nothing(int64_t *next, void **fault, struct ss_run *run, int6
 static int32_t run_outside(int64_t *next, void **fault, struct ss_run *run, int64_t first,
                            int64_t last)
 {
-    (void)fault, (void)first;
-    sig_atomic_t was = ss_step_outside(run->worker);
+    (void)fault, (void)run, (void)first;
+    sig_atomic_t was = ss_step_outside();
     *mendable = 1;
-    ss_step_inside(run->worker, was);
+    ss_step_inside(was);
     *next = last;
     return 0;
 }
@@ -248,6 +294,7 @@ static void model_event(uint64_t *state, uint64_t *rows, uint64_t seed, int64_t 
 {
     for (uint64_t step = 0; step < 4; step++)
         state[word_of(seed, step)] += seed % 100 + 1;
+    state[BOOSTED + seed % KEYS]++;
     rows[0] = (uint64_t)sequence;
     rows[1] = state[LEFT]++;
     state[RIGHT]++;
@@ -264,9 +311,15 @@ static struct ss_engine *open_engine(uint64_t *state, enum ss_protocol_kind prot
                                .read_limit = 4096,
                                .redo_limit = 1024,
                                .emit_limit = 256,
-                               .protocol = protocol};
+                               .protocol = protocol,
+                               .operations = 1,
+                               .boosted_first = BOOSTED,
+                               .boosted_end = WORDS};
+    static const struct ss_boosted operation = {
+        .entry = count_key, .inverse = uncount_key, .first = BOOSTED, .words = KEYS};
     struct ss_engine *engine = ss_engine_new(&config);
     CHECK(engine != NULL);
+    ss_engine_set_operation(engine, 0, &operation);
     ss_engine_set_entry(engine, SS_PLAIN, run_plain);
     ss_engine_set_entry(engine, SS_LOG_FREE, run_plain);
     ss_engine_set_entry(engine, SS_TRANSACTIONAL, run_transactional);
@@ -347,6 +400,7 @@ static void results_are_those_of_the_sequential_run(enum ss_protocol_kind protoc
     uint64_t state[WORDS] = {0};
     struct ss_engine *engine = open_engine(state, protocol);
     memset(struck, 0, sizeof struck);
+    operations = at_commits = 0;
     for (seed_of_round = 0; seed_of_round < ROUNDS; seed_of_round++) {
         struct dice dice = dice_for(seed_of_round, protocol);
         run_round(engine, state, &dice);
@@ -354,6 +408,7 @@ static void results_are_those_of_the_sequential_run(enum ss_protocol_kind protoc
     for (int kind = 1; kind < KINDS; kind++)
         CHECK(struck[0][kind] > 0 && struck[1][kind] > 0);
     CHECK(ss_engine_statistics(engine).aborts[SS_ABORT_FAULT] > ROUNDS);
+    CHECK(at_commits > 10 * ROUNDS && operations - at_commits > 10 * ROUNDS);
     ss_engine_free(engine);
 }
 

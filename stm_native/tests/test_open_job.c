@@ -353,6 +353,42 @@ static void runaways(enum ss_protocol_kind protocol)
     stage_close();
 }
 
+static _Atomic uint64_t seen_applied, seen_waiting;
+
+static void *look_once(void *argument)
+{
+    (void)argument;
+    ss_engine_take_turn(stage_engine());
+    atomic_store(&seen_applied, stage_word(A));
+    atomic_store(&seen_waiting, (uint64_t)open_not_applied());
+    ss_engine_release_turn(stage_engine());
+    return NULL;
+}
+
+/* A chunk that runs in place lends the turn between two of its events: what is applied and what waits
+ * are all of them, or a snapshot would have the first ones applied twice. */
+static void a_look_into_a_chunk(void)
+{
+    static const struct place places[] = {{1, 0}, {2, 0}, {3, 0}};
+    static const row events[] = {{STOP(0), ADD(A, 1)}, {ADD(A, 1)}, {ADD(A, 1)}};
+    pthread_t reader;
+    open_stage("a look into the midst of a chunk", (struct setting){.threads = 1, .horizon = 0});
+    open_start(events, places, 3);
+    open_submit(0, 2);
+    open_submit(2, 3);
+    open_advance(10, 0);
+    await_stop(0, 0, 1);
+    CHECK(pthread_create(&reader, NULL, look_once, NULL) == 0);
+    for (int64_t began = ss_now(); atomic_load(&stage_engine()->readers) != 1;)
+        if (stage_waits_too_long(began))
+            fail("%s: nobody looks", scenario);
+    let_go(0, 0);
+    pthread_join(reader, NULL);
+    CHECK(atomic_load(&seen_applied) == 1 && atomic_load(&seen_waiting) == 2);
+    open_end();
+    stage_close();
+}
+
 /* ---- failure ---- */
 
 /* In the middle of a chunk of two segments: what was before it is applied, what is behind it waits. */
@@ -503,6 +539,7 @@ static void early_winner(void)
 int main(void)
 {
     patience_start(20);
+    a_look_into_a_chunk();
     for (int kind = 0; kind < 2; kind++) {
         enum ss_protocol_kind protocol = (enum ss_protocol_kind)kind;
         figure_4_3(protocol);

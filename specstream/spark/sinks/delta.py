@@ -49,6 +49,11 @@ class DeltaSink:
                 f"app_id={app_id!r}: expected a name for this query in the table's log, of which "
                 "it is the only user"
             )
+        if isinstance(partition_by, str):
+            raise ConfigurationError(
+                f"partition_by={partition_by!r}; expected a list of columns' names: write "
+                f"partition_by=[{partition_by!r}]"
+            )
         self.path = os.fspath(path)
         self.app_id = app_id
         self._partition_by = list(partition_by)
@@ -150,7 +155,8 @@ def delta_sink(
         storage_options: credentials and the like, as deltalake takes them.
 
     Raises:
-        ConfigurationError: deltalake is not installed, or ``app_id`` is no name.
+        ConfigurationError: deltalake is not installed, ``app_id`` is no name, or ``partition_by``
+            no list.
         SinkError: a batch cannot be written; names table and batch.
 
     >>> import pyarrow as pa, deltalake, tempfile

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from specstream.errors import ConfigurationError
 from specstream.spark.sinks.failing import named
+from specstream.writing import writing
 
 __all__ = ["ParquetSink", "PreparedFile", "parquet_sink"]
 
@@ -64,7 +65,12 @@ class ParquetSink:
         target = self.file(batch_id)
         # Readers skip names with a leading dot. The replay overwrites what a crash leaves.
         hidden = target.with_name(f".{target.name}.writing")
-        with named(self, batch_id), _removed_if_raising(hidden), hidden.open("wb") as file:
+        with (
+            named(self, batch_id),
+            _removed_if_raising(hidden),
+            writing(hidden),
+            hidden.open("wb") as file,
+        ):
             pq.write_table(table, file)
             file.flush()
             os.fsync(file.fileno())

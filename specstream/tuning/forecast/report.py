@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specstream.tuning.forecast.forecast import Check, Forecast
+from specstream.writing import writing
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -137,5 +138,6 @@ def save_forecast(path: Path, title: str, forecast: Forecast) -> None:
     panel.set_ylabel("speed relative to plain")
     panel.set_title(title, loc="left", fontsize=10)
     panel.legend(fontsize=8)
-    figure.savefig(path, dpi=110)
+    with writing(path):
+        figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -1,0 +1,372 @@
+/* Memory that runs out costs an event, and nobody else anything.
+ *
+ * Everything that the runtime asks of the allocator and of the system fails in turn: the first request,
+ * the second, and so on to the last, once, or from there on for a while. An engine that cannot be made
+ * or a job that cannot start says so. A run in place whose undo log, output or buffer cannot grow
+ * fails by the name of its event, which leaves no trace, and all others are applied: the state and the
+ * rows are those of the sequential run without the events that failed. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "internal.h"
+
+enum { WORDS = 700, BOOSTED = WORDS, ALL = WORDS + 1, EVENTS = 48, CHUNK = 3, THREADS = 2 };
+/* Of which some write more than fits into the first undo log, emit more than into the first output,
+ * and use a buffer. */
+enum { LARGE = 17, ROWS = 400, EMITTED = 2 };
+
+static uint64_t state[ALL];
+static uint64_t seeds[EVENTS];
+static int64_t times[EVENTS];
+static uint64_t model[ALL];
+static bool has_failed[EVENTS];
+static uint64_t failures; /* jobs that had no memory for an event */
+static uint64_t case_number;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "FAILED: request %" PRIu64 " of %s: line %d: %s\n", case_number,       \
+                    scenario, __LINE__, #condition);                                               \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+static const char *scenario;
+
+/* ---- the allocator ---- */
+
+static _Atomic uint64_t asked;  /* requests so far */
+static uint64_t refused_from;   /* [from, to) are refused; they are counted from 1 on */
+static uint64_t refused_to;
+static _Atomic uint64_t refused;
+static bool counts;
+
+static bool is_refused(void)
+{
+    if (!counts)
+        return false;
+    uint64_t number = atomic_fetch_add_explicit(&asked, 1, memory_order_relaxed) + 1;
+    if (number < refused_from || number >= refused_to)
+        return false;
+    atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+    return true;
+}
+
+/* The linker puts these in the place of what the runtime calls: see the Makefile. */
+#define WRAP(result, name, parameters, arguments)                                                  \
+    result __real_##name parameters;                                                               \
+    result __wrap_##name parameters;                                                               \
+    result __wrap_##name parameters                                                                \
+    {                                                                                              \
+        return is_refused() ? FAILURE : __real_##name arguments;                                   \
+    }
+#define FAILURE NULL
+WRAP(void *, malloc, (size_t bytes), (bytes))
+WRAP(void *, calloc, (size_t count, size_t size), (count, size))
+WRAP(void *, realloc, (void *memory, size_t bytes), (memory, bytes))
+WRAP(void *, aligned_alloc, (size_t alignment, size_t bytes), (alignment, bytes))
+#undef FAILURE
+#define FAILURE MAP_FAILED
+WRAP(void *, mmap, (void *at, size_t bytes, int protection, int flags, int file, off_t offset),
+     (at, bytes, protection, flags, file, offset))
+#undef FAILURE
+#define FAILURE 12 /* ENOMEM */
+WRAP(int, posix_memalign, (void **memory, size_t alignment, size_t bytes),
+     (memory, alignment, bytes))
+WRAP(int, pthread_create,
+     (pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument),
+     (thread, attributes, body, argument))
+#undef FAILURE
+#undef WRAP
+
+/* ---- the operator ---- */
+
+static bool is_large(uint64_t seed)
+{
+    return seed % LARGE == 0;
+}
+
+static bool is_left(struct ss_run *run)
+{
+    return run->verdict != SS_COMPLETED;
+}
+
+static bool store(struct ss_run *run, enum ss_variant variant, uint64_t word, uint64_t value)
+{
+    if (variant == SS_EAGER)
+        ss_eager_store(run, word, value);
+    else if (variant == SS_LOG_FREE || variant == SS_LOCKED)
+        ss_word_write(&run->state[word], value);
+    else
+        ss_store(run, word, value);
+    return !is_left(run);
+}
+
+static uint64_t load(struct ss_run *run, enum ss_variant variant, uint64_t word)
+{
+    return variant == SS_EAGER ? ss_eager_load(run, word) : ss_load(run, word);
+}
+
+static bool count(struct ss_run *run, enum ss_variant variant, uint64_t seed)
+{
+    const uint64_t operands[SS_OPERANDS] = {0, seed};
+    if (run->speculative)
+        ss_boost(run, 0, operands);
+    else if (store(run, variant, BOOSTED, ss_load(run, BOOSTED) + seed) && run->boosting)
+        ss_boost_follow(run, 0, operands, 0);
+    return !is_left(run);
+}
+
+static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
+{
+    uint64_t seed = ((const uint64_t *)run->columns[1])[event];
+    uint64_t words = is_large(seed) ? WORDS : 3;
+    uint64_t rows = is_large(seed) ? ROWS : 1;
+    if (is_large(seed) && ss_buffer(run, WORDS) == NULL)
+        return false;
+    for (uint64_t word = 0; word < words; word++) {
+        uint64_t value = load(run, variant, word);
+        if (is_left(run) || !store(run, variant, word, value + seed))
+            return false;
+    }
+    if (!count(run, variant, seed))
+        return false;
+    for (uint64_t row = 0; row < rows; row++) {
+        if (run->emit_end - run->emit_top < EMITTED && !ss_emit_grow(run))
+            return false;
+        *run->emit_top++ = (uint64_t)event;
+        *run->emit_top++ = seed + row;
+    }
+    return true;
+}
+
+static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64_t last,
+                         enum ss_variant variant)
+{
+    for (*next = first; *next < last; ++*next) {
+        run->event = *next;
+        run->emit_mark = run->emit_top;
+        run->undo_top = run->undo_base;
+        if (!process(run, variant, *next))
+            return 1;
+    }
+    return 0;
+}
+
+#define ENTRY(name, variant)                                                                       \
+    static int32_t name(int64_t *next, void **fault, struct ss_run *run, int64_t first,            \
+                        int64_t last)                                                              \
+    {                                                                                              \
+        *fault = NULL;                                                                             \
+        return run_range(next, run, first, last, variant);                                         \
+    }
+ENTRY(run_plain, SS_PLAIN)
+ENTRY(run_transactional, SS_TRANSACTIONAL)
+ENTRY(run_eager, SS_EAGER)
+ENTRY(run_log_free, SS_LOG_FREE)
+ENTRY(run_events_locked, SS_LOCKED)
+#undef ENTRY
+
+static int32_t run_locked(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                          int64_t last)
+{
+    *next = first;
+    if (!ss_lock(run, 0))
+        return 1;
+    int32_t raised = run_events_locked(next, fault, run, first, last);
+    ss_unlock(run, 0);
+    return raised;
+}
+
+/* On the boosted word; many stores, so that the undo log of the shadow and that of the commit grow. */
+static int32_t add(struct ss_run *run, uint64_t amount, int64_t *returned)
+{
+    uint64_t value = ss_load(run, BOOSTED);
+    for (int i = 0; i < 300 && !is_left(run); i++)
+        ss_store(run, BOOSTED, value + amount);
+    *returned = 0;
+    run->changed = 1;
+    return is_left(run);
+}
+
+static int32_t enter_add(int64_t *returned, void **fault, struct ss_run *run)
+{
+    *fault = NULL;
+    return add(run, run->operands[1], returned);
+}
+
+static int32_t enter_subtract(int64_t *returned, void **fault, struct ss_run *run)
+{
+    *fault = NULL;
+    return add(run, -run->operands[1], returned);
+}
+
+/* The sequential run, of events [first, last) that have not failed; checks their rows where they are
+ * in order. */
+static void model_events(const struct ss_outcome *outcome, int64_t first, int64_t last, bool ordered)
+{
+    const uint64_t *row = outcome->rows;
+    for (int64_t event = first; event < last; event++) {
+        if (has_failed[event])
+            continue;
+        for (int word = 0; word < (is_large(seeds[event]) ? WORDS : 3); word++)
+            model[word] += seeds[event];
+        model[BOOSTED] += seeds[event];
+        for (uint64_t i = 0; i < (is_large(seeds[event]) ? ROWS : 1); i++, row += EMITTED)
+            CHECK(!ordered || (row[0] == (uint64_t)event && row[1] == seeds[event] + i));
+    }
+    CHECK((uint64_t)(row - outcome->rows) == outcome->row_count * EMITTED);
+    CHECK(memcmp(state, model, sizeof state) == 0);
+}
+
+/* ---- the cases ---- */
+
+static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
+{
+    struct ss_config config = {.state = state, .state_words = ALL, .scratch_words = 8,
+                               .emit_words = EMITTED, .threads = THREADS, .locks = 1,
+                               .read_limit = 3000, .redo_limit = 2400, .emit_limit = 3 * ROWS,
+                               .protocol = protocol, .operations = 1, .boosted_first = BOOSTED,
+                               .boosted_end = ALL};
+    static const struct ss_boosted operation = {
+        .entry = enter_add, .inverse = enter_subtract, .first = BOOSTED, .words = 1};
+    struct ss_engine *engine = ss_engine_new(&config);
+    if (engine == NULL)
+        return NULL;
+    ss_engine_set_operation(engine, 0, &operation);
+    ss_engine_set_entry(engine, SS_PLAIN, run_plain);
+    ss_engine_set_entry(engine, SS_TRANSACTIONAL, run_transactional);
+    ss_engine_set_entry(engine, SS_EAGER, run_eager);
+    ss_engine_set_entry(engine, SS_LOG_FREE, run_log_free);
+    ss_engine_set_entry(engine, SS_LOCKED, run_locked);
+    return engine;
+}
+
+/* All events, job after job, each job after the event for which the last one had no memory. */
+static void run_jobs(struct ss_engine *engine, int64_t horizon, enum ss_mode mode)
+{
+    int64_t first = 0;
+    while (first < EVENTS) {
+        void *columns[] = {times + first, seeds + first};
+        struct ss_job job = {.columns = columns, .count = EVENTS - first, .chunk = CHUNK,
+                             .horizon = horizon, .mode = mode};
+        if (!ss_engine_start(engine, &job)) {
+            CHECK(refused > 0);
+            continue; /* which ends when as many were refused as should be */
+        }
+        while (!ss_engine_wait(engine, 50))
+            continue;
+        struct ss_outcome outcome = ss_engine_outcome(engine);
+        for (uint64_t row = 0; row < outcome.row_count; row++)
+            ((uint64_t *)outcome.rows)[row * EMITTED] += (uint64_t)first;
+        CHECK(outcome.failed == (outcome.consumed < EVENTS - first));
+        CHECK(outcome.no_memory == outcome.failed && outcome.fault.signal == 0);
+        failures += outcome.failed;
+        if ((mode == SS_MODE_LOG_FREE || mode == SS_MODE_LOCKED) && outcome.failed)
+            return; /* the state may hold half of the event */
+        model_events(&outcome, first, first + outcome.consumed, mode != SS_MODE_LOCKED);
+        first += outcome.consumed;
+        if (outcome.failed) {
+            CHECK(refused > 0 && outcome.failed_row == outcome.consumed);
+            CHECK(is_large(seeds[first]));
+            has_failed[first++] = true;
+        }
+    }
+}
+
+/* The same events, every other one first, so that transactions are dissolved. */
+static void run_open(struct ss_engine *engine, int64_t horizon)
+{
+    static struct ss_segment segments[EVENTS];
+    void *columns[] = {times, seeds};
+    struct ss_job job = {.chunk = CHUNK, .horizon = horizon, .mode = SS_MODE_OPEN};
+    while (!ss_engine_start(engine, &job))
+        CHECK(refused > 0);
+    for (int64_t half = 0; half < 2; half++)
+        for (int64_t event = half; event < EVENTS; event += 2) {
+            segments[event] = (struct ss_segment){
+                .columns = columns, .first = event, .last = event + 1, .left = 1};
+            while (!ss_engine_submit(engine, &segments[event]))
+                CHECK(refused > 0);
+        }
+    ss_engine_advance(engine, (struct ss_frontier){EVENTS, 0});
+    for (bool settled = false; !settled;) {
+        ss_engine_await(engine, 50);
+        ss_engine_take_turn(engine);
+        struct ss_outcome outcome = ss_engine_outcome(engine);
+        settled = ss_engine_is_settled(engine) && !outcome.failed;
+        failures += outcome.failed;
+        if (outcome.failed && outcome.failed_row >= 0) {
+            CHECK(refused > 0 && outcome.no_memory && outcome.fault.signal == 0);
+            CHECK(is_large(seeds[outcome.failed_row]));
+            has_failed[outcome.failed_row] = true;
+        } else if (outcome.failed) {
+            CHECK(refused > 0 && !outcome.no_memory);
+        }
+        if (settled)
+            model_events(&outcome, 0, EVENTS, true);
+        ss_engine_release_turn(engine);
+        if (outcome.failed)
+            ss_engine_resume(engine);
+    }
+    ss_engine_stop(engine);
+    while (!ss_engine_wait(engine, 50))
+        continue;
+}
+
+/* One case; true: as many requests as that were not made. */
+static bool live(enum ss_protocol_kind protocol, int64_t horizon, enum ss_mode mode,
+                 uint64_t request, uint64_t requests)
+{
+    case_number = request;
+    memset(state, 0, sizeof state);
+    memset(model, 0, sizeof model);
+    memset(has_failed, 0, sizeof has_failed);
+    asked = refused = 0;
+    refused_from = request;
+    refused_to = request + requests;
+    counts = true;
+    struct ss_engine *engine = open_engine(protocol);
+    if (engine == NULL) {
+        CHECK(refused > 0);
+    } else if (mode == SS_MODE_OPEN) {
+        run_open(engine, horizon);
+    } else {
+        run_jobs(engine, horizon, mode);
+    }
+    if (engine != NULL)
+        ss_engine_free(engine); /* what is left behind the sanitizer tells of */
+    counts = false;
+    return refused == 0;
+}
+
+static void all_in_turn(const char *name, enum ss_protocol_kind protocol, int64_t horizon,
+                        enum ss_mode mode)
+{
+    scenario = name;
+    failures = 0;
+    for (uint64_t requests = 1; requests <= 4; requests += 3)
+        for (uint64_t request = 1; !live(protocol, horizon, mode, request, requests); request++)
+            continue;
+    CHECK(failures > 0);
+}
+
+int main(void)
+{
+    for (int i = 0; i < EVENTS; i++) {
+        seeds[i] = 1 + (uint64_t)i;
+        times[i] = i;
+    }
+    all_in_turn("a plain job", SS_PROTOCOL_VALUE, 0, SS_MODE_ORDERED);
+    all_in_turn("a log-free job", SS_PROTOCOL_VALUE, 0, SS_MODE_LOG_FREE);
+    all_in_turn("a locked job", SS_PROTOCOL_VALUE, 0, SS_MODE_LOCKED);
+    all_in_turn("value", SS_PROTOCOL_VALUE, 3, SS_MODE_SPECULATE);
+    all_in_turn("eager", SS_PROTOCOL_EAGER, 3, SS_MODE_SPECULATE);
+    all_in_turn("value, open", SS_PROTOCOL_VALUE, 3, SS_MODE_OPEN);
+    all_in_turn("eager, open", SS_PROTOCOL_EAGER, 3, SS_MODE_OPEN);
+    puts("no memory: passed");
+    return 0;
+}

@@ -1,0 +1,507 @@
+"""The third witness: the *unrewritten* function of an operator, under plain Python.
+
+Engine and oracle come from one rewritten tree, so an error of the rewriting is made by both. Here
+the function's own bytecode runs: on NumPy arrays of Python's objects as array fields, on ints,
+floats, bools and strings as everything else. Nothing of the compiler is imported.
+
+Where operators may differ from Python is a short list (docs/operators.md, "Where it is not
+Python"). Most of it is about integers that leave their 64 bits. So integers are :class:`Int` here,
+Python's own but that an operation whose exact result is none of 64 bits raises :class:`Outside`;
+constants are replaced by such. An event that gets there is left out of the stream, as if it had
+never come: what remains is the stream on which Python and the oracle have to agree in every bit.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+import hashlib
+import math
+import struct
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from conftest import run_oracle
+
+import specstream as ss
+from specstream import structures
+
+LOW, HIGH, TOP = -(2**63), 2**63 - 1, 2**64 - 1
+NAN = float("nan")
+
+
+class Outside(BaseException):
+    """The event gets to where operators are not Python; no operator can catch this."""
+
+
+class Int(int):
+    """A Python int that does not leave the signed 64 bits."""
+
+    def __new__(cls, value: Any = 0) -> Int:
+        made = super().__new__(cls, value)
+        if not LOW <= made <= HIGH:
+            raise Outside(f"{int(made)} is no int64")
+        return made
+
+
+class Unsigned(Int):
+    """An int modulo 2**64, as NumPy's uint64 is."""
+
+    def __new__(cls, value: Any = 0) -> Unsigned:
+        return int.__new__(cls, int(value) & TOP)
+
+
+def checked(name: str, is_reflected: bool) -> Callable[[Int, Any], Any]:
+    exact = getattr(int, f"__r{name}__" if is_reflected else f"__{name}__")
+
+    def method(self: Int, other: Any) -> Any:
+        if isinstance(other, int):
+            right = self if is_reflected else other
+            if name == "pow" and right < 0:
+                raise Outside("an int to a negative power")
+            if name in ("pow", "lshift", "rshift") and right > 63:
+                raise Outside("a power or shift beyond 64 bits")
+        result = exact(self, other)
+        if result is NotImplemented:
+            return result
+        return (Unsigned if Unsigned in (type(self), type(other)) else Int)(result)
+
+    return method
+
+
+def checked_unary(name: str) -> Callable[[Int], Int]:
+    exact = getattr(int, f"__{name}__")
+    return lambda self: type(self)(exact(self))
+
+
+_BITS = ("and", "or", "xor", "lshift", "rshift")
+for _name in (*_BITS, "add", "sub", "mul", "floordiv", "mod", "pow"):
+    setattr(Int, f"__{_name}__", checked(_name, False))
+    setattr(Int, f"__r{_name}__", checked(_name, True))
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Int, f"__{_name}__", checked_unary(_name))
+
+
+class Text(str):
+    """A string; its bits are those of its code, which Python's strings do not have."""
+
+    __slots__ = ()
+
+    def code(self) -> Int:
+        digest = hashlib.blake2b(self.encode(), digest_size=8).digest()
+        return Int(int.from_bytes(digest, "little", signed=True) or 1)
+
+
+class NullText(Text):
+    """What is read of a null: no string, and its code is 0."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NullText)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return 0
+
+    def code(self) -> Int:
+        return Int(0)
+
+
+def bits(name: str) -> Callable[[Text, Any], Any]:
+    def method(self: Text, other: Any) -> Any:
+        return getattr(self.code(), name)(other.code() if isinstance(other, Text) else other)
+
+    return method
+
+
+for _name in _BITS:
+    setattr(Text, f"__{_name}__", bits(f"__{_name}__"))
+    setattr(Text, f"__r{_name}__", bits(f"__r{_name}__"))
+
+
+# ---- the state ----
+
+
+def converter(storage: Any) -> Callable[[Any], Any]:
+    """What a field of this type holds of a value, as a NumPy array of the type would."""
+    if storage.number == "bool":
+        return bool
+    if storage.name == "float32":
+
+        def rounded(value: Any) -> float:
+            with np.errstate(over="ignore"):
+                return float(np.float32(float(value)))
+
+        return rounded
+    if storage.number == "float":
+        return float
+    low, high = storage.bounds
+
+    def integer(value: Any) -> Int:
+        number = value.code() if isinstance(value, Text) else Int(value)
+        if not low <= number <= high:
+            raise OverflowError(f"{number} is not from {low} to {high}")
+        return number
+
+    return Unsigned if storage.number == "uint" else integer
+
+
+class Array(np.ndarray[Any, Any]):
+    """NumPy's array, of Python's objects; each converted to the field's type when it is stored."""
+
+    convert: Callable[[Any], Any]
+
+    def __array_finalize__(self, base: Any) -> None:
+        self.convert = getattr(base, "convert", lambda value: value)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        each = np.frompyfunc(self.convert, 1, 1)
+        is_many = isinstance(value, np.ndarray) and value.size > 0
+        super().__setitem__(
+            index, each(value) if is_many else value if is_array(value) else self.convert(value)
+        )
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+class State:
+    """Fields as attributes: numbers and :class:`Array`."""
+
+    def __init__(self, layout: Any) -> None:
+        converters: dict[str, Callable[[Any], Any]] = {}
+        self.__dict__["converters"] = converters
+        for one in layout.fields:
+            convert = converter(one.storage)
+            if one.shape == ():
+                converters[one.name] = convert
+                self.__dict__[one.name] = convert(one.fill)
+                continue
+            made = np.full(one.shape, None, object).view(Array)
+            made.convert = convert
+            made[...] = one.fill
+            self.__dict__[one.name] = made
+        self.__dict__["scratch"] = [one.name for one in layout.fields if one.space == "scratch"]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = self.converters[name](value)
+
+    def values(self) -> dict[str, Any]:
+        """A copy of all fields, to compare and to go back to."""
+        kept = {}
+        for name, value in self.__dict__.items():
+            if name not in ("converters", "scratch"):
+                kept[name] = value.copy() if is_array(value) else value
+        return kept
+
+    def restore(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            if is_array(value):
+                np.copyto(self.__dict__[name], value)
+            else:
+                self.__dict__[name] = value
+
+    def begin(self) -> None:
+        for name in self.scratch:
+            self.__dict__[name][...] = 0
+
+
+# ---- events and rows ----
+
+
+def philox(seed: int, counter: list[int]) -> int:
+    """Philox4x64-10 (Salmon and others 2011), the first word."""
+    key = [seed, 0]
+    for _ in range(10):
+        one, other = 0xD2E7470EE14C6C93 * counter[0], 0xCA5A826395121157 * counter[2]
+        counter = [
+            (other >> 64) ^ counter[1] ^ key[0],
+            other & TOP,
+            (one >> 64) ^ counter[3] ^ key[1],
+            one & TOP,
+        ]
+        key = [(key[0] + 0x9E3779B97F4A7C15) & TOP, (key[1] + 0xBB67AE8584CAA73B) & TOP]
+    return counter[0]
+
+
+_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def value_of(value: Any, column: Any) -> Any:
+    """What an operator is told to see of a value of a table."""
+    if value is None:
+        return {"int": Int(0), "float": 0.0, "bool": False, "str": NullText()}[column.kind]
+    if isinstance(value, str):
+        return Text(value)
+    if isinstance(value, bool | float):
+        return float(value) if column.kind == "float" else value
+    return float(value) if column.kind == "float" else Int(raw(value, column.arrow))
+
+
+def raw(value: Any, arrow: pa.DataType) -> int:
+    """The whole number that stands for a timestamp, a date or a decimal."""
+    if isinstance(value, Decimal):
+        return int(value.scaleb(arrow.scale))
+    if isinstance(value, datetime.datetime):
+        epoch = datetime.datetime(1970, 1, 1, tzinfo=value.tzinfo and datetime.UTC)
+        micros = (value - epoch) // datetime.timedelta(microseconds=1)
+        return micros * _SECONDS[arrow.unit] // 10**6
+    if isinstance(value, datetime.date):
+        return (value - datetime.date(1970, 1, 1)).days
+    return int(value)
+
+
+class Event:
+    def __init__(self, row: dict[str, Any], schema: Any, sequence: int, seed: int) -> None:
+        self.nulls = {name for name, _ in schema if row[name] is None}
+        self.seed = seed
+        for name, column in schema:
+            setattr(self, name, value_of(row[name], column))
+        self.timestamp = self.sequence = Int(sequence)
+        self.source = Int(0)
+
+    def is_null(self, name: str) -> bool:
+        return name in self.nulls
+
+    def random_bits(self, draw: int) -> Unsigned:
+        key = (self.timestamp, self.source, self.sequence, draw)
+        return Unsigned(philox(self.seed, [int(part) & TOP for part in key]))
+
+    def random(self, draw: int) -> float:
+        return (int(self.random_bits(draw)) >> 11) * 2.0**-53
+
+
+def emitting(schema: Any, rows: list[tuple[Any, ...]]) -> Callable[..., None]:
+    def emit(*values: Any, **named: Any) -> None:
+        given = dict(zip(schema.names, values, strict=False)) | named
+        row = []
+        for name, column in schema:
+            value = given.get(name)
+            if value is not None and not isinstance(value, NullText):
+                value = Int(value) if column.kind == "int" else value
+                value = float(value) if column.kind == "float" else value
+                if column.bounds and not column.bounds[0] <= value <= column.bounds[1]:
+                    raise OverflowError(f"{value} is not from {column.bounds}")
+                value = value.code() if isinstance(value, Text) else value
+                if column.kind == "str" and isinstance(value, str):
+                    value = Text(value).code()
+            else:
+                value = None
+            row.append(value)
+        rows.append(tuple(row))
+
+    return emit
+
+
+# ---- the function ----
+
+
+def add(container: Any, key: Any, value: Any) -> None:
+    change(container, key, lambda own: own + (float(value) if type(own) is float else value))
+
+
+def minimum(container: Any, key: Any, value: Any) -> None:
+    change(container, key, lambda own: min(own, float(value) if type(own) is float else value))
+
+
+def maximum(container: Any, key: Any, value: Any) -> None:
+    change(container, key, lambda own: max(own, float(value) if type(own) is float else value))
+
+
+def increment(container: Any, key: Any) -> Any:
+    change(container, key, lambda own: own + 1)
+    return getattr(container, key) if isinstance(key, str) else container[key]
+
+
+def change(container: Any, key: Any, function: Callable[[Any], Any]) -> None:
+    if isinstance(key, str):
+        setattr(container, key, function(getattr(container, key)))
+    else:
+        container[key] = function(container[key])
+
+
+def left_to_right(values: Any, start: Any = 0) -> Any:
+    """``sum`` as it was before Python 3.12 compensated."""
+    total = start
+    for value in values:
+        total = total + value
+    return total
+
+
+def integers(*bounds: int) -> Iterator[Int]:
+    return map(Int, range(*bounds))
+
+
+def copysign(x: float, y: float) -> float:
+    if y != y:
+        raise Outside("the sign of a NaN")
+    return math.copysign(x, y)
+
+
+def whole(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes an int of a float."""
+
+    def made(*values: Any) -> Any:
+        return Unsigned(values[0]) if type(values[0]) is Unsigned else Int(function(*values))
+
+    return made
+
+
+BUILTINS = vars(builtins) | {
+    "int": lambda x: Int(int(x)),
+    "round": whole(round),
+    "sum": left_to_right,
+    "range": integers,
+}
+MATH = types.SimpleNamespace(
+    **vars(math)
+    | {name: whole(getattr(math, name)) for name in ("floor", "ceil", "trunc")}
+    | {"copysign": copysign}
+)
+NUMPY = types.SimpleNamespace(
+    int64=lambda x: Int(int(x) - (2**64 if type(x) is Unsigned and x > HIGH else 0)),
+    uint64=lambda x: Unsigned(int(x)),
+    float64=float,
+    bool_=bool,
+    **{name: getattr(np, name) for name in ("pi", "e", "inf", "nan", "euler_gamma")},
+)
+MEANING: dict[Any, Any] = {
+    structures.add: add,
+    structures.minimum: minimum,
+    structures.maximum: maximum,
+    structures.increment: increment,
+}
+
+
+def meaning(value: Any, known: dict[Any, Any]) -> Any:
+    """What a name or a constant of a function stands for here."""
+    if value is math or value is np:
+        return MATH if value is math else NUMPY
+    if type(value) is int and LOW <= value <= TOP:
+        return Int(value) if value <= HIGH else Unsigned(value)
+    if type(value) is tuple:
+        return tuple(meaning(one, known) for one in value)
+    if isinstance(value, np.generic):
+        return Unsigned(value) if isinstance(value, np.uint64) else meaning(value.item(), known)
+    if isinstance(value, types.FunctionType):
+        return plain(value, known)
+    return value
+
+
+def plain(function: Any, known: dict[Any, Any]) -> Any:
+    """The function's own bytecode, over other names and constants."""
+    if function in known:
+        return known[function]
+    code = function.__code__
+    names: dict[str, Any] = {"__builtins__": BUILTINS}
+    for name in code.co_names:
+        if name in function.__globals__:
+            names[name] = meaning(function.__globals__[name], known)
+    constants = tuple(meaning(one, known) for one in code.co_consts)
+    cells = tuple(
+        types.CellType(meaning(cell.cell_contents, known)) for cell in function.__closure__ or ()
+    )
+    known[function] = types.FunctionType(
+        code.replace(co_consts=constants), names, function.__name__, None, cells
+    )
+    return known[function]
+
+
+# ---- a run ----
+
+
+@dataclass
+class Testimony:
+    """What the witness saw.
+
+    Attributes:
+        kept: rows of the table whose events are Python's.
+        rows: what they emitted; strings by their codes.
+        state: the fields after the last of them.
+        raised: which of them raised, and what.
+    """
+
+    state: dict[str, Any]
+    kept: list[int] = field(default_factory=list)
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    raised: list[tuple[int, str]] = field(default_factory=list)
+
+
+def run(
+    operator: ss.Operator, table: pa.Table, seed: int = 0, replaced: dict[Any, Any] | None = None
+) -> Testimony:
+    """Runs the unrewritten function over a table, without the events that get :class:`Outside`.
+
+    ``replaced`` gives functions that it calls another meaning: hashes, which wrap on purpose.
+    """
+    process = plain(operator.function, MEANING | (replaced or {}))
+    state = State(operator.layout)
+    seen = Testimony({})
+    emit = emitting(operator.emits, seen.rows)
+    for at, row in enumerate(table.to_pylist()):
+        before, mark = state.values(), len(seen.rows)
+        state.begin()
+        event = Event(row, operator.event, len(seen.kept), seed)
+        try:
+            process(state, event, emit)
+        except (Exception, Outside) as error:
+            state.restore(before)
+            del seen.rows[mark:]
+            if isinstance(error, Outside):
+                continue
+            seen.raised.append((len(seen.kept), type(error).__name__))
+        seen.kept.append(at)
+    seen.state = state.values()
+    return seen
+
+
+def word(value: Any) -> Any:
+    """A value by its bits; there is one NaN."""
+    if not isinstance(value, float):
+        return value if value is None else int(value)
+    return struct.pack("d", NAN if value != value else value)
+
+
+def assert_agrees(
+    operator: ss.Operator, table: pa.Table, seed: int = 0, replaced: dict[Any, Any] | None = None
+) -> int:
+    """The oracle gives what the witness saw; how many of the events could be compared."""
+    seen = run(operator, table, seed, replaced)
+    expected = run_oracle(operator, table.take(pa.array(seen.kept, pa.int64())), seed=seed)
+    assert [(row, kind) for row, kind, _ in expected.raised] == seen.raised
+    columns = [
+        [None if one is None else told(one, column) for one in expected.output[name].to_pylist()]
+        for name, column in operator.emits
+    ]
+    texts = {one for part in columns for one in part if isinstance(one, Text)}
+    known = {text.code() for text in texts}
+    emitted = [
+        tuple(
+            None if column.kind == "str" and value not in known else word(value)
+            for value, (_, column) in zip(row, operator.emits, strict=True)
+        )
+        for row in seen.rows
+    ]
+    found = [
+        tuple(word(one.code() if isinstance(one, Text) else one) for one in row)
+        for row in zip(*columns, strict=True)
+    ]
+    assert found == emitted if columns else expected.output.num_rows == len(emitted)
+    for name, values in expected.state.items():
+        theirs = np.asarray(seen.state[name], object).reshape(-1).tolist()
+        ours = np.asarray(values).reshape(-1).tolist()
+        assert list(map(word, ours)) == list(map(word, theirs)), f"field {name}"
+    return len(seen.kept)
+
+
+def told(value: Any, column: Any) -> Any:
+    if isinstance(value, str):
+        return Text(value)
+    return value if isinstance(value, bool | float) else raw(value, column.arrow)
