@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench.workloads import Workload
-from specstream.engine import Amount
+from specstream.engine.engine import Amount
 from specstream.tuning.contest import (
     Arena,
     Contestant,

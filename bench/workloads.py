@@ -12,8 +12,8 @@ import pyarrow as pa
 
 import specstream as ss
 from bench import locked
+from specstream.declarations.element_types import type_named
 from specstream.operators import nearest_neighbours, top_k
-from specstream.storage import type_named
 from specstream.tuning.machine import MULTIPLIER, busy_loop
 
 __all__ = ["MULTIPLIER", "Workload", "all_workloads", "busy_loop", "values"]

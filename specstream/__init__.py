@@ -16,8 +16,13 @@
 import importlib
 from typing import Any
 
-from specstream.auto import Auto
-from specstream.engine import Engine
+from specstream.declarations.limits import Limits
+from specstream.declarations.locks import locks
+from specstream.declarations.schema import decimal, nullable, timestamp
+from specstream.declarations.state import State, array, scalar, scratch
+from specstream.engine.engine import Engine
+from specstream.engine.hooks import Abort, Notification
+from specstream.engine.statistics import Statistics
 from specstream.errors import (
     CompileError,
     ConfigurationError,
@@ -31,15 +36,10 @@ from specstream.errors import (
     SnapshotError,
     SpecstreamError,
 )
-from specstream.hooks import Abort, Notification
-from specstream.limits import Limits
-from specstream.locks import locks
-from specstream.operator import Operator, SequentialRun, operator
-from specstream.predictor import AbortDriven, Fixed, ThroughputDriven
+from specstream.operator.operator import Operator, SequentialRun, operator
+from specstream.predictors.automatic import Auto
+from specstream.predictors.predictor import AbortDriven, Fixed, ThroughputDriven
 from specstream.profiling import Profile
-from specstream.schema import decimal, nullable, timestamp
-from specstream.state import State, array, scalar, scratch
-from specstream.stats import Statistics
 from specstream.structures import heap
 
 __version__ = "0.1.0"

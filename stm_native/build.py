@@ -27,7 +27,7 @@ ffibuilder = cffi.FFI()
 for name in HEADERS:
     ffibuilder.cdef(declarations(name))
 
-# The hooks of all engines come in here; see specstream/hooks.py.
+# The hooks of all engines come in here; see specstream/engine/hooks.py.
 ffibuilder.cdef(
     'extern "Python" int32_t ss_python_hook(void *context, const struct ss_occasion *occasion);'
 )

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 import specstream as ss
-from specstream.snapshot import Snapshot
+from specstream.engine.snapshot import Snapshot
 
 
 class Account(ss.State):

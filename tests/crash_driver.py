@@ -191,7 +191,7 @@ def log(path: Path, **values: object) -> None:
 
 def hold_images_for_sinks() -> None:
     """Of the batch that is to be killed when it is prepared, the image does not come to be."""
-    from specstream.spark import places
+    from specstream.checkpoint import store as places
 
     crash = os.environ.get("SPECSTREAM_CRASH", "")
     step, _, batch_id = crash.partition("@")
@@ -208,7 +208,7 @@ def hold_images_for_sinks() -> None:
 
 
 def main(directory: Path) -> None:
-    from specstream.spark import checkpoint
+    from specstream.checkpoint import checkpoint
 
     checkpoint.INCREMENTS = 3
     hold_images_for_sinks()

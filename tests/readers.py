@@ -23,11 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 import specstream as ss
-from specstream.spark.ahead import catch_up
-from specstream.spark.checkpoint import Checkpoint
-from specstream.spark.event_time import EventTime
-from specstream.spark.images import BLOCK_WORDS
-from specstream.spark.inputs import Inputs
+from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.event_time import EventTime
+from specstream.checkpoint.file_format import BLOCK_WORDS
+from specstream.checkpoint.inputs import Inputs
+from specstream.checkpoint.prefetch import catch_up
 from specstream.spark.packing import to_table
 
 SECONDS = 30.0
@@ -123,7 +123,7 @@ class SnapshotReader:
         self.images = []
         engine = self.engine
         for listed in (0, 4096):
-            with mock.patch("specstream.snapshot._LISTED", listed):
+            with mock.patch("specstream.engine.snapshot._LISTED", listed):
                 self.images.append(engine.snapshot())
                 engine.process(rows(20, 1, sources), order_by="time", source="from")
                 self.images.append(engine.snapshot())

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
-from specstream.spark.checkpoint import Checkpoint
+from specstream.checkpoint.checkpoint import Checkpoint
 
 
 class Seen(ss.State):

@@ -21,10 +21,10 @@ import specstream as ss
 
 pytest.importorskip("pyspark")
 
-from specstream.spark import checkpoint as checkpoints
-from specstream.spark.checkpoint import Checkpoint
-from specstream.spark.images import BLOCK_WORDS, DamagedImage, Image, changed_blocks
-from specstream.spark.places import LocalPlace, RemotePlace, place_of
+from specstream.checkpoint import checkpoint as checkpoints
+from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.file_format import BLOCK_WORDS, DamagedImage, Image, changed_blocks
+from specstream.checkpoint.store import LocalPlace, RemotePlace, place_of
 
 WORDS = 40 * BLOCK_WORDS + 3
 
@@ -214,7 +214,7 @@ def test_a_full_image_that_is_damaged_does_not_count_as_kept(
 SPARSE = """
 import resource, tempfile
 import specstream as ss
-from specstream.spark.checkpoint import Checkpoint
+from specstream.checkpoint.checkpoint import Checkpoint
 
 class Large(ss.State):
     cells = ss.array(int, 1 << 26)
@@ -471,7 +471,7 @@ def test_a_directory_has_one_user_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(ss.ConfigurationError, match=r"in use by a streaming query of .*mark"):
             Checkpoint(other, tmp_path)
         code = (
-            "import sys; from specstream.spark.places import LocalPlace;"
+            "import sys; from specstream.checkpoint.store import LocalPlace;"
             "LocalPlace(sys.argv[1]).open()"
         )
         command = [sys.executable, "-c", code, str(tmp_path)]
@@ -507,7 +507,8 @@ def test_a_forked_child_does_not_hold_the_lock_on(tmp_path: Path) -> None:
     assert inside.wait(60)
     place.close()
     code = (
-        "import sys; from specstream.spark.places import LocalPlace;LocalPlace(sys.argv[1]).open()"
+        "import sys; from specstream.checkpoint.store import LocalPlace; "
+        "LocalPlace(sys.argv[1]).open()"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 0
     leave.set()

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from journeys import run_journey
 
 import specstream as ss
-from specstream.columns import read_events
-from specstream.schema import Schema
-from specstream.strings import StringTable
+from specstream.columns.events import read_events
+from specstream.columns.strings import StringTable
+from specstream.declarations.schema import Schema
 
 PATIENCE = 20.0
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -155,7 +155,7 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
 def test_timestamps_are_converted_exactly_or_reported(
     values: list[int], given_unit: str, wanted: str
 ) -> None:
-    from specstream.conversion import from_arrow
+    from specstream.columns.conversion import from_arrow
 
     found, wrong = from_arrow(pa.array(values, pa.timestamp(given_unit)), ss.timestamp(wanted))
     for value, number, bad in zip(values, found.tolist(), wrong.tolist(), strict=True):
@@ -174,7 +174,7 @@ def test_timestamps_are_converted_exactly_or_reported(
 def test_decimals_are_converted_exactly_or_reported(
     values: list[int], given_scale: int, scale: int, nothing: bool
 ) -> None:
-    from specstream.conversion import from_arrow
+    from specstream.columns.conversion import from_arrow
 
     of = pa.decimal128(38, given_scale)
     array = pa.array([Decimal(f"{value}e{-given_scale}") for value in values], of)
@@ -189,7 +189,7 @@ def test_decimals_are_converted_exactly_or_reported(
 @settings(deadline=None)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)), st.integers(0, 18))
 def test_every_int_comes_out_as_a_decimal(numbers: list[int], scale: int) -> None:
-    from specstream.conversion import from_arrow, to_arrow
+    from specstream.columns.conversion import from_arrow, to_arrow
 
     words = np.array(numbers, np.int64)
     column = to_arrow(words, ss.decimal(scale))

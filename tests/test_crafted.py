@@ -20,10 +20,10 @@ import crafted
 import readers
 
 import specstream as ss
+from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.inputs import Input
+from specstream.checkpoint.prefetch import catch_up
 from specstream.errors import SnapshotError
-from specstream.spark.ahead import catch_up
-from specstream.spark.checkpoint import Checkpoint
-from specstream.spark.inputs import Input
 
 INPUTS = 40
 
@@ -72,7 +72,7 @@ def batch(times: list[int]) -> dict[str, Any]:
 def image() -> bytes:
     """States, strings in a stream, events of two sources that wait, held output, bad rows."""
     with (
-        mock.patch("specstream.snapshot._LISTED", 1),
+        mock.patch("specstream.engine.snapshot._LISTED", 1),
         ss.Engine(small, threads=2, bad_rows="side") as engine,
     ):
         engine.submit(batch([2, 5, 4, 9, 8, 7]), order_by="time", source_column="from")

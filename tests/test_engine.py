@@ -17,7 +17,7 @@ from conftest import assert_identical, run_engine, run_oracle
 from families import events, one_word, raises_often, scattered
 
 import specstream as ss
-from specstream.predictor import Predictor
+from specstream.predictors.predictor import Predictor
 
 
 class Counters(ss.State):

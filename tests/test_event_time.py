@@ -20,8 +20,8 @@ import specstream as ss
 
 pytest.importorskip("pyspark")
 
-from specstream.spark.checkpoint import Checkpoint
-from specstream.spark.event_time import Delay, EventTime
+from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.event_time import Delay, EventTime
 
 
 class Chain(ss.State):

@@ -20,9 +20,9 @@ import specstream as ss
 
 pytest.importorskip("pyspark")
 
-from specstream.spark import places
-from specstream.spark.checkpoint import Checkpoint
-from specstream.spark.places import RemotePlace
+from specstream.checkpoint import store as places
+from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.store import RemotePlace
 
 ROOM, STATE = 64 << 10, 128 << 10  # bytes
 

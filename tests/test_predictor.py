@@ -16,7 +16,7 @@ from conftest import assert_identical, run_engine, run_oracle
 from families import FAMILY, events, raises_often, scattered
 
 import specstream as ss
-from specstream.predictor import Measurement, Predictor, Setting
+from specstream.predictors.predictor import Measurement, Predictor, Setting
 
 NEVER = 1e9
 

@@ -18,12 +18,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import specstream as ss
+from specstream.checkpoint import checkpoint as checkpoints
+from specstream.checkpoint import inputs
+from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.file_format import DamagedImage
+from specstream.checkpoint.inputs import Input, Inputs
 from specstream.cli import main
-from specstream.spark import checkpoint as checkpoints
-from specstream.spark import inputs
-from specstream.spark.checkpoint import Checkpoint
-from specstream.spark.images import DamagedImage
-from specstream.spark.inputs import Input, Inputs
 
 BATCHES = 7
 

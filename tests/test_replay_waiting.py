@@ -17,9 +17,9 @@ import specstream as ss
 
 pytest.importorskip("pyspark")
 
+from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.committing import first_difference_of_waiting
 from specstream.cli import main
-from specstream.spark.checkpoint import Checkpoint
-from specstream.spark.committing import first_difference_of_waiting
 
 OPERATORS = """
 import specstream as ss

@@ -15,8 +15,8 @@ import specstream as ss
 
 pytest.importorskip("pyspark")
 
-from specstream.spark.checkpoint import Checkpoint
-from specstream.spark.images import Image
+from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.file_format import Image
 from specstream.spark.settings import check_settings
 
 BATCHES, ROWS, DISORDER = 5, 4, 3

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import specstream as ss
-from specstream.state import Layout, StateView
-from specstream.turns import native_turn
+from specstream.declarations.state import Layout, StateView
+from specstream.engine.turn import native_turn
 
 
 class Old(ss.State):

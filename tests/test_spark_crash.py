@@ -18,8 +18,8 @@ pytest.importorskip("pyspark")
 import crash_driver
 from crash_driver import begin, end
 
-from specstream.spark.event_time import EventTime
-from specstream.spark.steps import STEPS
+from specstream.checkpoint.event_time import EventTime
+from specstream.checkpoint.failpoints import STEPS
 
 FILES, ROWS = 13, 40
 # One stream, one crash after the other. Images 0, 4, 8 and 12 are full; 8 and 12 supersede others.

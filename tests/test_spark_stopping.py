@@ -22,7 +22,7 @@ import crash_driver
 from crash_driver import chain, end
 from pyspark.errors import StreamingQueryException
 
-from specstream.spark import checkpoint as checkpoint_module
+from specstream.checkpoint import checkpoint as checkpoint_module
 from specstream.spark import feed as feed_module
 
 WAIT_SECONDS = 60

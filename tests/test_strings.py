@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import specstream as ss
-from specstream import strings
-from specstream.strings import StringTable, string_code, string_codes
+from specstream.columns.events import strings
+from specstream.columns.strings import StringTable, string_code, string_codes
 
 TEXTS = st.text(max_size=6)
 

@@ -13,7 +13,7 @@ import pytest
 from conftest import Path, assert_identical, run_oracle
 
 import specstream as ss
-from specstream.strings import string_code
+from specstream.columns.strings import string_code
 from specstream.structures import add, maximum
 
 NAMES = ("one", "two")

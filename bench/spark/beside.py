@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import specstream as ss
 from bench.spark.carried import carried
 from bench.spark.loads import Load, operator_of
-from specstream.columns import read_events
-from specstream.engine import Engine
-from specstream.strings import StringTable
+from specstream.columns.events import read_events
+from specstream.columns.strings import StringTable
+from specstream.engine.engine import Engine
 from specstream.tuning.rivals import warm_oracle
 
 __all__ = ["BYTEWAX", "PYTHON", "bytewax_seconds", "has_bytewax", "python_seconds"]

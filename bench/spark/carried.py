@@ -15,7 +15,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench.spark.loads import operator_of
-from specstream.engine import Mark
+from specstream.engine.engine import Mark
 
 __all__ = ["Carried", "carried"]
 

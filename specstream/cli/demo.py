@@ -10,7 +10,7 @@ import click
 from specstream.cli.directories import DIRECTORY
 from specstream.cli.errors import needs, reported_errors
 from specstream.cli.options import engine_options
-from specstream.engine import Amount
+from specstream.engine.engine import Amount
 
 __all__ = ["demo"]
 

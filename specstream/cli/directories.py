@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from specstream.monitoring.watch import newest_time
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 
 __all__ = ["DIRECTORY", "check_fresh", "check_input", "check_no_files"]
 

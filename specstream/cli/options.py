@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from specstream.cli.errors import needs
-from specstream.engine import Amount
+from specstream.engine.engine import Amount
 
 __all__ = [
     "AMOUNT",

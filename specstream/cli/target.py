@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 
 __all__ = ["expression", "load_operator", "parse_arguments"]
 

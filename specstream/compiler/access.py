@@ -54,9 +54,9 @@ from specstream.compiler.types import (
     ViewIterator,
     ViewType,
 )
-from specstream.schema import Kind
-from specstream.state import Field
-from specstream.storage import Number
+from specstream.declarations.element_types import Number
+from specstream.declarations.schema import Kind
+from specstream.declarations.state import Field
 
 __all__ = [
     "compiled",

@@ -22,7 +22,7 @@ from numba.core import cgutils
 
 from specstream.compiler.memory import F64, I64, POINTER, Run
 from specstream.compiler.types import ViewType
-from specstream.storage import storage_of
+from specstream.declarations.element_types import storage_of
 
 __all__ = ["Window", "copy", "fill", "read_whole", "whole_type"]
 

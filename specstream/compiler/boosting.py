@@ -27,7 +27,7 @@ from specstream.compiler.types import (
     StateType,
     Variant,
 )
-from specstream.state import Field
+from specstream.declarations.state import Field
 
 __all__ = ["call_operation", "operation_entry"]
 

@@ -45,8 +45,8 @@ import numba
 from specstream._native import lib
 from specstream.compiler.source import Program
 from specstream.compiler.types import PROFILED, Variant
-from specstream.schema import Schema
-from specstream.state import Layout
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Layout
 
 __all__ = ["Stored", "directory", "key", "load", "store"]
 

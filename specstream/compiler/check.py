@@ -18,8 +18,8 @@ import numpy as np
 
 from specstream.compiler import arithmetic, numbers
 from specstream.compiler.flow import check_definite_assignment
+from specstream.declarations.schema import Schema
 from specstream.errors import CompileError
-from specstream.schema import Schema
 
 __all__ = [
     "Analysis",

@@ -26,7 +26,7 @@ from specstream.compiler.access import (
 )
 from specstream.compiler.memory import I64, Run
 from specstream.compiler.types import EAGER, SPECULATIVE, StateType, Variant, ViewType
-from specstream.storage import Storage
+from specstream.declarations.element_types import Storage
 
 __all__ = ["increment_element", "update_add", "update_maximum", "update_minimum"]
 

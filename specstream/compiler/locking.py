@@ -17,7 +17,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 from specstream.compiler.arithmetic import scalar_kind
 from specstream.compiler.memory import I64, Run
 from specstream.compiler.types import RunType
-from specstream.state import Field
+from specstream.declarations.state import Field
 
 __all__ = ["LocksType", "lock_acquire", "lock_release"]
 

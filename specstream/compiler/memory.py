@@ -18,10 +18,11 @@ A speculative load must be one load: an optimiser that read the word again after
 could see another value. Hence ``load atomic monotonic``; it costs nothing. Stores of the plain
 variant are atomic for the speculators that read at the same moment.
 
-Elements narrower than a word (:mod:`specstream.storage`) are logged by word, with a mask of the
-bytes meant. That is C's work (``narrow.h``); the code generated here for whole words knows nothing
-of masks, and leaves them 0. All that several threads touch at once are whole words: a narrow store
-of the head writes the word that it has just put into the undo log, with one element changed.
+Elements narrower than a word (:mod:`specstream.declarations.element_types`) are logged by word,
+with a mask of the bytes meant. That is C's work (``narrow.h``); the code generated here for whole
+words knows nothing of masks, and leaves them 0. All that several threads touch at once are whole
+words: a narrow store of the head writes the word that it has just put into the undo log, with one
+element changed.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from numba.core import cgutils
 from specstream._native import ffi, lib
 from specstream.compiler.arithmetic import OperatorFault
 from specstream.compiler.types import EAGER, PROFILED, SPECULATIVE, UNDOING, Variant
-from specstream.schema import Kind
-from specstream.storage import Number, Storage
+from specstream.declarations.element_types import Number, Storage
+from specstream.declarations.schema import Kind
 
 __all__ = ["Run"]
 

@@ -21,9 +21,9 @@ from specstream.compiler import numbers
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.text import Text, refuse
-from specstream.schema import Column, Schema
-from specstream.state import Layout, Space
-from specstream.storage import Storage
+from specstream.declarations.element_types import Storage
+from specstream.declarations.schema import Column, Schema
+from specstream.declarations.state import Layout, Space
 
 if TYPE_CHECKING:
     from specstream.compiler.source import CompiledOperation, Program

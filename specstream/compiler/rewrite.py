@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from specstream.columns.strings import string_code
 from specstream.compiler import (
     access,
     arithmetic,
@@ -34,7 +35,6 @@ from specstream.compiler.check import (
     numpy_name,
 )
 from specstream.compiler.text import Text, text_of
-from specstream.strings import string_code
 from specstream.structures.commutative import add, maximum, minimum
 from specstream.structures.counters import increment
 

@@ -28,10 +28,10 @@ from typing import Any
 from specstream.compiler import access, sites
 from specstream.compiler.check import Analysis, Check, FunctionSource
 from specstream.compiler.rewrite import NativeRewriter, OracleRewriter
+from specstream.declarations.operations import Operation
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
-from specstream.operations import Operation
-from specstream.schema import Schema
-from specstream.state import Field, Layout
 
 __all__ = ["Program", "analyse"]
 

@@ -1,10 +1,10 @@
 """Strings inside operators: equal or not, kept, emitted, hashed, and nothing else.
 
-What an operator has of a string is a code of its content (:mod:`specstream.strings`). A code tells
-which string it is; of its order, its truth and its letters it tells nothing. So strings have a type
-of their own, for Numba and in the oracle, on which everything is refused that Python does to a text
-and that a code cannot do. Python's strings have no bit operations: those take the code, for hashes.
-"""
+What an operator has of a string is a code of its content (:mod:`specstream.columns.strings`). A
+code tells which string it is; of its order, its truth and its letters it tells nothing. So strings
+have a type of their own, for Numba and in the oracle, on which everything is refused that Python
+does to a text and that a code cannot do. Python's strings have no bit operations: those take the
+code, for hashes."""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
@@ -74,7 +74,7 @@ def refusal(what: str) -> tuple[str, str]:
 class Text:
     """A string in the oracle, and in a constant tuple on its way to Numba.
 
-    >>> from specstream.strings import string_code
+    >>> from specstream.columns.strings import string_code
     >>> Text(string_code("a")) == Text(string_code("a"))
     True
     """

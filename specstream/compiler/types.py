@@ -14,9 +14,9 @@ from numba.extending import models, register_model
 
 from specstream._native import lib
 from specstream.compiler.text import TEXT
-from specstream.schema import Schema
-from specstream.state import Field, Layout, Space
-from specstream.storage import Number, Storage
+from specstream.declarations.element_types import Number, Storage
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Field, Layout, Space
 
 if TYPE_CHECKING:
     from specstream.compiler.source import CompiledOperation, Program

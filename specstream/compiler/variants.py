@@ -41,9 +41,9 @@ from specstream.compiler.types import (
     StateType,
     Variant,
 )
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Layout
 from specstream.errors import CompileError
-from specstream.schema import Schema
-from specstream.state import Layout
 
 __all__ = ["Entry", "OperatorCompiler", "compile_entry", "compile_operation"]
 

@@ -62,9 +62,9 @@ except ImportError as error:
         'specstream.metrics needs prometheus_client: pip install "specstream[metrics]"'
     ) from error
 
-from specstream.engine import Engine
+from specstream.engine.engine import Engine
+from specstream.engine.statistics import Statistics
 from specstream.errors import ConfigurationError
-from specstream.stats import Statistics
 
 if TYPE_CHECKING:
     from specstream.spark.feed import BatchFeed

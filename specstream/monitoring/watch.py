@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset
 
-from specstream.engine import Engine
+from specstream.engine.engine import Engine
+from specstream.engine.statistics import Statistics
 from specstream.monitoring.live import JsonLines, LiveTable, PlainLines, Progress
-from specstream.stats import Statistics
 
 if TYPE_CHECKING:
     from specstream.spark.feed import BatchFeed

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from specstream.compiler.source import Program
+from specstream.declarations.state import Layout
 from specstream.profiling.advice import advise
 from specstream.profiling.hot_words import HotPlace, hot_places, hot_words
 from specstream.profiling.profile import Profile
-from specstream.state import Layout
 
 __all__ = ["HotPlace", "Profile", "hot_places", "profile_of"]
 

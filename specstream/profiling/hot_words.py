@@ -17,7 +17,7 @@ from typing import Any
 
 from specstream._native import ffi, lib
 from specstream.compiler.source import Program, Written
-from specstream.state import Field, Layout
+from specstream.declarations.state import Field, Layout
 
 __all__ = ["HotPlace", "HotWord", "Line", "hot_places", "hot_words"]
 

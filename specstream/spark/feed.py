@@ -32,19 +32,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from py4j.protocol import Py4JError
 
-from specstream.arrivals import Late, Name, checked_sources
-from specstream.engine import Engine
+from specstream.checkpoint.checkpoint import Answer, Checkpoint, Recorded
+from specstream.checkpoint.delivery import Deliveries, Portion, Sink, is_sink, portions
+from specstream.checkpoint.event_time import Amount, EventTime, check_late
+from specstream.checkpoint.failpoints import reached
+from specstream.checkpoint.inputs import Inputs
+from specstream.checkpoint.prefetch import Ahead, catch_up
+from specstream.engine.arrivals import Late, Name, checked_sources
+from specstream.engine.engine import Engine
+from specstream.engine.snapshot import Migrate
+from specstream.engine.statistics import Statistics
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
-from specstream.snapshot import Migrate
-from specstream.spark.ahead import Ahead, catch_up
-from specstream.spark.checkpoint import Answer, Checkpoint, Recorded
-from specstream.spark.delivery import Deliveries, Portion, Sink, is_sink, portions
-from specstream.spark.event_time import Amount, EventTime, check_late
 from specstream.spark.fetching import reason, result_is_too_large
-from specstream.spark.inputs import Inputs
 from specstream.spark.listener import BatchFigures, BatchLog
-from specstream.spark.steps import reached
-from specstream.stats import Statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

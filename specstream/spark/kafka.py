@@ -17,9 +17,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from specstream import schema
+from specstream.declarations import schema
 from specstream.errors import ConfigurationError, DeclarationError, InputError
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 from specstream.spark.packing import quoted
 
 __all__ = ["from_kafka"]

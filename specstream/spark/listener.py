@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from specstream.engine.statistics import Statistics
 from specstream.errors import ConfigurationError
-from specstream.stats import Statistics
 from specstream.writing import writing
 
 if TYPE_CHECKING:

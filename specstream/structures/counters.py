@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.state import array
+from specstream.declarations.state import array
 from specstream.structures.commutative import add
 
 __all__ = ["approximate_count", "approximate_counter", "increment", "unique_id"]

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from specstream.engine import Engine
+from specstream.engine.engine import Engine
 from specstream.errors import SpecstreamError
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 
 __all__ = [
     "UNORDERED",

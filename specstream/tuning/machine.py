@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import specstream as ss
-from specstream.engine import Engine
+from specstream.engine.engine import Engine
 
 __all__ = [
     "MULTIPLIER",

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from specstream.columns import read_events
+from specstream.columns.events import read_events
+from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
-from specstream.engine import Engine
-from specstream.operator import Operator
-from specstream.state import Field, Layout
-from specstream.storage import storage_of
-from specstream.strings import StringTable
+from specstream.declarations.element_types import storage_of
+from specstream.declarations.state import Field, Layout
+from specstream.engine.engine import Engine
+from specstream.operator.operator import Operator
 from specstream.tuning.contest import (
     UNORDERED,
     Arena,

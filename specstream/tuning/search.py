@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 from specstream.tuning.candidates import PLAIN, Candidate, candidates
 from specstream.tuning.contest import (
     SHORTEST_BATCH,

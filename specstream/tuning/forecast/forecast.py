@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from specstream.errors import InputError
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 from specstream.tuning.candidates import candidates, thread_counts
 from specstream.tuning.contest import Arena, EngineContestant
 from specstream.tuning.forecast.accesses import Accesses, Records

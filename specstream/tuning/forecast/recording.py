@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi, lib
-from specstream.engine import Engine
-from specstream.limits import Limits
-from specstream.operator import Operator
+from specstream.declarations.limits import Limits
+from specstream.engine.engine import Engine
+from specstream.operator.operator import Operator
 from specstream.tuning.forecast.workload import Access, Event
 
 __all__ = ["Recording", "record", "under_eager"]
