@@ -14,9 +14,10 @@ BENCH_ARGS ?=
 BENCH_SPARK_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
+ROUNDS ?= 2000
 COUNT ?= 100
 
-.PHONY: help demo test lint stress stress-spark mutants model bench bench-spark speed figures clean
+.PHONY: help demo test lint stress stress-closing stress-spark mutants model bench bench-spark speed figures clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +25,7 @@ help:
 	@echo "make test    lint, types and tests"
 	@echo "make lint    lint and types only"
 	@echo "make stress  the C stress programs under three sanitizers (SECONDS=60 for each)"
+	@echo "make stress-closing  engines that are closed while everybody uses them, ROUNDS=2000 times at random"
 	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes"
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
@@ -73,6 +75,10 @@ test: lint
 
 stress:
 	$(MAKE) -C stm_native/tests stress
+
+stress-closing: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python tests/closing_driver.py $(ROUNDS) $$(date +%s)
 
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native

@@ -54,12 +54,13 @@ from specstream.snapshot import Migrate, Snapshot
 from specstream.state import StateView
 from specstream.stats import ABORT_REASONS, Statistics
 from specstream.strings import StringTable
-from specstream.turns import WAIT_MILLISECONDS, turn
+from specstream.turns import WAIT_MILLISECONDS, native_turn, turn
 
 __all__ = ["Engine", "Mark"]
 
 # That a look at the figures waits at most for a plain run to count what it has done.
 ASK_NANOSECONDS = 1_000_000
+NOBODY: frozenset[int] = frozenset()
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
 
@@ -134,9 +135,11 @@ class Engine(OutOfOrder):
             yet; ``raise ss.Abort`` has the event run again.
         on_post_commit: called after a commit, in no order.
 
-    A hook is called with a :class:`specstream.Notification`, in a thread of the engine; it must not
-    use the engine. What it raises ends the batch: out of ``on_commit``, like something that the
-    event itself raises. With a hook a transaction is one event.
+    A hook is called with a :class:`specstream.Notification`, in a thread of the engine. It may look
+    at ``stats`` and ``profile()``; all else that it asks of the engine, closing it included, raises
+    SpecstreamError, as the engine waits for the hook. What a hook raises ends the batch: out of
+    ``on_commit``, like something that the event itself raises. With a hook a transaction is one
+    event.
 
     Raises:
         ConfigurationError: an option has a value that it cannot have, or ``memory`` is too little;
@@ -232,8 +235,15 @@ class Engine(OutOfOrder):
         self._hot_places: tuple[Place, ...] = ()
         self._mode, variants = _EXECUTIONS[execution]
         variants = tuple(speculative if v == "transactional" else v for v in variants)
+        # One caller at a time. Never taken twice by one thread; but its owner is known.
         self._lock = threading.RLock()
         self._closing = False
+        # Who is inside, each call with its thread. A signal handler or a finaliser may come at any
+        # point of a call, in the same thread, and use the engine or raise. So there is no lock for
+        # this: entries come and go by operations that the interpreter does not divide.
+        self._users: dict[object, int] = {}
+        self._enders: list[tuple[int, object]] = []  # who came to end it; the first one does
+        self._workers = NOBODY
         self._strings = StringTable(operator.program.strings)
         self._hooks = Hooks(
             {"on_abort": on_abort, "on_commit": on_commit, "on_post_commit": on_post_commit},
@@ -249,7 +259,6 @@ class Engine(OutOfOrder):
         self._declared = checked_sources(sources)
         self._arrivals = self._new_arrivals(self._strings)
         self._is_open = False  # an open job takes submitted events
-        self._waiting = 0  # threads that wait in poll()
         self._frontier: tuple[int, int] | None = None
         self._applied = 0  # events of the open job that a poll has told of
         # Finds a hook's event in a batch: row -> (events, row, key); None: in what was submitted.
@@ -259,8 +268,7 @@ class Engine(OutOfOrder):
         # With the count of the stretch in flight it says how far the state is: hence the lock.
         self._begun: int | None = None
         self._between = threading.Lock()
-        # Held by who looks at the figures, who needs the engine not to end meanwhile: nobody works
-        # while holding it.
+        # Held by who looks at the figures: of two looks, the later one sees no less.
         self._figures = threading.RLock()
         self._seconds = 0.0  # that a look has told of
         # The batch in flight, if it has order times, and the events applied before it.
@@ -316,12 +324,13 @@ class Engine(OutOfOrder):
         self._native = lib.ss_engine_new(config)
         if self._native == ffi.NULL:
             raise MemoryError(f"engine of {self.name!r}: no memory or no threads to be had")
+        self._closed = False
+        self._workers = frozenset(lib.ss_engine_thread(self._native, n) for n in range(threads))
         for variant in self._entries:
             self._set_entry(variant)
         for number in range(len(layout.operations)):
             self._set_operation(number)
         self._hooks.set_in(self._native)
-        self._closed = False
         self._count()
 
     def _fit(self, config: Any, memory: int) -> None:
@@ -379,7 +388,12 @@ class Engine(OutOfOrder):
     def __del__(self) -> None:
         # At interpreter exit module globals may be gone; the process ends the threads then.
         try:
-            self.close()
+            if self._in_hook():
+                # The collector ran in one of our own threads, or the hook was the last to hold us:
+                # somebody else has to wait for its end.
+                threading.Thread(target=self.close).start()
+            else:
+                self.close()
         except Exception:
             return
 
@@ -397,6 +411,13 @@ class Engine(OutOfOrder):
 
         Closing twice does nothing. Views of the state stay valid. In a process forked from the
         engine's, nothing is closed but this process's use of it.
+
+        Any thread may close the engine, whatever others do with it: their calls end with
+        EngineClosedError. Called in the middle of another call of the same thread, by a signal
+        handler for example, it returns at once, and that call ends the threads when it ends.
+
+        Raises:
+            SpecstreamError: it was called by a hook, which the engine waits for.
         """
         if self._closed:
             return
@@ -405,26 +426,41 @@ class Engine(OutOfOrder):
             # what the native runtime holds is left to the end of the process.
             self._closed = True
             return
+        self._check_hook()
         self._closing = True
-        while not self._lock.acquire(timeout=WAIT_MILLISECONDS / 1000):
-            pass  # the thread in process() sees _closing and ends its batch
-        try:
-            while self._waiting:  # in poll(); they see _closing
-                self._lock.release()
-                time.sleep(0.001)
-                self._lock.acquire()
+        self._await_end()
+
+    def _await_end(self) -> bool:
+        """Waits until a closing engine has ended; False: this thread itself is to end it, later."""
+        while not self._closed:
+            if self._is_inside() or (self._enders and self._enders[0][0] == threading.get_ident()):
+                return False
+            self._end()
             if not self._closed:
+                time.sleep(0.001)
+        return True
+
+    def _end(self) -> None:
+        """Ends a closing engine if nobody is inside. Only the first who comes that far does it."""
+        if self._users or self._is_inherited():
+            return
+        # A signal handler may come at any point, and call this as well, or raise; but only where
+        # something is called. So what must not be left half done is no call, or in `finally`.
+        mine = threading.get_ident(), object()
+        try:
+            self._enders.append(mine)
+            if self._enders[0] is mine:
                 if self._is_open:
                     self._end_job()
-                    self._is_open = False
-                with self._figures:
-                    self._count()
-                    self._hot_places = hot_places(self._native, self.threads)
-                    self._closed = True
-                    lib.ss_engine_free(self._native)
-                    self._native = ffi.NULL
+                self._hot_places = hot_places(self._native, self.threads)
+                self._count()
         finally:
-            self._lock.release()
+            if self._enders[:1] == [mine]:
+                try:
+                    lib.ss_engine_free(self._native)
+                finally:
+                    self._native, self._workers, self._is_open = ffi.NULL, NOBODY, False
+                    self._closed = True
 
     @property
     def closed(self) -> bool:
@@ -432,11 +468,42 @@ class Engine(OutOfOrder):
         return self._closed or self._closing
 
     @contextlib.contextmanager
+    def _inside(self) -> Iterator[None]:
+        """The engine does not end before this is left."""
+        use = object()
+        try:
+            self._users[use] = threading.get_ident()
+            # Who closes sees that we are here, or we see that it closes: each looks after it spoke.
+            self._check_open()
+            yield
+        finally:
+            self._users.pop(use, None)
+            if self._closing:
+                self._end()
+
+    def _is_inside(self) -> bool:
+        """Whether the calling thread is, so that it is interrupted in another call."""
+        # A copy is made at one go; the others come and go meanwhile.
+        return threading.get_ident() in self._users.copy().values()
+
+    @contextlib.contextmanager
+    def _try_lock(self) -> Iterator[bool]:
+        """True: nobody else has the lock; it is ours inside."""
+        try:
+            yield self._lock.acquire(blocking=False)
+        finally:
+            # Not asked first whether it is ours: a signal handler may raise after each question.
+            try:  # noqa: SIM105
+                self._lock.release()
+            except RuntimeError:
+                pass
+
+    @contextlib.contextmanager
     def _open(self) -> Iterator[None]:
         """One caller at a time, on an engine that is not closed."""
         self._check_open()
-        self._check_hook()
-        with self._lock:
+        self._check_caller()
+        with self._inside(), self._lock:
             self._check_open()
             yield
 
@@ -458,11 +525,26 @@ class Engine(OutOfOrder):
                 "Engine(operator, restore=snapshot) goes on from a snapshot"
             )
 
+    def _in_hook(self) -> bool:
+        # Workers run no other Python.
+        return threading.get_ident() in self._workers
+
     def _check_hook(self) -> None:
-        if self._hooks.running:
+        if self._in_hook():
             raise SpecstreamError(
                 f"engine of {self.name!r}: a hook uses the engine that called it, which waits for "
                 "the hook: use what the notification holds"
+            )
+
+    def _check_caller(self) -> None:
+        """Refuses who must not wait for the engine."""
+        self._check_hook()
+        if self._is_inside():
+            raise SpecstreamError(
+                f"engine of {self.name!r} is used in the middle of another call of this thread: a "
+                "signal handler, a finaliser, migrate= or a predictor may ask for stats and "
+                "profile(), and close(): have the rest done when the call has returned, or by "
+                "another thread"
             )
 
     # ---- batches ----
@@ -584,11 +666,18 @@ class Engine(OutOfOrder):
 
         Raises:
             EngineClosedError: this process was forked from the engine's during a batch.
+            SpecstreamError: it was asked for by a hook, or in the middle of another call of the
+                same thread, by a signal handler for example.
         """
-        if self._closed and not self._is_inherited():
-            return StateView(self.operator.layout, self._words)
-        with turn(self) as idle:
-            return StateView(self.operator.layout, self._words if idle else self._words.copy())
+        if not self._closed or self._is_inherited():
+            try:
+                with turn(self) as idle:
+                    words = self._words if idle else self._words.copy()
+                    return StateView(self.operator.layout, words)
+            except EngineClosedError:
+                if not self._closing or self._is_inherited() or not self._await_end():
+                    raise
+        return StateView(self.operator.layout, self._words)
 
     @property
     def stats(self) -> Statistics:
@@ -601,12 +690,10 @@ class Engine(OutOfOrder):
         if self._is_inherited():
             self._count_inherited()
             return self._stats
-        # Who closes the engine must not be kept waiting by looks that come one after the other.
-        if not self._closing:
-            with self._figures:
-                if self._begun is not None and not self._closed:
-                    lib.ss_engine_ask(self._native, ASK_NANOSECONDS)
-                self._count()
+        with contextlib.suppress(EngineClosedError), self._inside(), self._figures:
+            if self._begun is not None:
+                lib.ss_engine_ask(self._native, ASK_NANOSECONDS)
+            self._count()
         return self._stats
 
     def profile(self) -> Profile:
@@ -619,12 +706,10 @@ class Engine(OutOfOrder):
         ``close()``.
         """
         stats = self.stats
-        if self._lock.acquire(blocking=False):
-            try:
-                if not self._closed:
+        if not self._is_inside():
+            with contextlib.suppress(EngineClosedError), self._inside(), self._try_lock() as mine:
+                if mine:
                     self._hot_places = hot_places(self._native, self.threads)
-            finally:
-                self._lock.release()
         operator = self.operator
         return Profile.of(
             operator.program,
@@ -637,10 +722,9 @@ class Engine(OutOfOrder):
         )
 
     def _count(self) -> None:
-        if not self._closed:
-            self._stats = statistics_of(
-                self, lib.ss_engine_memory(self._native), lib.ss_engine_waiting(self._native)
-            )
+        self._stats = statistics_of(
+            self, lib.ss_engine_memory(self._native), lib.ss_engine_waiting(self._native)
+        )
 
     def _count_inherited(self) -> None:
         """In a forked process: no mutex may be asked for, and what was in flight has no end."""
@@ -679,21 +763,31 @@ class Engine(OutOfOrder):
         """
         if self._closed or not self._is_inherited():
             self._check_open()
-        with turn(self), self._between:
+        with turn(self):
+            content = self._content()
+        return content.to_bytes(self.operator.layout)
+
+    def _image(self) -> bytes:
+        """:meth:`snapshot` for who has the engine to himself already."""
+        with native_turn(self):
+            content = self._content()
+        return content.to_bytes(self.operator.layout)
+
+    def _content(self) -> Snapshot:
+        with self._between:
             done = 0
             if self._begun is not None:
                 done = self._begun + lib.ss_engine_outcome(self._native).consumed
             if self._is_open and not self._is_inherited():
                 # What is committed and was not polled would be lost with this engine.
                 self._arrivals.hold(self._polled(self._take_rows()[0]))
-            content = Snapshot(
+            return Snapshot(
                 self._words.copy(),
                 self._next_sequence + done,
                 self._strings.to_arrow(),
                 self._arrivals.to_bytes(),
                 self._bad_rows.to_bytes(),
             )
-        return content.to_bytes(self.operator.layout)
 
     def restore(self, image: bytes, *, migrate: Migrate | None = None, _new: bool = False) -> None:
         """Goes on from a snapshot: state, strings, sequence numbers, submitted events, bad rows.
@@ -761,7 +855,7 @@ class Engine(OutOfOrder):
 
         It holds a copy of the state, and of submitted events that are not committed.
         """
-        with self._open(), turn(self):
+        with self._open(), native_turn(self):
             if self._is_open:
                 self._arrivals.hold(self._polled(self._take_rows()[0]))
             return Mark(

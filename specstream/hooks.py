@@ -6,7 +6,6 @@ engine's :class:`Hooks` through the handle that the engine gave it.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -71,17 +70,11 @@ class Hooks:
         self._hooks = {_KINDS[name]: hook for name, hook in given.items() if hook is not None}
         self._names = {kind: name for name, kind in _KINDS.items()}
         self._describe = weakref.WeakMethod(describe)
-        self._inside = threading.local()
         self._handle = ffi.new_handle(self)
         self._error: BaseException | None = None
 
     def __bool__(self) -> bool:
         return bool(self._hooks)
-
-    @property
-    def running(self) -> bool:
-        """Whether the calling thread is inside one of these hooks."""
-        return getattr(self._inside, "hook", False)
 
     def set_in(self, native: Any) -> None:
         """Has the C side call them."""
@@ -96,7 +89,6 @@ class Hooks:
     def call(self, occasion: Any) -> int:
         """One call; gives an ``enum ss_answer``."""
         name = self._names[occasion.kind]
-        self._inside.hook = True
         try:
             describe = self._describe()
             if describe is None:  # the collector is about to end the engine
@@ -113,8 +105,6 @@ class Hooks:
                 self._error = error
                 error.add_note(f"raised by the hook {name}")
             return int(lib.SS_FAIL)
-        finally:
-            self._inside.hook = False
         return int(lib.SS_PROCEED)
 
 

@@ -56,7 +56,6 @@ class OutOfOrder:
     _late: Late
     _declared: tuple[Name, ...]
     _is_open: bool
-    _waiting: int
     _frontier: tuple[int, int] | None
     _applied: int
     _locate: Any
@@ -390,16 +389,23 @@ class OutOfOrder:
 
     def _wait(self, milliseconds: int, at_least: float = 0.0) -> None:
         """Waits for news of the open job; without the lock, as somebody else may bring them."""
-        self._waiting += 1
-        self._lock.release()
         try:
+            self._lock.release()
             if at_least:
                 time.sleep(at_least)
             lib.ss_engine_await(self._native, milliseconds)
         finally:
-            self._lock.acquire()
-            self._waiting -= 1
+            self._regain_lock()
         self._check_open()
+
+    def _regain_lock(self) -> None:
+        """Takes the lock, whatever a signal handler raises meanwhile: the caller releases it."""
+        try:
+            while not self._lock._is_owned():  # type: ignore[attr-defined]
+                self._lock.acquire()
+        except BaseException:
+            self._regain_lock()
+            raise
 
     def _take_rows(self) -> tuple[npt.NDArray[np.int64], Any]:
         """With the turn: the emitted rows of the open job, and its outcome."""

@@ -22,36 +22,31 @@ WAIT_MILLISECONDS = 50
 @contextlib.contextmanager
 def turn(engine: Engine) -> Iterator[bool]:
     """The state stands still inside; True: no batch is in flight."""
-    engine._check_hook()
     if engine._is_inherited():
         _check_left_idle(engine)
         yield True
         return
-    if engine._lock.acquire(blocking=False):
-        try:
-            if not engine._is_open:
-                yield True
-                return
+    engine._check_caller()
+    with engine._inside(), engine._try_lock() as mine:
+        if mine and not engine._is_open:
+            yield True
+        else:  # another thread is in a call, perhaps with a batch in flight
             with native_turn(engine):
                 yield False
-        finally:
-            engine._lock.release()
-        return
-    # A batch is in flight in another thread, which keeps the engine open while it waits.
-    engine._check_open()
-    with native_turn(engine):
-        yield False
 
 
 @contextlib.contextmanager
 def native_turn(engine: OutOfOrder) -> Iterator[None]:
     """Nothing commits inside."""
-    while not lib.ss_engine_try_turn(engine._native, WAIT_MILLISECONDS):
-        engine._check_open()
+    # Set where the turn is taken: a signal handler may raise before we see what was returned.
+    held = ffi.new("bool *", False)
     try:
+        while not lib.ss_engine_try_turn(engine._native, WAIT_MILLISECONDS, held):
+            engine._check_open()
         yield
     finally:
-        lib.ss_engine_release_turn(engine._native)
+        if held[0]:
+            lib.ss_engine_release_turn(engine._native)
 
 
 def _check_left_idle(engine: Engine) -> None:

@@ -334,7 +334,10 @@ void ss_engine_set_operation(struct ss_engine *engine, uint64_t number,
 void ss_engine_state_changed(struct ss_engine *engine);
 /* `kinds`: a sum of enum ss_hook_kind. Between jobs. */
 void ss_engine_set_hook(struct ss_engine *engine, uint32_t kinds, ss_hook hook, void *context);
-/* Waits for the job in flight, ends the threads and frees everything but the state. */
+/* A worker's thread, by its number, as pthread_self gives it: only these call hooks. */
+uint64_t ss_engine_thread(const struct ss_engine *engine, uint64_t index);
+/* Waits for the job in flight, ends the threads and frees everything but the state. Nobody may use
+ * the engine meanwhile or later, and no worker may call it. */
 void ss_engine_free(struct ss_engine *engine);
 
 /* One job at a time: start (false: out of memory), wait until it says true, read the outcome. */
@@ -364,10 +367,12 @@ void ss_engine_clear_rows(struct ss_engine *engine);
 /* Goes on after a failure: its event is not applied. */
 void ss_engine_resume(struct ss_engine *engine);
 
-/* Between the two the state stands still and holds a whole number of events. */
+/* Between the two the state stands still and holds a whole number of events. After one reader, the
+ * workers come first. */
 void ss_engine_take_turn(struct ss_engine *engine);
-/* Gives up after a while; true: the turn is taken. */
-bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds);
+/* Gives up after a while; true: the turn is taken. Then, and only then, it also sets `held`: for a
+ * caller that may be interrupted before it sees what is returned. */
+bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds, bool *held);
 void ss_engine_release_turn(struct ss_engine *engine);
 
 /* Figures may be asked for at any time, by any thread, also while a job starts, runs and ends;

@@ -10,7 +10,8 @@
  * until it is the head: the watch kills a run that keeps the head from advancing, which is that of the
  * head itself, or, when the head is finished and nobody holds the turn or waits for it, any beyond it
  * (without the latter: NO_WATCH_FINISHED). Polling with naps (lend_turn, take_turn) is waiting, not
- * sleeping.
+ * sleeping. The workers' share of the turn after a reader (`share_end`) is left out: it keeps the next
+ * reader waiting, for a time, and here there is one.
  *
  * Memory. Each process has a first-in first-out store buffer of DEPTH entries, as on x86: a store
  * enters it, a process `memory` lets it out at any later moment, the process itself sees its own

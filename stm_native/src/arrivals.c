@@ -597,13 +597,14 @@ static void advance(struct ss_worker *worker)
     struct ss_engine *engine = worker->engine;
     struct ss_transaction *transaction;
     bool finished;
-    for (;;) {
+    /* As in the scheduler's: one at least. */
+    for (bool committed = false;; committed = true) {
         assert(ss_turn_is_held(engine));
         if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
             ss_end_job(engine);
             return;
         }
-        if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0 ||
+        if ((committed && ss_reader_comes_first(engine)) ||
             (transaction = take_head(engine, &finished)) == NULL)
             return;
         enum ss_progress progress;
@@ -648,8 +649,7 @@ static bool has_work(struct ss_worker *worker)
         atomic_load_explicit(&engine->queue.changes, memory_order_acquire) != worker->seen_changes)
         return true;
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0 &&
-           ss_queue_can_advance(engine);
+           !ss_reader_comes_first(engine) && ss_queue_can_advance(engine);
 }
 
 void ss_run_open(struct ss_worker *worker)

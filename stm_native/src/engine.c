@@ -6,6 +6,8 @@
 
 static const uint64_t first_undo_entries = 256;
 static const uint64_t first_output_words = 1024;
+/* For a worker to wake up, where the processor has others to serve. */
+static const int64_t patience_nanoseconds = 10000000;
 /* A reference of protocol `eager` has 18 bits for the slot, and the ring is twice the horizon. */
 static const int64_t longest_eager_horizon = 1 << 16;
 
@@ -143,6 +145,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     engine->protocol =
         config->protocol == SS_PROTOCOL_EAGER ? &ss_protocol_eager : &ss_protocol_value;
     engine->spin_nanoseconds = 2000;
+    engine->patience_nanoseconds = patience_nanoseconds;
     pthread_mutex_init(&engine->park_mutex, NULL);
     pthread_mutex_init(&engine->pool_mutex, NULL);
     pthread_mutex_init(&engine->output, NULL);

@@ -344,6 +344,11 @@ struct ss_engine {
     _Atomic uint32_t rerunning; /* 1: the head runs again, as the one before it did */
     _Atomic uint32_t stop;    /* end at the next event boundary */
     _Atomic uint32_t readers; /* threads outside the pool that wait for the turn or hold it */
+    _Atomic uint32_t turned_away; /* 1: since a worker last had the turn, a reader kept one from it */
+    _Atomic int64_t share_end;    /* readers wait until then */
+    int64_t owed;                 /* to the workers when they come; with the turn */
+    int64_t reading_since;        /* that a reader holds the turn; with the turn */
+    int64_t patience_nanoseconds; /* of a reader, until a worker has come */
     _Atomic uint32_t sleepers;
     _Atomic int64_t head_since; /* when the running head was first seen overstaying; 0: not yet */
     _Atomic int64_t runaway_nanoseconds; /* that the head of this job stood still in killed runs */
@@ -613,6 +618,8 @@ bool ss_rows_reserve(struct ss_engine *engine, uint64_t words);
 /* scheduler.c */
 void ss_run_ordered(struct ss_worker *worker);
 bool ss_try_turn(struct ss_engine *engine);
+/* Whether workers are to leave the turn to a thread outside the pool. */
+bool ss_reader_comes_first(struct ss_engine *engine);
 void ss_release_turn(struct ss_engine *engine);
 void ss_end_job(struct ss_engine *engine);
 int64_t ss_reach(const struct ss_engine *engine);

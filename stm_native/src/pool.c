@@ -127,6 +127,11 @@ bool ss_pool_start(struct ss_engine *engine)
     return started;
 }
 
+uint64_t ss_engine_thread(const struct ss_engine *engine, uint64_t index)
+{
+    return (uint64_t)engine->workers[index].thread;
+}
+
 void ss_pool_stop(struct ss_engine *engine)
 {
     pthread_mutex_lock(&engine->pool_mutex);

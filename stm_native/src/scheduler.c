@@ -45,14 +45,69 @@
 
 /* ---- the turn ---- */
 
+/* Readers and workers take turns. A reader that wants the state to stand still announces itself and is
+ * let in between two events; were it the next one's turn as soon as it has gone, a few threads that
+ * look again and again would keep all commits from happening. So when a reader gives the turn back and
+ * a worker was turned away meanwhile, the next reader waits until the workers have had the turn for as
+ * long as the reader had it, and a little longer. It does not wait for ever for them to come: who was turned away may
+ * be in a long run by now, or find that there is nothing left to commit.
+ *
+ * All of it is in the fields `share_end`, until when readers wait, and `owed`, how long the workers are
+ * to have the turn once they have come. Both are written by whoever holds the turn, so they change in
+ * the order of its holders, and who has just acquired the turn sees what the one before has stored.
+ * That is why a reader looks once more when it has it, and gives it back if it is not its time. Who
+ * looks without the turn may see an old value: it then tries for a turn that it does not get or does
+ * not keep, or waits for one more nap. */
+
+/* What it costs to hand the turn over twice. */
+static const int64_t hand_over_nanoseconds = 100000;
+
+static bool workers_come_first(struct ss_engine *engine)
+{
+    /* Relaxed: see above. When the job is over, nobody comes. */
+    return ss_now() < atomic_load_explicit(&engine->share_end, memory_order_relaxed) &&
+           atomic_load_explicit(&engine->over, memory_order_relaxed) == 0;
+}
+
+bool ss_reader_comes_first(struct ss_engine *engine)
+{
+    /* Relaxed: who must not miss a reader looks again when it was told, see run_range_in_place. */
+    return atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0 &&
+           !workers_come_first(engine);
+}
+
+/* With the turn: a worker has come, and its share begins. */
+static void begin_share(struct ss_engine *engine)
+{
+    assert(ss_turn_is_held(engine));
+    /* Relaxed, here and in turn_away: a hint. A worker that is turned away after the reader has looked
+     * tries again, and is noticed by the reader that turns it away then. */
+    atomic_store_explicit(&engine->turned_away, 0, memory_order_relaxed);
+    if (SS_UNLIKELY(engine->owed != 0)) {
+        atomic_store_explicit(&engine->share_end, ss_now() + engine->owed, memory_order_relaxed);
+        engine->owed = 0;
+    }
+}
+
+static void turn_away(struct ss_engine *engine)
+{
+    if (atomic_load_explicit(&engine->turned_away, memory_order_relaxed) == 0)
+        atomic_store_explicit(&engine->turned_away, 1, memory_order_relaxed);
+}
+
 bool ss_try_turn(struct ss_engine *engine)
 {
-    if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0)
-        return false;
     uint32_t free = 0;
+    if (ss_reader_comes_first(engine)) {
+        turn_away(engine);
+        return false;
+    }
     /* Acquire: the state as the last holder left it. */
-    return atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
-                                                   memory_order_relaxed);
+    if (!atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return false;
+    begin_share(engine);
+    return true;
 }
 
 void ss_release_turn(struct ss_engine *engine)
@@ -66,36 +121,61 @@ void ss_release_turn(struct ss_engine *engine)
  * run. The transaction stays ours (IN_PLACE), so nobody else can advance the head meanwhile. */
 static void lend_turn(struct ss_engine *engine)
 {
+    /* Before the turn is free: the reader that gets it sees that somebody waits. */
+    turn_away(engine);
     ss_release_turn(engine);
     ss_wake(engine);
     uint32_t free;
     do {
-        while (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0) {
+        while (ss_reader_comes_first(engine)) {
             struct timespec nap = {0, 20000};
             nanosleep(&nap, NULL);
         }
         free = 0;
     } while (!atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
                                                       memory_order_relaxed));
+    begin_share(engine);
 }
 
-bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds)
+/* A reader has got the turn; false: it is not its time, and it gives the turn back. */
+static bool may_read(struct ss_engine *engine)
+{
+    if (workers_come_first(engine)) {
+        ss_release_turn(engine);
+        ss_wake(engine);
+        return false;
+    }
+    engine->reading_since = ss_now();
+    return true;
+}
+
+bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds, bool *held)
 {
     int64_t until = ss_now() + milliseconds * 1000000;
-    uint32_t free = 0;
     atomic_fetch_add_explicit(&engine->readers, 1, memory_order_seq_cst);
-    while (!atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
-                                                    memory_order_relaxed)) {
-        /* Dekker with run_in_place: we are announced before the flags are up. */
-        atomic_thread_fence(memory_order_seq_cst);
-        for (uint64_t i = 0; i < engine->config.threads; i++)
-            __atomic_store_n(&engine->workers[i].run.yield, 1, __ATOMIC_RELAXED);
-        /* Whoever commits one event is soon done. */
-        for (int i = 0; i < 100 && atomic_load_explicit(&engine->turn, memory_order_relaxed); i++)
-            ss_relax();
-        if (atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0) {
-            free = 0;
-            continue;
+    for (;;) {
+        uint32_t free = 0;
+        if (workers_come_first(engine)) {
+            ; /* and are not disturbed meanwhile */
+        } else if (atomic_compare_exchange_strong_explicit(
+                       &engine->turn, &free, 1, memory_order_acquire, memory_order_relaxed)) {
+            if (!may_read(engine))
+                continue;
+            *held = true;
+            return true;
+        } else {
+            /* Dekker with run_in_place: we are announced before the flags are up. */
+            atomic_thread_fence(memory_order_seq_cst);
+            for (uint64_t i = 0; i < engine->config.threads; i++)
+                __atomic_store_n(&engine->workers[i].run.yield, 1, __ATOMIC_RELAXED);
+            /* Whoever commits one event is soon done. */
+            for (int i = 0; i < 100; i++) {
+                if (atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0)
+                    break;
+                ss_relax();
+            }
+            if (atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0)
+                continue;
         }
         if (ss_now() >= until) {
             atomic_fetch_sub_explicit(&engine->readers, 1, memory_order_seq_cst);
@@ -104,19 +184,26 @@ bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds)
         }
         struct timespec nap = {0, 5000};
         nanosleep(&nap, NULL);
-        free = 0;
     }
-    return true;
 }
 
 void ss_engine_take_turn(struct ss_engine *engine)
 {
-    while (!ss_engine_try_turn(engine, 1000))
+    bool held;
+    while (!ss_engine_try_turn(engine, 1000, &held))
         continue;
 }
 
 void ss_engine_release_turn(struct ss_engine *engine)
 {
+    /* Relaxed: a hint; see begin_share. */
+    if (atomic_load_explicit(&engine->turned_away, memory_order_relaxed) != 0) {
+        int64_t now = ss_now();
+        engine->owed = now - engine->reading_since + hand_over_nanoseconds;
+        atomic_store_explicit(&engine->share_end, now + engine->owed + engine->patience_nanoseconds,
+                              memory_order_relaxed);
+    }
+    /* Release: the next holder sees whose share it is, and what this one has stored. */
     atomic_store_explicit(&engine->turn, 0, memory_order_release);
     atomic_fetch_sub_explicit(&engine->readers, 1, memory_order_seq_cst);
     ss_wake(engine);
@@ -173,7 +260,7 @@ static bool run_range_in_place(struct ss_worker *worker, int64_t number, int64_t
         atomic_thread_fence(memory_order_seq_cst);
         if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
             return false;
-        if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0)
+        if (ss_reader_comes_first(engine))
             lend_turn(engine);
 
         run->verdict = SS_COMPLETED;
@@ -374,7 +461,9 @@ static bool head_can_advance(struct ss_engine *engine)
 static void advance(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
-    while (atomic_load_explicit(&engine->over, memory_order_relaxed) == 0) {
+    /* Who has come for its share commits one at least, however late it wakes up. */
+    for (bool committed = false; atomic_load_explicit(&engine->over, memory_order_relaxed) == 0;
+         committed = true) {
         /* Only holders of the turn change next_commit, so we read our own or our predecessor's. */
         assert(ss_turn_is_held(engine));
         int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
@@ -383,7 +472,7 @@ static void advance(struct ss_worker *worker)
             ss_end_job(engine);
             return;
         }
-        if (atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0)
+        if (committed && ss_reader_comes_first(engine))
             return;
 
         struct ss_transaction *transaction = ss_slot_of(engine, head);
@@ -561,7 +650,7 @@ void ss_watch(struct ss_engine *engine)
                           : ss_has_status(transaction, head, SS_FINISHED) &&
                                 (!ss_is_open(engine) || ss_queue_can_advance(engine));
     bool left_alone = ready && atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-                      atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0;
+                      !ss_reader_comes_first(engine);
     if (!running && !left_alone)
         return;
     int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
@@ -593,8 +682,7 @@ static bool has_work(struct ss_worker *worker)
         can_claim(engine, &number) || ss_find_retry(worker, false) >= 0)
         return true;
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
-           atomic_load_explicit(&engine->readers, memory_order_relaxed) == 0 &&
-           head_can_advance(engine);
+           !ss_reader_comes_first(engine) && head_can_advance(engine);
 }
 
 void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *),

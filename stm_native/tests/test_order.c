@@ -281,9 +281,154 @@ static void prefixes_only(uint64_t seed)
     stage_close();
 }
 
+/* ---- readers that come one after the other ---- */
+
+enum { READERS = 3 };
+
+static void *read_again_and_again(void *argument)
+{
+    (void)argument;
+    while (!atomic_load(&over)) {
+        ss_engine_take_turn(stage_engine());
+        atomic_fetch_add(&turns, 1);
+        ss_engine_release_turn(stage_engine());
+    }
+    return NULL;
+}
+
+/* There is always one that wants the turn, and the job comes to its end all the same. */
+static void readers_do_not_keep_the_turn(enum ss_mode mode, enum ss_protocol_kind protocol,
+                                         int64_t horizon)
+{
+    static const row events[MOST_EVENTS] = {{STOP(0), ADD(A, 1)},
+                                            [1 ... MOST_EVENTS - 1] = {ADD(A, 1)}};
+    struct setting setting = {.protocol = protocol, .mode = mode, .threads = 2, .horizon = horizon};
+    pthread_t readers[READERS];
+    scenario = "readers that come one after the other";
+    stage_open(&setting);
+    atomic_store(&over, false);
+    stage_start(events, MOST_EVENTS, 0);
+    await_stop(0, 0, 1); /* at the head, with the turn or without */
+    uint64_t before = atomic_load(&turns);
+    for (int i = 0; i < READERS; i++)
+        CHECK(pthread_create(&readers[i], NULL, read_again_and_again, NULL) == 0);
+    let_go(0, 0);
+    stage_end();
+    for (int64_t began = ss_now(); atomic_load(&turns) < before + READERS;)
+        if (stage_waits_too_long(began))
+            fail("%s: they do not get the turn", scenario);
+    atomic_store(&over, true);
+    for (int i = 0; i < READERS; i++)
+        pthread_join(readers[i], NULL);
+    stage_close();
+}
+
+static _Atomic bool reads, may_end;
+static _Atomic uint64_t seen;
+
+static void *read_until_told(void *argument)
+{
+    (void)argument;
+    ss_engine_take_turn(stage_engine());
+    for (atomic_store(&reads, true); !atomic_load(&may_end);)
+        ss_relax();
+    ss_engine_release_turn(stage_engine());
+    return NULL;
+}
+
+static void *read_once(void *argument)
+{
+    (void)argument;
+    ss_engine_take_turn(stage_engine());
+    atomic_store(&seen, stage_word(A));
+    ss_engine_release_turn(stage_engine());
+    return NULL;
+}
+
+static void await_readers(uint32_t count)
+{
+    for (int64_t began = ss_now(); atomic_load(&stage_engine()->readers) != count;)
+        if (stage_waits_too_long(began))
+            fail("%s: a reader does not ask for the turn", scenario);
+}
+
+/* The second one is waiting when the first one gives the turn back. In place, the worker has lent its
+ * turn; otherwise it has finished a run while the first one was reading. */
+static void a_worker_comes_between_two_readers(enum ss_protocol_kind protocol, bool in_place)
+{
+    static const row events[] = {{STOP(0), ADD(A, 1)}, {ADD(A, 1)}};
+    struct setting setting = {.protocol = protocol,
+                              .mode = in_place ? SS_MODE_ORDERED : SS_MODE_SPECULATE,
+                              .threads = 1,
+                              .horizon = in_place ? 0 : 1};
+    pthread_t first, second;
+    scenario = "a worker comes between two readers";
+    stage_open(&setting);
+    struct ss_engine *engine = stage_engine();
+    engine->patience_nanoseconds = INT64_C(60000000000); /* the machine may be busy */
+    atomic_store(&reads, false);
+    atomic_store(&may_end, false);
+    stage_start(events, 2, 0);
+    await_stop(0, 0, 1);
+    CHECK(pthread_create(&first, NULL, read_until_told, NULL) == 0);
+    await_readers(1);
+    if (in_place)
+        let_go(0, 0);
+    for (int64_t began = ss_now(); !atomic_load(&reads);)
+        if (stage_waits_too_long(began))
+            fail("%s: the first reader does not get the turn", scenario);
+    if (!in_place)
+        let_go(0, 0);
+    for (int64_t began = ss_now(); atomic_load(&engine->turned_away) == 0;)
+        if (stage_waits_too_long(began))
+            fail("%s: the worker does not ask for the turn", scenario);
+    CHECK(stage_word(A) == in_place);
+    CHECK(pthread_create(&second, NULL, read_once, NULL) == 0);
+    await_readers(2);
+    atomic_store(&may_end, true);
+    pthread_join(first, NULL);
+    pthread_join(second, NULL);
+    CHECK(atomic_load(&seen) > in_place);
+    stage_end();
+    stage_close();
+}
+
+/* Who was turned away may have found something else to do, or nothing left to commit. */
+static void readers_do_not_wait_for_ever(void)
+{
+    struct setting setting = {.mode = SS_MODE_ORDERED, .threads = 1};
+    scenario = "a reader waits for a worker that does not come";
+    stage_open(&setting);
+    struct ss_engine *engine = stage_engine();
+    for (int patient = 0; patient < 2; patient++) {
+        bool held = false;
+        ss_engine_take_turn(engine);
+        atomic_store(&engine->turned_away, 1);
+        engine->patience_nanoseconds = patient ? INT64_C(60000000000) : 1000000;
+        ss_engine_release_turn(engine);
+        for (int64_t began = ss_now(); !patient && !ss_engine_try_turn(engine, 1, &held);)
+            if (stage_waits_too_long(began))
+                fail("%s", scenario);
+        CHECK(!patient || !ss_engine_try_turn(engine, 1, &held));
+        CHECK(held == !patient);
+        if (held)
+            ss_engine_release_turn(engine);
+        atomic_store(&engine->share_end, 0);
+    }
+    stage_close();
+}
+
 int main(void)
 {
     watchdog_start(20);
+    readers_do_not_wait_for_ever();
+    readers_do_not_keep_the_turn(SS_MODE_ORDERED, SS_PROTOCOL_VALUE, 0);
+    for (int protocol = 0; protocol < 2; protocol++) {
+        readers_do_not_keep_the_turn(SS_MODE_ORDERED, (enum ss_protocol_kind)protocol, 4);
+        readers_do_not_keep_the_turn(SS_MODE_SPECULATE, (enum ss_protocol_kind)protocol, 4);
+        a_worker_comes_between_two_readers((enum ss_protocol_kind)protocol, true);
+        a_worker_comes_between_two_readers((enum ss_protocol_kind)protocol, false);
+    }
     for (int protocol = 0; protocol < 2; protocol++) {
         undisturbed((enum ss_protocol_kind)protocol);
         dropped_runs((enum ss_protocol_kind)protocol);
