@@ -17,7 +17,7 @@ pytest.importorskip("pyspark")
 
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import Image
-from specstream.spark.settings import check_settings
+from specstream.checkpoint.settings import check_settings
 
 BATCHES, ROWS, DISORDER = 5, 4, 3
 

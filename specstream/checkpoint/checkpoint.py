@@ -49,13 +49,13 @@ from specstream.checkpoint.file_format import (
     stream,
     table_of,
 )
+from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Place, place_of
 from specstream.declarations.state import Layout
 from specstream.engine.engine import Engine, Mark
 from specstream.engine.snapshot import Migrate, Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
-from specstream.spark.settings import check_settings
-from specstream.untrusted import Malformed
+from specstream.files.untrusted import Malformed
 
 if TYPE_CHECKING:
     from specstream.checkpoint.file_format import Words

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from specstream.declarations.state import Description
 from specstream.errors import SnapshotError, SpecstreamError
-from specstream.untrusted import Malformed, json_of, made_of, natural, object_of, read_table
+from specstream.files.untrusted import Malformed, json_of, made_of, natural, object_of, read_table
 
 __all__ = [
     "BLOCK_WORDS",

@@ -32,8 +32,8 @@ from specstream.checkpoint.store import Place
 from specstream.columns.rejected_rows import Policy
 from specstream.engine.engine import Engine
 from specstream.errors import EngineClosedError, SnapshotError, SpecstreamError
+from specstream.files.untrusted import Malformed, made_of, natural, object_of, read_table
 from specstream.operator.operator import Operator
-from specstream.untrusted import Malformed, made_of, natural, object_of, read_table
 
 __all__ = ["Input", "Inputs", "Origin", "Raised", "input_batches", "read_input"]
 

@@ -28,7 +28,7 @@ import pyarrow as pa
 from specstream.checkpoint.checkpoint import Checkpoint, Recorded
 from specstream.checkpoint.file_format import stream
 from specstream.errors import ConfigurationError, SnapshotError
-from specstream.untrusted import Malformed, read_table
+from specstream.files.untrusted import Malformed, read_table
 
 __all__ = ["Ahead", "catch_up"]
 

@@ -42,8 +42,8 @@ from specstream.compiler.oracle import Oracle
 from specstream.declarations.state import Layout, StateView
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, InputError, SnapshotError
+from specstream.files.untrusted import Malformed
 from specstream.operator.operator import Operator, pack_rows
-from specstream.untrusted import Malformed
 
 __all__ = ["Replay", "replay"]
 

@@ -23,7 +23,7 @@ from pyarrow import fs
 
 from specstream.checkpoint.failpoints import reached
 from specstream.errors import ConfigurationError
-from specstream.writing import writing
+from specstream.files.writing import writing
 
 __all__ = ["LocalPlace", "Place", "RemotePlace", "place_of"]
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.errors import ConfigurationError, InputError
-from specstream.untrusted import Malformed, read_tables
+from specstream.files.untrusted import Malformed, read_tables
 
 __all__ = ["BadRows", "Policy", "RowError", "as_stream", "checked_policy", "take_together"]
 

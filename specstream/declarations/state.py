@@ -14,7 +14,7 @@ import numpy.typing as npt
 from specstream.declarations.element_types import Number, Storage, storage_of, type_named
 from specstream.declarations.operations import Operation
 from specstream.errors import DeclarationError
-from specstream.untrusted import Malformed
+from specstream.files.untrusted import Malformed
 
 __all__ = ["Description", "Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
 

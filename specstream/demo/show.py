@@ -34,7 +34,7 @@ from specstream.demo.flights import Files, load_flights, write_files
 from specstream.demo.plot import Batch, save_plot
 from specstream.demo.tasks import TASKS, Oracle, Task, run_oracles
 from specstream.engine.engine import Amount
-from specstream.writing import writing
+from specstream.files.writing import writing
 
 __all__ = ["run_demo"]
 

@@ -27,7 +27,7 @@ from specstream.columns.rejected_rows import BadRows, RowError, as_stream, take_
 from specstream.columns.strings import StringTable, string_code
 from specstream.declarations.schema import Schema
 from specstream.errors import ConfigurationError, InputError, SnapshotError
-from specstream.untrusted import MOST, Malformed, json_of, made_of, natural, read_tables
+from specstream.files.untrusted import MOST, Malformed, json_of, made_of, natural, read_tables
 
 __all__ = [
     "END",

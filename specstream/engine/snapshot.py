@@ -30,7 +30,7 @@ import pyarrow as pa
 from specstream.columns.strings import StringTable
 from specstream.declarations.state import Description, Field, Layout, StateView
 from specstream.errors import InputError, SnapshotError
-from specstream.untrusted import Malformed, json_of, made_of, natural, read_table
+from specstream.files.untrusted import Malformed, json_of, made_of, natural, read_table
 
 __all__ = ["Migrate", "Snapshot", "refused"]
 

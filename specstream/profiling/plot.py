@@ -11,8 +11,8 @@ import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 
+from specstream.files.writing import writing
 from specstream.profiling.hot_words import HotWord
-from specstream.writing import writing
 
 mpl.use("Agg")
 

@@ -26,7 +26,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from specstream.engine.statistics import Statistics
 from specstream.errors import ConfigurationError
-from specstream.writing import writing
+from specstream.files.writing import writing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

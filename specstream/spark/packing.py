@@ -18,7 +18,7 @@ from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from specstream.untrusted import read_table
+from specstream.files.untrusted import read_table
 
 __all__ = [
     "MARK",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from specstream.files.writing import writing
 from specstream.tuning.contest import Measurement
-from specstream.writing import writing
 
 __all__ = ["save_bars"]
 

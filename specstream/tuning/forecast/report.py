@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specstream.files.writing import writing
 from specstream.tuning.forecast.forecast import Check, Forecast
-from specstream.writing import writing
 
 if TYPE_CHECKING:
     from rich.table import Table
