@@ -80,11 +80,11 @@ stress:
 
 stress-closing: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python tests/closing_driver.py $(ROUNDS) $$(date +%s)
+	$(BIN)/python tests/support/closing_driver.py $(ROUNDS) $$(date +%s)
 
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python tests/stress_spark.py --count $(COUNT)
+	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT)
 
 # The package once more, with the runtime under AddressSanitizer.
 stress-files: $(VENV)/installed-test
@@ -93,7 +93,7 @@ stress-files: $(VENV)/installed-test
 	CFLAGS="-DNDEBUG -g -fsanitize=address -fno-omit-frame-pointer" LDFLAGS="-fsanitize=address" \
 		$(PIP) install --quiet --no-deps --target $(VENV)/address .
 	rm -rf build
-	$(BIN)/python tests/stress_files.py --address $(VENV)/address --count $(INPUTS)
+	$(BIN)/python tests/support/stress_files.py --address $(VENV)/address --count $(INPUTS)
 
 mutants:
 	$(MAKE) -C stm_native/tests mutants

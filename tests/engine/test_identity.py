@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from conftest import PATHS, Path, assert_identical, run_engine, run_oracle
 from families import FAMILY, events, one_word, scattered
-from test_engine import transfer
+from spinning import transfer
 
 import specstream as ss
 

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import commuting
 import families
 import generated
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-import test_commutative
 import witness
 from conftest import assert_identical, run_engine, run_oracle
 from families import FAMILY
@@ -47,7 +47,7 @@ def wrapped(x: int) -> int:
     return (x + 2**63) % 2**64 - 2**63
 
 
-HASHES = {families.mix: mixed, families.fit: fitted, test_commutative.work: worked}
+HASHES = {families.mix: mixed, families.fit: fitted, commuting.work: worked}
 
 
 @pytest.mark.parametrize("operator", FAMILY, ids=lambda operator: operator.name)
@@ -57,11 +57,9 @@ def test_the_families_are_what_python_makes_of_them(operator: ss.Operator) -> No
     assert kept >= (10 if operator.name == "one_word" else 140)  # that is one product after another
 
 
-@pytest.mark.parametrize(
-    "operator", [test_commutative.sums, test_commutative.rows], ids=lambda one: one.name
-)
+@pytest.mark.parametrize("operator", [commuting.sums, commuting.rows], ids=lambda one: one.name)
 def test_updates_are_what_python_makes_of_them(operator: ss.Operator) -> None:
-    table = test_commutative.events(200)
+    table = commuting.events(200)
     small = pc.subtract(table["x"], pc.multiply(pc.divide(table["x"], 3000), 3000))
     table = table.set_column(0, "x", small)
     assert witness.assert_agrees(operator, table, 5, HASHES) == 200

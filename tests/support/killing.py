@@ -25,7 +25,7 @@ FATAL_ROWS = {"behind": 75, "before": 140}
 
 def main(directory: Path, shards: int) -> None:
     # As __main__ it is pickled by value: executors do not have this file as a module.
-    from test_spark_sharded import chain
+    from sharded_chain import chain
 
     session = (
         SparkSession.builder.master("local-cluster[2,1,1024]")

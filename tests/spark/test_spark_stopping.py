@@ -85,7 +85,7 @@ def begin(directory: Path, slow: int) -> subprocess.Popen[bytes]:
     """A driver process, leader of a group of its own, that waits in a batch for a signal."""
     for name in ("inside", "requested"):
         (directory / name).unlink(missing_ok=True)
-    driver = Path(__file__).with_name("stopping_driver.py")
+    driver = Path(__file__).parents[1] / "support" / "stopping_driver.py"
     with (directory / "errors").open("ab") as errors:
         return subprocess.Popen(
             [sys.executable, driver, directory, str(slow)],

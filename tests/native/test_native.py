@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1] / "stm_native" / "tests"
+TESTS = Path(__file__).resolve().parents[2] / "stm_native" / "tests"
 
 
 @pytest.mark.skipif(
@@ -39,4 +39,5 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "redo log: passed",
         "table 4.1: passed",
         "wait queue: passed",
+        "watchdog: passed",
     }

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import specstream as ss
-from specstream.columns.events import strings
+from specstream.columns import strings
 from specstream.columns.strings import StringTable, string_code, string_codes
 
 TEXTS = st.text(max_size=6)

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_engine import spin_down, transfer
+from spinning import spin_down, transfer
 
 import specstream as ss
 
-DRIVER = Path(__file__).parent / "closing_driver.py"
+DRIVER = Path(__file__).parents[1] / "support" / "closing_driver.py"
 
 
 def test_anybody_may_close_an_engine_in_the_middle_of_anything() -> None:

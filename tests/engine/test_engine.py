@@ -15,68 +15,12 @@ import pyarrow as pa
 import pytest
 from conftest import assert_identical, run_engine, run_oracle
 from families import events, one_word, raises_often, scattered
+from spinning import Counters, flip, flip_and_loop, spin_down, transfer
 
 import specstream as ss
 from specstream.predictors.predictor import Predictor
 
-
-class Counters(ss.State):
-    n = ss.scalar(int)
-    left = ss.scalar(int, fill=1000)
-    right = ss.scalar(int)
-    a = ss.array(int, 32)
-
-
-@ss.operator(state=Counters, event={"x": int}, emits={"n": int})
-def spin_down(state, event, emit):
-    """Takes long: x steps of arithmetic, then one step of the counter."""
-    h = event.x
-    steps = event.x
-    while steps > 0:
-        h = h * 6364136223846793005 + 1442695040888963407
-        steps -= 1
-    state.n += 1
-    if h == 0:
-        state.n += 1
-    emit(state.n)
-
-
-def busy(h, steps):
-    """Local work that the optimiser cannot fold."""
-    for _ in range(steps):
-        h = (h ^ (h >> 7)) * 6364136223846793005
-    return h
-
-
-@ss.operator(state=Counters, event={"x": int}, emits={})
-def transfer(state, event, emit):
-    """Between two events left + right is always 1000; inside an event it is not."""
-    state.left -= event.x
-    state.a[busy(event.sequence, 50) % 32] += 1
-    state.right += event.x
-
-
-@ss.operator(state=Counters, event={"x": int}, emits={})
-def endless(state, event, emit):
-    """Never ends on a negative event."""
-    while event.x < 0:
-        state.n += 1
-
-
-def flip_and_loop(state, event, emit):
-    """Committed state always has left + right == 1000. A mixture of two states does not, and there
-    the loop has no end."""
-    left = state.left
-    h = busy(event.x, 300)
-    right = state.right
-    while left + right != 1000:
-        h = h * 3 + 1
-    state.left = left - 1
-    state.a[busy(h, 300) % 32] += 1
-    state.right = right + 1
-
-
-flip = ss.operator(state=Counters, event={"x": int}, emits={})(flip_and_loop)
+SUPPORT = FilePath(__file__).parents[1] / "support"
 
 
 # ---- user errors ----
@@ -291,9 +235,9 @@ INTERRUPTED = """
     import numpy as np
     # Whoever started the tests in the background may have left the signal ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.path.insert(0, {tests!r})
+    sys.path.insert(0, {support!r})
     import specstream as ss
-    from test_engine import {operator} as operator
+    from spinning import {operator} as operator
 
     engine = ss.Engine(operator, threads=2, horizon={horizon}, chunk=4)
     table = {{"x": np.full(3_000_000, {x})}}
@@ -331,7 +275,7 @@ INTERRUPTED = """
 def test_ctrl_c_ends_a_batch(operator: str, x: int, horizon: int, steps: int) -> None:
     """Also one whose own event never ends: that event is rolled back."""
     program = textwrap.dedent(INTERRUPTED).format(
-        tests=str(FilePath(__file__).parent), operator=operator, x=x, horizon=horizon
+        support=str(SUPPORT), operator=operator, x=x, horizon=horizon
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+SUPPORT = Path(__file__).parents[1] / "support"
+
 PROLOGUE = """
     import gc, os, sys, threading, time
-    sys.path.insert(0, {tests!r})
+    sys.path.insert(0, {support!r})
     import numpy as np
     import specstream as ss
-    from test_engine import Counters, spin_down
+    from spinning import Counters, spin_down
 
     OPTIONS = {options}
     SHORT = {{"x": [50] * 300}}
@@ -79,7 +81,7 @@ SETTINGS = [
 def run(body: str, options: dict[str, object]) -> None:
     """Runs a program in a process of its own, with its children."""
     program = (
-        textwrap.dedent(PROLOGUE).format(tests=str(Path(__file__).parent), options=options)
+        textwrap.dedent(PROLOGUE).format(support=str(SUPPORT), options=options)
         + textwrap.dedent(body)
         + textwrap.dedent(EPILOGUE)
     )

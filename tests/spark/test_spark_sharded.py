@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sharded_chain import Chain, Other, TooHeavy, chain, make, mixed
 
 import specstream as ss
 
@@ -26,50 +27,10 @@ from specstream.spark import packing  # noqa: E402
 from specstream.spark.sharded import _kept, _Shards  # noqa: E402
 
 WAIT_SECONDS = 120
+SUPPORT = Path(__file__).parents[1] / "support"
 FILES, ROWS, SHARDS = 4, 60, 5
 STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-FACTOR = 6364136223846793005
-
-
-class TooHeavy(ValueError):
-    pass
-
-
-class Chain(ss.State):
-    hash = ss.scalar(int)
-    sums = ss.array(float, 7)
-
-
-class Other(ss.State):
-    hash = ss.scalar(int)
-    sums = ss.array(float, 9)
-
-
-def mixed(hash, x):
-    return hash * FACTOR + x
-
-
-def make(state: type[ss.State] = Chain, heaviest: int = 10**9) -> ss.Operator:
-    @ss.operator(
-        state=state,
-        event={"x": int, "weight": float, "account": str},
-        emits={"x": int, "hash": int, "sum": float, "account": str, "number": int},
-        name="chain",
-    )
-    def chain(state, event, emit):
-        # Every order of the same events gives another hash.
-        if event.x > heaviest:
-            raise TooHeavy(f"{event.x} is too heavy")
-        state.hash = mixed(state.hash, event.x)
-        at = event.x % 7
-        state.sums[at] += event.weight * event.random(1)
-        emit(event.x, state.hash, state.sums[at], event.account, event.sequence)
-
-    return chain
-
-
-chain = make()
 
 
 @ss.operator(state=Chain, event={"value": int})
@@ -402,7 +363,7 @@ def test_an_executor_that_is_killed_in_mid_batch_changes_nothing(
     write(tmp_path / "files", *range(FILES))
     # A process of its own, because a process has one Spark at a time.
     found = subprocess.run(
-        [sys.executable, Path(__file__).with_name("killing.py"), str(tmp_path), str(SHARDS)],
+        [sys.executable, SUPPORT / "killing.py", str(tmp_path), str(SHARDS)],
         capture_output=True, text=True, timeout=2 * WAIT_SECONDS,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr[-4000:]

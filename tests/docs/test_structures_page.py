@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parent.parent / "docs" / "structures.md"
+PAGE = Path(__file__).parents[2] / "docs" / "structures.md"
 
 
 def test_the_examples_print_what_they_say(tmp_path: Path) -> None:

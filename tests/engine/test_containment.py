@@ -260,7 +260,7 @@ FATAL = "Fatal Python error: Segmentation fault"
 
 
 def run(*lines: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "support")}
     environment.pop("PYTHONFAULTHANDLER", None)
     return subprocess.run(
         [sys.executable, "-c", "\n".join(lines)],
