@@ -6,7 +6,6 @@ import datetime
 import itertools
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -401,13 +400,6 @@ def test_rewind_brings_back_the_events_that_waited(options: Any) -> None:
 
 
 # ---- the callback ----
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    session = ss.spark.local_session("event time", settings={"spark.log.level": "OFF"})
-    yield session
-    session.stop()
 
 
 class Kept:

@@ -62,13 +62,6 @@ def events() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    session = ss.spark.local_session("tests", settings={"spark.log.level": "OFF"})
-    yield session
-    session.stop()
-
-
-@pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The events as files, each with its rows in no order of time."""
     directory = tmp_path_factory.mktemp("events")

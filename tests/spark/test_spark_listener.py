@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,6 @@ def every_other(state, event, emit):
     state.total += 1
     if state.total % 2 == 0:
         emit(event.x)
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    session = ss.spark.local_session("tests", settings={"spark.log.level": "OFF"})
-    yield session
-    session.stop()
 
 
 @pytest.fixture

@@ -86,13 +86,11 @@ def expected(table: pa.Table, shard_of: dict[str, int]) -> dict[int, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    session = ss.spark.local_session("tests", settings={"spark.log.level": "OFF"})
+def session(session: Any) -> Iterator[Any]:
     before = session.conf.get(STATE_STORE)
     session.conf.set(STATE_STORE, ROCKSDB)
     yield session
     session.conf.set(STATE_STORE, before)
-    session.stop()
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +64,6 @@ def orders(state, event, emit):
 def numbers(state, event, emit):
     state.hash = state.hash * 6364136223846793005 + event.value
     emit(state.hash)
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    session = ss.spark.local_session("sources", settings={"spark.log.level": "OFF"})
-    yield session
-    session.stop()
 
 
 def record(

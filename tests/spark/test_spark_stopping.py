@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,6 @@ from specstream.spark import feed as feed_module
 
 WAIT_SECONDS = 60
 FILES, ROWS = 7, 40
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
-    session = ss.spark.local_session("stopping", settings={"spark.log.level": "OFF"})
-    yield session
-    session.stop()
 
 
 @pytest.fixture
