@@ -108,7 +108,7 @@ def test_every_type_comes_out_as_it_was_declared(path: Path) -> None:
         {"p": pa.array([Decimal("1.5")], pa.decimal128(38, 20))},
         {"p": pa.array([Decimal("9.9"), Decimal("1.5")], pa.decimal128(38, 9)).slice(1)},
     ],
-    ids=str,
+    ids=lambda change: " ".join(f"{name} {column.type}" for name, column in change.items()),
 )
 def test_whatever_type_the_table_has(change: dict[str, pa.Array]) -> None:
     columns = {"when": [WHEN], "day": [DAY], "p": [Decimal("1.5")]}
