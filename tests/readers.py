@@ -106,7 +106,7 @@ def wait(until: Callable[[], bool]) -> None:
 
 def finish(engine: ss.Engine) -> list[pa.Table]:
     """Ends all sources and takes all rows."""
-    for source in engine._arrivals.sources:
+    for source in engine.durable.pending.sources:
         engine.advance(source.name)
     wait(lambda: engine.stats.pending == 0)
     return [engine.poll(0.0)]

@@ -89,6 +89,6 @@ def test_a_batch_that_fails_forgets_its_own_and_no_others(tmp_path: Path) -> Non
         checkpoint = Checkpoint(engine, tmp_path)
         checkpoint.record("q", 0, engine.process({"x": [1, None]}))
         engine.process({"x": [None, None]})
-        engine.rewind(checkpoint.mark())
+        engine.rollback(checkpoint.mark())
         assert engine.bad_rows().num_rows == 1
         checkpoint.close()

@@ -367,8 +367,8 @@ def test_bad_rows_are_left_out_and_kept() -> None:
         assert str(bad.drop("reason").to_pylist()) == str(expected.to_pylist())
         assert bad["reason"].to_pylist() == REASONS
         # Their strings are not remembered, and the sequence goes on without them.
-        assert engine._strings.strings() == ["a", "b"]
-        assert engine._next_sequence == 2
+        assert engine.durable.strings.strings() == ["a", "b"]
+        assert engine.durable.next_sequence == 2
         with pytest.raises(ss.InputError, match="no column 'p'"):
             engine.process({"i": [None], "s": ["x"]})
         assert engine.bad_rows() is None
@@ -412,10 +412,10 @@ def test_a_batch_that_is_refused_or_taken_back_leaves_no_bad_rows() -> None:
     bad = {"i": [None], "s": ["x"], "p": [Decimal(1)]}
     with ss.Engine(echo, horizon=0, bad_rows="side") as engine:
         engine.process(bad)
-        mark = engine.mark()
+        mark = engine.savepoint()
         engine.process(bad)
         engine.process({name: column * 3 for name, column in bad.items()})
-        engine.rewind(mark)
+        engine.rollback(mark)
         assert engine.stats.bad_rows == 1
         kept = engine.bad_rows()
         assert kept is not None

@@ -112,7 +112,7 @@ class Life:
             output = self.engine.process(rows, order_by="time", source="origin")
         except BaseException as error:
             self.inputs.failed(error)
-            self.engine.rewind(mark)
+            self.engine.rollback(mark)
             raise
         self.checkpoint.record("q", batch_id, output)
         self.inputs.applied(batch_id)

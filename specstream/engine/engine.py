@@ -27,10 +27,12 @@ from specstream.columns.rejected_rows import BadRows, Policy
 from specstream.columns.strings import StringTable
 from specstream.compiler.types import PROFILED, VARIANTS, Variant
 from specstream.compiler.variants import Entry, compile_entry, compile_operation
+from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
 from specstream.declarations.state import StateView
 from specstream.engine.arrivals import Late, Name, checked_sources
 from specstream.engine.batch import run_batch
+from specstream.engine.durable import Durable
 from specstream.engine.figures import statistics_of
 from specstream.engine.hooks import Hook, Hooks, Notification
 from specstream.engine.out_of_order import NO_FRONTIER, OutOfOrder
@@ -56,7 +58,7 @@ from specstream.predictors.predictor import (
 )
 from specstream.profiling import HotPlace, Profile, hot_places, profile_of
 
-__all__ = ["Engine", "Mark"]
+__all__ = ["Engine", "Savepoint"]
 
 # That a look at the figures waits at most for a plain run to count what it has done.
 ASK_NANOSECONDS = 1_000_000
@@ -81,8 +83,8 @@ _PROTOCOLS: dict[str, tuple[int, Variant]] = {
 
 
 @dataclass(frozen=True)
-class Mark:
-    """The engine between two batches, kept in memory. See :meth:`Engine.mark`."""
+class Savepoint:
+    """The engine between two batches, kept in memory. See :meth:`Engine.savepoint`."""
 
     words: npt.NDArray[np.int64]
     next_sequence: int
@@ -857,8 +859,8 @@ class Engine(OutOfOrder):
                 self._arrivals = arrivals
                 self._reached = None
 
-    def mark(self) -> Mark:
-        """The engine as it is now, kept in memory; :meth:`rewind` goes back to it.
+    def savepoint(self) -> Savepoint:
+        """The engine as it is now, kept in memory; :meth:`rollback` goes back to it.
 
         It holds a copy of the state, and of submitted events that are not committed, and keeps the
         strings, bad rows and late events that are there now.
@@ -866,7 +868,7 @@ class Engine(OutOfOrder):
         with self._open(), native_turn(self):
             if self._is_open:
                 self._hold_rows()
-            return Mark(
+            return Savepoint(
                 self._words.copy(),
                 self._next_sequence,
                 len(self._strings),
@@ -876,27 +878,42 @@ class Engine(OutOfOrder):
                 self._strings.to_arrow(),
             )
 
-    def rewind(self, mark: Mark) -> None:
-        """Back to a mark: state, string table, next sequence number, bad rows, submitted events.
+    def rollback(self, to: Savepoint) -> None:
+        """Back to a savepoint: state, strings, next sequence number, rejected rows, pending events.
 
         Events that were pending run again from the start, with the next call of :meth:`submit`,
-        :meth:`advance` or :meth:`poll`. Whatever came since the mark, a restored snapshot or an
-        earlier mark that was gone back to, it can be gone back to, again and again.
+        :meth:`advance` or :meth:`poll`. Whatever came since the savepoint, a restored snapshot or
+        an earlier savepoint that was gone back to, it can be gone back to, again and again.
         """
         with self._open():
             strings = self._strings
-            if mark.texts is not None and not strings.begins_with(mark.texts):
-                strings = _table_of(mark.texts)
+            if to.texts is not None and not strings.begins_with(to.texts):
+                strings = _table_of(to.texts)
             self._end_open_job()
             with native_turn(self):
-                self._words[:] = mark.words
+                self._words[:] = to.words
                 lib.ss_engine_state_changed(self._native)
-                self._next_sequence = mark.next_sequence
+                self._next_sequence = to.next_sequence
                 self._strings = strings
-                self._strings.truncate(mark.strings)
-                self._bad_rows.rewind(mark.bad_rows)
-                self._arrivals = self._arrivals_of(self._strings, mark.arrivals)
-                self._reached = mark.reached
+                self._strings.truncate(to.strings)
+                self._bad_rows.rewind(to.bad_rows)
+                self._arrivals = self._arrivals_of(self._strings, to.arrivals)
+                self._reached = to.reached
+
+    def mark(self) -> Savepoint:
+        """Old name of :meth:`savepoint`, for one release."""
+        renamed("Engine.mark()", "Engine.savepoint()")
+        return self.savepoint()
+
+    def rewind(self, mark: Savepoint) -> None:
+        """Old name of :meth:`rollback`, for one release."""
+        renamed("Engine.rewind()", "Engine.rollback()")
+        self.rollback(mark)
+
+    @property
+    def durable(self) -> Durable:
+        """What a checkpoint records of the engine: for specstream's own rooms, not for users."""
+        return Durable(self)
 
 
 def _table_of(texts: pa.ChunkedArray, first: Iterable[str] = ()) -> StringTable:

@@ -215,7 +215,7 @@ class OutOfOrder:
     def poll(self, timeout: float | None = 0.0) -> pa.Table:
         """What submitted events have emitted since the last call, in the order of their keys.
 
-        Pending events of a snapshot or a mark go on with the first call of this, :meth:`submit` or
+        Pending events of a snapshot or a savepoint go on with the first call of this, :meth:`submit` or
         :meth:`advance` after it was restored.
 
         Args:

@@ -190,7 +190,7 @@ class BatchFeed:
                     f"watermark={watermark!r} without order_by: give order_by=, the column of the "
                     "event time, as well"
                 )
-            check_late(engine._late if late is None else late, late_to)
+            check_late(engine.durable.late if late is None else late, late_to)
             self._event_time = EventTime(
                 engine,
                 order_by=order_by,
@@ -432,8 +432,8 @@ class BatchFeed:
         tenancy, checkpoint = self._tenancy, self.checkpoint
         started = time.perf_counter()
         reached("before-run", batch_id)
-        late_before = self.engine._arrivals.late
-        mark = self.engine.mark() if checkpoint is None else checkpoint.mark()
+        late_before = self.engine.durable.pending.late
+        mark = self.engine.savepoint() if checkpoint is None else checkpoint.mark()
         with self._deliveries.of(batch_id) as delivery:
             try:
                 answer = Answer(
@@ -453,7 +453,7 @@ class BatchFeed:
                     mark = checkpoint.mark()  # of what is recorded: with this batch, or without it
                 # A closed engine has no state to restore; what must be seen is the first error.
                 with contextlib.suppress(EngineClosedError):
-                    self.engine.rewind(mark)
+                    self.engine.rollback(mark)
                 raise
             tenancy.batch_id, tenancy.answer = batch_id, answer
             tenancy.finished = finished
@@ -469,7 +469,7 @@ class BatchFeed:
             batches=stats.batches + 1,
             repeated=stats.repeated,
             events=stats.events + events,
-            late=stats.late + self.engine._arrivals.late - late_before,
+            late=stats.late + self.engine.durable.pending.late - late_before,
             rows=stats.rows + answer.output.num_rows,
             reading=stats.reading + reading,
             running=stats.running + emitted - started,
@@ -557,7 +557,7 @@ def _check_bad_rows(engine: Engine, sink: object) -> None:
             f"bad_rows_to={sink!r}: expected a sink such as ss.spark.parquet_sink(path), or any "
             "function (pyarrow.Table, batch_id)"
         )
-    if engine._bad_rows.policy != "side":
+    if engine.durable.rejected.policy != "side":
         raise ConfigurationError(
             f"bad_rows_to= gets the rows that the engine of {engine.name!r} leaves out, and it "
             'leaves out none: make it with bad_rows="side"'
