@@ -20,7 +20,7 @@ from specstream.checkpoint.difference import Difference, first_difference
 from specstream.checkpoint.frontiers import Frontiers
 from specstream.checkpoint.inputs import Origin
 from specstream.columns.events import Events
-from specstream.columns.rejected_rows import BadRows
+from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.engine.arrivals import Arrivals, Sources, unpacked
 from specstream.operator.operator import Operator
@@ -63,7 +63,7 @@ def committing(
         operator.event,
         strings,
         event_time["late"],
-        BadRows(origin.bad_rows),
+        RejectedRows(origin.bad_rows),
         operator.program.reads_timestamp,
         what,
     )

@@ -23,7 +23,7 @@ import pyarrow as pa
 from specstream._native import ffi
 from specstream.columns.conversion import order_distance
 from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
-from specstream.columns.rejected_rows import BadRows, RowError, as_stream, take_together
+from specstream.columns.rejected_rows import RejectedRows, RowError, as_stream, take_together
 from specstream.columns.strings import StringTable, string_code
 from specstream.declarations.schema import Schema
 from specstream.errors import ConfigurationError, InputError, SnapshotError
@@ -333,7 +333,7 @@ class Arrivals:
         schema: of the events.
         strings: the engine's table.
         late: what happens to events below their source's frontier.
-        bad_rows: takes rows that cannot be events.
+        rejected_rows: takes rows that cannot be events.
         reads_timestamp: the operator uses ``event.timestamp``.
         what: names the operator in messages.
     """
@@ -344,7 +344,7 @@ class Arrivals:
         schema: Schema,
         strings: StringTable,
         late: Late,
-        bad_rows: BadRows,
+        rejected_rows: RejectedRows,
         reads_timestamp: bool,
         what: str,
     ) -> None:
@@ -352,7 +352,7 @@ class Arrivals:
         self._schema = schema
         self._strings = strings
         self._late: Late = checked_late(late)
-        self._bad_rows = bad_rows
+        self._rejected = rejected_rows
         self._reads_timestamp = reads_timestamp
         self._what = what
         self._segments: list[Segment] = []  # by row
@@ -415,10 +415,10 @@ class Arrivals:
             self._strings,
             self._what,
             0,
-            order_by,
-            source_column,
-            self._reads_timestamp,
-            self._bad_rows.policy,
+            order_by=order_by,
+            source=source_column,
+            reads_timestamp=self._reads_timestamp,
+            rejected_rows=self._rejected.policy,
         )
         if self._type is None and not nothing:
             self._settle_type(of)
@@ -428,7 +428,7 @@ class Arrivals:
         except BaseException:
             self.sources.truncate(known_before)
             raise
-        self._bad_rows.keep(events.bad)
+        self._rejected.keep(events.rejected)
         return [self._segment(*piece) for piece in pieces]
 
     def _on_time(
@@ -514,7 +514,7 @@ class Arrivals:
             if timestamp is None:
                 raise RowError(
                     f"{self._what}: the event of source {source!r} has no time, but None: give it "
-                    'one, drop it, or use bad_rows="side"',
+                    'one, drop it, or use rejected_rows="side"',
                     np.ones(1, np.bool_),
                     "the time is null",
                 )
@@ -524,10 +524,10 @@ class Arrivals:
                 at = self._timestamp(timestamp)
             fitting = self._fitting(values)
         except RowError as error:
-            if self._bad_rows.policy == "error":
+            if self._rejected.policy == "error":
                 raise
             row = self._row(timestamp, source, values)
-            self._bad_rows.keep(row.append_column("reason", pa.array([error.reason])))
+            self._rejected.keep(row.append_column("reason", pa.array([error.reason])))
             return None
         known_before = len(self.sources)
         known = self.sources.get(source)

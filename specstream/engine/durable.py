@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from specstream.columns.rejected_rows import BadRows
+from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.engine.arrivals import Arrivals, Late, Name
 
@@ -62,8 +62,8 @@ class Durable:
         return pending
 
     @property
-    def rejected(self) -> BadRows:
-        rejected: BadRows = self._engine._bad_rows
+    def rejected(self) -> RejectedRows:
+        rejected: RejectedRows = self._engine._rejected
         return rejected
 
     @property

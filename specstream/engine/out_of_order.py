@@ -20,7 +20,7 @@ import pyarrow as pa
 from specstream._native import ffi, lib
 from specstream.columns.events import as_table, rows_to_table
 from specstream.columns.python_values import row_tuples
-from specstream.columns.rejected_rows import BadRows
+from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.compiler.types import Variant
 from specstream.compiler.variants import Entry, compile_entry
@@ -73,7 +73,7 @@ class OutOfOrder:
     _longest: int
     _hooks: Hooks
     _strings: StringTable
-    _bad_rows: BadRows
+    _rejected: RejectedRows
 
     if TYPE_CHECKING:  # of the engine
 
@@ -215,8 +215,8 @@ class OutOfOrder:
     def poll(self, timeout: float | None = 0.0) -> pa.Table:
         """What submitted events have emitted since the last call, in the order of their keys.
 
-        Pending events of a snapshot or a savepoint go on with the first call of this, :meth:`submit` or
-        :meth:`advance` after it was restored.
+        Pending events of a snapshot or a savepoint go on with the first call of this,
+        :meth:`submit` or :meth:`advance` after it was restored.
 
         Args:
             timeout: seconds to wait for rows; less if events have committed without emitting any,
@@ -338,7 +338,7 @@ class OutOfOrder:
             self.operator.event,
             strings,
             self._late,
-            self._bad_rows,
+            self._rejected,
             self.operator.program.reads_timestamp,
             what,
         )

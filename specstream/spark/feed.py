@@ -439,7 +439,7 @@ class BatchFeed:
                 answer = Answer(
                     run(),
                     None if self._event_time is None else self.engine.late(),
-                    None if self.bad_rows_to is None else self.engine.bad_rows(),
+                    None if self.bad_rows_to is None else self.engine.rejected_rows(),
                 )
                 emitted = recorded = time.perf_counter()
                 delivery.prepare(self._portions(answer, batch_id))
@@ -560,7 +560,7 @@ def _check_bad_rows(engine: Engine, sink: object) -> None:
     if engine.durable.rejected.policy != "side":
         raise ConfigurationError(
             f"bad_rows_to= gets the rows that the engine of {engine.name!r} leaves out, and it "
-            'leaves out none: make it with bad_rows="side"'
+            'leaves out none: make it with rejected_rows="side"'
         )
 
 
@@ -635,10 +635,11 @@ def foreach_batch(
         keep_batches: with ``checkpoint``: so many batches, the latest ones, can be replayed by
             ``specstream replay``: their rows are kept as well, and the images that lead to them.
             Whatever it is, the rows of a batch that fails are kept until it has been applied.
-        bad_rows_to: a second sink, for the rows that an engine made with ``bad_rows="side"`` leaves
+        bad_rows_to: a second sink, for the rows that an engine made with ``rejected_rows="side"``
+            leaves
             out: as they came, with a last column ``reason``. It is called after ``to``, for the
             batches that have such rows, and what is said of ``to`` holds for it as well. Without
-            it they are in ``engine.bad_rows()``.
+            it they are in ``engine.rejected_rows()``.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
         ahead: with ``checkpoint``: Spark goes on to the next batch when the rows of this one are on
             disk, and it runs meanwhile. Call :meth:`BatchFeed.wait` after the query has ended: the

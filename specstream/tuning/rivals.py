@@ -109,9 +109,8 @@ class PurePython(Contestant):
             strings,
             operator.name,
             0,
-            self._order["order_by"],
-            self._order["source"],
-            operator.program.reads_timestamp,
+            **self._order,
+            reads_timestamp=operator.program.reads_timestamp,
         )
         self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0)
         began = time.perf_counter()
