@@ -109,7 +109,8 @@ class PurePython(Contestant):
             strings,
             operator.name,
             0,
-            **self._order,
+            order_by=self._order["order_by"],
+            source=self._order["source"],
             reads_timestamp=operator.program.reads_timestamp,
         )
         self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0)
