@@ -47,14 +47,13 @@ from specstream.errors import (
 )
 from specstream.operator.operator import Operator
 from specstream.predictors.automatic import Auto
+from specstream.predictors.checked import checked_predictor, least_of
+from specstream.predictors.fixed import Fixed
 from specstream.predictors.predictor import (
     LONGEST_CHUNK,
     LONGEST_HORIZON,
-    Fixed,
     Predictor,
     check_range,
-    checked_predictor,
-    least_of,
 )
 from specstream.profiling import HotPlace, Profile, hot_places, profile_of
 

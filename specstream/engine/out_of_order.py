@@ -38,7 +38,8 @@ from specstream.engine.operator_errors import raise_failure
 from specstream.engine.turn import WAIT_MILLISECONDS, native_turn
 from specstream.errors import ConfigurationError, InputError, Partial
 from specstream.operator.operator import Operator
-from specstream.predictors.predictor import Predictor, open_of
+from specstream.predictors.checked import open_of
+from specstream.predictors.predictor import Predictor
 
 __all__ = ["NO_FRONTIER", "OutOfOrder"]
 

@@ -10,7 +10,8 @@ from typing import Any
 from specstream._native import lib
 from specstream.declarations.deprecated import renamed
 from specstream.engine.arrivals import Arrivals
-from specstream.predictors.predictor import Decision, Predictor, current_of
+from specstream.predictors.checked import current_of
+from specstream.predictors.predictor import Decision, Predictor
 
 __all__ = ["ABORT_REASONS", "Statistics"]
 

@@ -636,9 +636,9 @@ def foreach_batch(
             ``specstream replay``: their rows are kept as well, and the images that lead to them.
             Whatever it is, the rows of a batch that fails are kept until it has been applied.
         bad_rows_to: a second sink, for the rows that an engine made with ``rejected_rows="side"``
-            leaves out: as they came, with a last column ``reason``. It is called after ``to``, for the
-            batches that have such rows, and what is said of ``to`` holds for it as well. Without
-            it they are in ``engine.rejected_rows()``.
+            leaves out: as they came, with a last column ``reason``. It is called after ``to``, for
+            the batches that have such rows, and what is said of ``to`` holds for it as well.
+            Without it they are in ``engine.rejected_rows()``.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
         ahead: with ``checkpoint``: Spark goes on to the next batch when the rows of this one are on
             disk, and it runs meanwhile. Call :meth:`BatchFeed.wait` after the query has ended: the
