@@ -30,13 +30,13 @@ from specstream.compiler.variants import Entry, compile_entry, compile_operation
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
 from specstream.declarations.state import StateView
-from specstream.engine.arrivals import Late, Name, checked_sources
 from specstream.engine.batch import run_batch
 from specstream.engine.durable import Durable
 from specstream.engine.figures import statistics_of
 from specstream.engine.hooks import Hook, Hooks, Notification
 from specstream.engine.out_of_order import NO_FRONTIER, OutOfOrder
 from specstream.engine.snapshot import Migrate, Snapshot, refused
+from specstream.engine.sources import Late, Name, checked_sources
 from specstream.engine.statistics import ABORT_REASONS, Statistics
 from specstream.engine.turn import WAIT_MILLISECONDS, native_turn, turn
 from specstream.errors import (

@@ -1,8 +1,8 @@
 """Events that are submitted to an engine out of order, and commit below the frontier.
 
-What :class:`specstream.Engine` has beside whole batches. ``arrivals.py`` keeps the sources and the
-events; what is here hands them to the runtime, whose *open job* takes events while it runs, and
-brings back what they emit.
+What :class:`specstream.Engine` has beside whole batches. ``pending_events.py`` keeps the sources
+and the events; what is here hands them to the runtime, whose *open job* takes events while it runs,
+and brings back what they emit.
 """
 
 from __future__ import annotations
@@ -24,17 +24,11 @@ from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.compiler.types import Variant
 from specstream.compiler.variants import Entry, compile_entry
-from specstream.engine.arrivals import (
-    Arrivals,
-    Late,
-    Name,
-    Segment,
-    Sources,
-    checked_late,
-    checked_sources,
-)
 from specstream.engine.hooks import Hooks
 from specstream.engine.operator_errors import raise_failure
+from specstream.engine.pending_events import PendingEvents
+from specstream.engine.segments import Segment
+from specstream.engine.sources import Late, Name, Sources, checked_late, checked_sources
 from specstream.engine.turn import WAIT_MILLISECONDS, native_turn
 from specstream.errors import ConfigurationError, InputError, Partial
 from specstream.operator.operator import Operator
@@ -55,7 +49,7 @@ class OutOfOrder:
     name: str
     operator: Operator
     seed: int
-    _arrivals: Arrivals
+    _arrivals: PendingEvents
     _late: Late
     _declared: tuple[Name, ...]
     _is_open: bool
@@ -332,9 +326,9 @@ class OutOfOrder:
                 "and poll() first, or submit() this table as well"
             )
 
-    def _new_arrivals(self, strings: StringTable) -> Arrivals:
+    def _new_arrivals(self, strings: StringTable) -> PendingEvents:
         what = f"operator {self.name!r}"
-        arrivals = Arrivals(
+        arrivals = PendingEvents(
             Sources(strings, what),
             self.operator.event,
             strings,
@@ -346,8 +340,8 @@ class OutOfOrder:
         arrivals.sources.declare(self._declared)
         return arrivals
 
-    def _arrivals_of(self, strings: StringTable, image: bytes) -> Arrivals:
-        """What :meth:`Arrivals.to_bytes` gave, as arrivals.
+    def _arrivals_of(self, strings: StringTable, image: bytes) -> PendingEvents:
+        """What :meth:`PendingEvents.to_bytes` gave, as arrivals.
 
         Raises:
             SnapshotError: events or rows are in it that do not fit the operator, or it is none.

@@ -3,8 +3,9 @@
 The format is a magic word, a CRC-32 of all that follows, the length of a JSON header, the header
 (layout, sequence number, strings), the state's words in little-endian order, the strings as an
 Arrow stream where they are too many for the header, and what was submitted out of order and is not
-committed (see :meth:`specstream.engine.arrivals.Arrivals.to_bytes`), and rejected rows that nobody
-has fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), if anything.
+committed (see :meth:`specstream.engine.pending_events.PendingEvents.to_bytes`), and rejected rows
+that nobody has fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), if
+anything.
 
 A snapshot of another layout is brought into the operator's: field by field, by name, or by the
 user's own function. A state may be large, so nothing here copies its words without need.

@@ -9,7 +9,7 @@ from typing import Any
 
 from specstream._native import lib
 from specstream.declarations.deprecated import renamed
-from specstream.engine.arrivals import Arrivals
+from specstream.engine.pending_events import PendingEvents
 from specstream.predictors.checked import current_of
 from specstream.predictors.predictor import Decision, Predictor
 
@@ -150,7 +150,7 @@ class Statistics:
         string_bytes: int,
         threads: int,
         predictor: Predictor,
-        arrivals: Arrivals,
+        arrivals: PendingEvents,
         rejected_rows: int,
         running: bool,
         waiting: int,

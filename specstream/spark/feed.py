@@ -38,9 +38,9 @@ from specstream.checkpoint.event_time import Amount, EventTime, check_late
 from specstream.checkpoint.failpoints import reached
 from specstream.checkpoint.inputs import Inputs
 from specstream.checkpoint.prefetch import Ahead, catch_up
-from specstream.engine.arrivals import Late, Name, checked_sources
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
+from specstream.engine.sources import Late, Name, checked_sources
 from specstream.engine.statistics import Statistics
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.spark.fetching import reason, result_is_too_large
