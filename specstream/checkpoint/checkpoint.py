@@ -52,7 +52,7 @@ from specstream.checkpoint.file_format import (
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Place, place_of
 from specstream.declarations.state import Layout
-from specstream.engine.engine import Engine, Mark
+from specstream.engine.engine import Engine, Savepoint
 from specstream.engine.snapshot import Migrate, Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.untrusted import Malformed
@@ -176,9 +176,11 @@ class Checkpoint:
             raise
         # What the last image holds. Zero where the state is, so that a large state of which little
         # is used takes little here as well.
-        self._before: Words = np.zeros(len(engine._words), np.int64)
-        copy_blocks(engine._words, self._before, changed_blocks(engine._words, self._before))
-        self._note_mark(engine._arrivals.to_bytes())
+        self._before: Words = np.zeros(len(engine.durable.words), np.int64)
+        copy_blocks(
+            engine.durable.words, self._before, changed_blocks(engine.durable.words, self._before)
+        )
+        self._note_mark(engine.durable.pending.to_bytes())
 
     def __repr__(self) -> str:
         batch = "empty" if self.recorded is None else f"batch {self.recorded.batch_id}"
@@ -226,7 +228,7 @@ class Checkpoint:
             )
         recorded = self.recorded
         if recorded is None:
-            if batch_id > 0 and self._engine._next_sequence == 0:
+            if batch_id > 0 and self._engine.durable.next_sequence == 0:
                 raise ConfigurationError(
                     f"{self._what} is empty and the engine is new, but the query goes on with "
                     f"batch {batch_id}: expected batch 0. Give the checkpoint= that this query has "
@@ -266,7 +268,7 @@ class Checkpoint:
         recorded = self.recorded
         return None if recorded is None else (recorded.batch_id, recorded.checksum)
 
-    def mark(self) -> Mark:
+    def mark(self) -> Savepoint:
         """The engine as the last image has it."""
         return self._mark
 
@@ -282,13 +284,13 @@ class Checkpoint:
 
     def _note_mark(self, arrivals: bytes) -> None:
         engine = self._engine
-        self._mark = Mark(
+        self._mark = Savepoint(
             self._before,
-            engine._next_sequence,
-            len(engine._strings),
-            engine._bad_rows.mark(),
+            engine.durable.next_sequence,
+            len(engine.durable.strings),
+            engine.durable.rejected.savepoint(),
             arrivals,
-            engine._reached,
+            engine.durable.reached,
         )
 
     def record(
@@ -316,17 +318,17 @@ class Checkpoint:
         """
         engine = self._engine
         reached("before-write", batch_id)
-        with engine._open():
-            words = engine._words
+        with engine.durable.exclusive():
+            words = engine.durable.words
             changed = changed_blocks(words, self._before)
             full, sections = self._sections(changed, output)
             # Nothing commits: what is pending waits for a frontier that only batches move.
-            arrivals = engine._arrivals.to_bytes()
+            arrivals = engine.durable.pending.to_bytes()
             # Where there never was a source, the images before have nothing of it either.
             named: dict[str, bytes | memoryview] = {}
             if arrivals and not full:
                 named["arrivals"] = arrivals
-            kept = engine._bad_rows.to_bytes()
+            kept = engine.durable.rejected.to_bytes()
             if kept and not full:
                 named["kept"] = kept
             for key, rows in (("late", late), ("bad_rows", bad_rows)):
@@ -342,7 +344,7 @@ class Checkpoint:
                 engine.seed,
                 engine.operator.layout.name,
                 engine.operator.layout.describe(),
-                engine._next_sequence,
+                engine.durable.next_sequence,
                 None if full or last is None else (last.batch_id, last.checksum),
                 tuple(named),
                 finished,
@@ -373,12 +375,12 @@ class Checkpoint:
         engine = self._engine
         rows = stream(output)
         if not self._must_be_full and self._increments < INCREMENTS:
-            strings = engine._strings.to_arrow().slice(self._mark.strings).to_pylist()
-            sections = increment(engine._words, changed, strings, rows)
+            strings = engine.durable.strings.to_arrow().slice(self._mark.strings).to_pylist()
+            sections = increment(engine.durable.words, changed, strings, rows)
             length = sum(len(part) for section in sections for part in section)
             if self._increments_length + length < self._full_length:
                 return False, sections
-        return True, [[engine._image()], [rows]]
+        return True, [[engine.durable.image()], [rows]]
 
     def _count(self, full: bool, length: int) -> None:
         if full:
@@ -485,7 +487,7 @@ class Checkpoint:
         content = Snapshot.from_bytes(image.sections[0], layout, what)
         # As Arrow has them: ten million strings as Python objects would take a gigabyte.
         words, strings = content.words.copy(), content.strings.chunks
-        arrivals, kept = content.arrivals, content.bad_rows
+        arrivals, kept = content.arrivals, content.rejected_rows
         while (following := self._following(image)) is not None:
             what = f"{self._what}, image {_Name(following.about.batch_id, 'increment')}"
             with refused(what):

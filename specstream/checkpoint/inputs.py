@@ -237,13 +237,13 @@ class Inputs:
             query,
             engine.name,
             engine.seed,
-            engine._keys,
-            engine._bad_rows.policy,
+            engine.durable.keys,
+            engine.durable.rejected.policy,
             self._order_by,
             self._source,
-            engine._next_sequence,
+            engine.durable.next_sequence,
             image,
-            len(engine._arrivals.sources) > 0,
+            len(engine.durable.pending.sources) > 0,
             event_time=self._event_time,
         )
         before = b"" if image is not None or _is_new(engine) else engine.snapshot()
@@ -259,7 +259,7 @@ class Inputs:
         partial = getattr(error, "specstream_partial", None)
         event = None if partial is None else partial.consumed
         raised = Raised(event, type(error).__name__, str(error))
-        waits = len(self._engine._arrivals.sources) > 0  # the first batch has brought them
+        waits = len(self._engine.durable.pending.sources) > 0  # the first batch has brought them
         self._write(replace(current, origin=replace(current.origin, waits=waits, raised=raised)))
 
     def applied(self, batch_id: int) -> None:
@@ -286,9 +286,9 @@ class Inputs:
 
 def _is_new(engine: Engine) -> bool:
     """Whether the engine is as an engine of its operator begins."""
-    if engine._next_sequence or engine._arrivals.pending:
+    if engine.durable.next_sequence or engine.durable.pending.pending:
         return False
-    return not len(changed_blocks(engine._words, engine.operator.layout.allocate()))
+    return not len(changed_blocks(engine.durable.words, engine.operator.layout.allocate()))
 
 
 def _is_ended(error: Exception) -> bool:

@@ -38,9 +38,9 @@ from specstream.checkpoint.event_time import Amount, EventTime, check_late
 from specstream.checkpoint.failpoints import reached
 from specstream.checkpoint.inputs import Inputs
 from specstream.checkpoint.prefetch import Ahead, catch_up
-from specstream.engine.arrivals import Late, Name, checked_sources
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
+from specstream.engine.sources import Late, Name, checked_sources
 from specstream.engine.statistics import Statistics
 from specstream.errors import ConfigurationError, EngineClosedError, InputError
 from specstream.spark.fetching import reason, result_is_too_large
@@ -190,7 +190,7 @@ class BatchFeed:
                     f"watermark={watermark!r} without order_by: give order_by=, the column of the "
                     "event time, as well"
                 )
-            check_late(engine._late if late is None else late, late_to)
+            check_late(engine.durable.late if late is None else late, late_to)
             self._event_time = EventTime(
                 engine,
                 order_by=order_by,
@@ -432,14 +432,14 @@ class BatchFeed:
         tenancy, checkpoint = self._tenancy, self.checkpoint
         started = time.perf_counter()
         reached("before-run", batch_id)
-        late_before = self.engine._arrivals.late
-        mark = self.engine.mark() if checkpoint is None else checkpoint.mark()
+        late_before = self.engine.durable.pending.late
+        mark = self.engine.savepoint() if checkpoint is None else checkpoint.mark()
         with self._deliveries.of(batch_id) as delivery:
             try:
                 answer = Answer(
                     run(),
                     None if self._event_time is None else self.engine.late(),
-                    None if self.bad_rows_to is None else self.engine.bad_rows(),
+                    None if self.bad_rows_to is None else self.engine.rejected_rows(),
                 )
                 emitted = recorded = time.perf_counter()
                 delivery.prepare(self._portions(answer, batch_id))
@@ -453,7 +453,7 @@ class BatchFeed:
                     mark = checkpoint.mark()  # of what is recorded: with this batch, or without it
                 # A closed engine has no state to restore; what must be seen is the first error.
                 with contextlib.suppress(EngineClosedError):
-                    self.engine.rewind(mark)
+                    self.engine.rollback(mark)
                 raise
             tenancy.batch_id, tenancy.answer = batch_id, answer
             tenancy.finished = finished
@@ -469,7 +469,7 @@ class BatchFeed:
             batches=stats.batches + 1,
             repeated=stats.repeated,
             events=stats.events + events,
-            late=stats.late + self.engine._arrivals.late - late_before,
+            late=stats.late + self.engine.durable.pending.late - late_before,
             rows=stats.rows + answer.output.num_rows,
             reading=stats.reading + reading,
             running=stats.running + emitted - started,
@@ -557,10 +557,10 @@ def _check_bad_rows(engine: Engine, sink: object) -> None:
             f"bad_rows_to={sink!r}: expected a sink such as ss.spark.parquet_sink(path), or any "
             "function (pyarrow.Table, batch_id)"
         )
-    if engine._bad_rows.policy != "side":
+    if engine.durable.rejected.policy != "side":
         raise ConfigurationError(
             f"bad_rows_to= gets the rows that the engine of {engine.name!r} leaves out, and it "
-            'leaves out none: make it with bad_rows="side"'
+            'leaves out none: make it with rejected_rows="side"'
         )
 
 
@@ -635,10 +635,10 @@ def foreach_batch(
         keep_batches: with ``checkpoint``: so many batches, the latest ones, can be replayed by
             ``specstream replay``: their rows are kept as well, and the images that lead to them.
             Whatever it is, the rows of a batch that fails are kept until it has been applied.
-        bad_rows_to: a second sink, for the rows that an engine made with ``bad_rows="side"`` leaves
-            out: as they came, with a last column ``reason``. It is called after ``to``, for the
-            batches that have such rows, and what is said of ``to`` holds for it as well. Without
-            it they are in ``engine.bad_rows()``.
+        bad_rows_to: a second sink, for the rows that an engine made with ``rejected_rows="side"``
+            leaves out: as they came, with a last column ``reason``. It is called after ``to``, for
+            the batches that have such rows, and what is said of ``to`` holds for it as well.
+            Without it they are in ``engine.rejected_rows()``.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
         ahead: with ``checkpoint``: Spark goes on to the next batch when the rows of this one are on
             disk, and it runs meanwhile. Call :meth:`BatchFeed.wait` after the query has ended: the

@@ -351,7 +351,7 @@ def test_a_failed_write_leaves_the_image_before_and_no_file(tmp_path: Path) -> N
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert set(tmp_path.iterdir()) == files
-        engine.rewind(checkpoint.mark())
+        engine.rollback(checkpoint.mark())
         assert engine.snapshot() == before
         run(engine, checkpoint, range(3, 5))
         checkpoint.close()
@@ -367,7 +367,7 @@ def test_what_cannot_be_deleted_is_told_and_the_batch_is_recorded(tmp_path: Path
             warnings.simplefilter("error")
             with pytest.raises(RuntimeWarning, match=r"cannot be deleted.*0000000009\.increment"):
                 checkpoint.record("q", 0, output)
-        engine.rewind(checkpoint.mark())  # as the feed does when something raises
+        engine.rollback(checkpoint.mark())  # as the feed does when something raises
         assert engine.snapshot() == after(0)[0]
         assert checkpoint.answer("q", 0) is output
         (tmp_path / "0000000009.increment").rmdir()

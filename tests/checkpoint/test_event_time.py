@@ -140,9 +140,9 @@ class Life:
 
     def run(self, table: pa.Table) -> pa.Table:
         if self.kind == "rewound":
-            mark = self.engine.mark()
+            mark = self.engine.savepoint()
             once = self.event_time.run(table)
-            self.engine.rewind(mark)
+            self.engine.rollback(mark)
             again = self.event_time.run(table)
             assert again.equals(once)
             return again
@@ -208,7 +208,7 @@ def test_what_waits_has_run_already_and_commits_without_running_again() -> None:
         while engine.stats.speculative_runs < 3:
             assert time.monotonic() < deadline, "what waits does not run"
             time.sleep(0.001)
-        engine.mark()
+        engine.savepoint()
         engine.snapshot()
         assert engine.stats.pending == 3
         assert event_time.finish()["x"].to_pylist() == [1, 2, 3]
@@ -387,12 +387,12 @@ def test_rewind_brings_back_the_events_that_waited(options: Any) -> None:
     with ss.Engine(fragile, **options) as engine:
         event_time = begin(engine)
         found = [event_time.run(first)]
-        mark, image = engine.mark(), engine.snapshot()
+        mark, image = engine.savepoint(), engine.snapshot()
         # The event that raises waits at first: what is undone began two batches before.
         event_time.run(bad)
         with pytest.raises(ValueError, match="x is -1"):
             event_time.finish()
-        engine.rewind(mark)
+        engine.rollback(mark)
         assert engine.snapshot() == image
         found += [event_time.run(second), event_time.finish()]
         assert found == expected

@@ -161,7 +161,7 @@ def test_what_waits_is_compared_source_by_source_and_event_by_event(
     life = Life(module.chain, tmp_path, watermark=10, late="drop")
     rows = rows_of(rng, 0, False)
     life.run(0, rows)
-    recorded = life.engine._arrivals.to_bytes()
+    recorded = life.engine.durable.pending.to_bytes()
     life.end()
     assert first_difference_of_waiting(recorded, recorded) is None
     images = {}
@@ -172,7 +172,7 @@ def test_what_waits_is_compared_source_by_source_and_event_by_event(
     ):
         life = Life(module.chain, tmp_path / what, watermark=10, late="drop")
         life.run(0, changed)
-        images[what] = life.engine._arrivals.to_bytes()
+        images[what] = life.engine.durable.pending.to_bytes()
         life.end()
     found = {what: first_difference_of_waiting(recorded, each) for what, each in images.items()}
     assert str(found["weights"]).startswith("waiting events, row 0, column weight: recorded ")

@@ -148,7 +148,7 @@ def test_a_dictionary_gives_the_strings_that_are_in_use() -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([2, 0, 2, 3]), ["a", "unused", "b", "a"])
     with ss.Engine(echo, threads=2, horizon=8, chunk=1) as engine:
         assert engine.process({"name": column})["name"].to_pylist() == ["b", "a", "b", "a"]
-        assert engine._strings.strings() == ["a", "b"]
+        assert engine.durable.strings.strings() == ["a", "b"]
         for of in (pa.string_view(), pa.large_string()):
             output = engine.process({"name": pa.array(["x", "ä"], of)})
             assert output["name"].to_pylist() == ["x", "ä"]
@@ -161,19 +161,19 @@ def run_distinct(count: int, batches: int) -> None:
         for number in range(batches):
             numbers = pa.array(range(number * size, (number + 1) * size)).cast(pa.string())
             if number == batches - 1:
-                mark = engine.mark()
+                mark = engine.savepoint()
             assert engine.process({"name": numbers})["name"].combine_chunks().equals(numbers)
-        assert len(engine._strings) == count
+        assert len(engine.durable.strings) == count
         # The texts, of up to eight bytes, their offsets, codes and slots; and room to grow.
         assert engine.stats.string_bytes < 64 * count
         image = engine.snapshot()
-        engine.rewind(mark)
-        assert len(engine._strings) == count - size
+        engine.rollback(mark)
+        assert len(engine.durable.strings) == count - size
     with ss.Engine(echo, horizon=0, restore=image) as engine:
-        assert len(engine._strings) == count
+        assert len(engine.durable.strings) == count
         some = random.Random(1).sample(range(count), 100)
         codes = [string_code(str(number)) for number in some]
-        assert [engine._strings.text(code) for code in codes] == list(map(str, some))
+        assert [engine.durable.strings.text(code) for code in codes] == list(map(str, some))
         assert engine.state.n == count
         assert engine.snapshot() == image
 

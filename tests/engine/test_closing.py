@@ -75,11 +75,11 @@ USES: dict[str, Callable[[ss.Engine], object]] = {
     "poll": lambda engine: engine.poll(),
     "poll_rows": lambda engine: engine.poll_rows(),
     "late": lambda engine: engine.late(),
-    "bad_rows": lambda engine: engine.bad_rows(),
+    "bad_rows": lambda engine: engine.rejected_rows(),
     "snapshot": lambda engine: engine.snapshot(),
     "restore": lambda engine: engine.restore(b""),
-    "mark": lambda engine: engine.mark(),
-    "rewind": lambda engine: engine.rewind(None),  # type: ignore[arg-type]
+    "mark": lambda engine: engine.savepoint(),
+    "rewind": lambda engine: engine.rollback(None),  # type: ignore[arg-type]
     "state": lambda engine: engine.state,
     "close": lambda engine: engine.close(),
     "with": lambda engine: engine.__exit__(None, None, None),

@@ -137,7 +137,7 @@ def test_a_column_that_ends_too_early_faults_at_its_end(
     job = {"columns": columns, "count": 2 * count, "chunk": 8, "horizon": horizon}
     with ss.Engine(operator, threads=4, horizon=8, protocol=protocol) as engine:
         for _ in range(20):
-            engine._words[:] = 0
+            engine.durable.words[:] = 0
             assert lib.ss_engine_start(engine._native, ffi.new("struct ss_job *", job))
             while not lib.ss_engine_wait(engine._native, 50):
                 pass

@@ -102,7 +102,7 @@ def test_a_limit_of_the_logs_is_no_limit_of_the_operator() -> None:
 def check_whole(engine: ss.Engine) -> int | None:
     """Reads the state of a busy engine; how far it was. None: it was idle, and the view is live."""
     state = engine.state
-    if state._memory is engine._words:
+    if state._memory is engine.durable.words:
         return None
     assert state.left + state.right == 1000
     return int(state.right)
@@ -149,7 +149,7 @@ def test_snapshots_taken_in_flight_are_whole() -> None:
     for image in images:
         with ss.Engine(transfer, horizon=0, restore=image) as engine:
             assert engine.state.left + engine.state.right == 1000
-            assert engine._next_sequence == engine.state.right
+            assert engine.durable.next_sequence == engine.state.right
 
 
 def test_two_engines_at_once_and_two_threads_on_one_engine() -> None:
@@ -392,9 +392,9 @@ def test_rewind_goes_back_to_the_mark() -> None:
     table = events(500)
     with ss.Engine(scattered, threads=2, horizon=8, chunk=8) as engine:
         engine.process(table.slice(0, 200))
-        mark = engine.mark()
+        mark = engine.savepoint()
         once = engine.process(table.slice(200))
-        engine.rewind(mark)
+        engine.rollback(mark)
         again = engine.process(table.slice(200))
     assert once.equals(again)
 

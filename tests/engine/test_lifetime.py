@@ -34,7 +34,7 @@ def in_batches(engine: ss.Engine) -> None:
     engine.process(TABLE)
     with pytest.raises(ValueError, match="seven"):
         engine.process({"x": [1, 7], "name": ["a", "a"]})
-    engine.rewind(engine.mark())
+    engine.rollback(engine.savepoint())
     engine.restore(engine.snapshot())
 
 
@@ -95,7 +95,7 @@ def test_an_engine_that_nobody_holds_is_gone_at_once(
     gc.disable()
     try:
         engine = used(use, options)
-        gone, state_gone = weakref.ref(engine), weakref.ref(engine._words)
+        gone, state_gone = weakref.ref(engine), weakref.ref(engine.durable.words)
         if close:
             engine.close()
         del engine

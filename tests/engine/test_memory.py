@@ -103,14 +103,14 @@ def test_the_figures_of_state_and_strings() -> None:
     with ss.Engine(names, horizon=0) as engine:
         assert engine.stats.state_bytes == 8 * names.layout.words("state")
         before = engine.stats.string_bytes
-        mark = engine.mark()
+        mark = engine.savepoint()
         engine.process(table)
         after = engine.stats.string_bytes
         texts = set(table["name"].to_pylist()) - set(names.program.strings)
         assert after - before >= sum(len(text) for text in texts) > 0
         engine.process(table)
         assert engine.stats.string_bytes == after
-        engine.rewind(mark)
+        engine.rollback(mark)
         assert engine.stats.string_bytes <= after - sum(len(text) for text in texts)
         assert {"memory", "state_bytes", "string_bytes"} <= engine.stats.to_dict().keys()
 

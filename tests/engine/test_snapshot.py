@@ -84,8 +84,8 @@ def test_snapshots_of_the_first_format_are_read() -> None:
             "seen": np.array([[False, True] * 2] * 2),
         }
         assert_same(engine.state.to_dict(), expected)
-        assert engine._next_sequence == 7
-        assert engine._strings.strings() == ["EWR"]
+        assert engine.durable.next_sequence == 7
+        assert engine.durable.strings.strings() == ["EWR"]
         assert engine.snapshot() == image
 
 
@@ -183,13 +183,13 @@ def test_nobody_sees_a_state_half_put_back(back: str) -> None:
         marks = []
         for image in images:
             engine.restore(image)
-            marks.append(engine.mark())
+            marks.append(engine.savepoint())
 
         def go_back(number: int) -> None:
             if back == "restore":
                 engine.restore(images[number % 3])
             else:
-                engine.rewind(marks[number % 3])
+                engine.rollback(marks[number % 3])
 
         seen = set(looked_at(engine, go_back))
     assert seen <= set(images), "a mixture of two states, under a valid checksum"
@@ -199,19 +199,19 @@ def test_nobody_sees_a_state_half_put_back(back: str) -> None:
 @pytest.mark.parametrize("back", ["restore", "rewind"])
 def test_who_began_to_look_during_a_batch_may_finish_before_another_state_comes(back: str) -> None:
     with ss.Engine(old, threads=2) as engine:
-        image, mark = engine.snapshot(), engine.mark()
+        image, mark = engine.snapshot(), engine.savepoint()
         engine.process(EVENTS)
         before = engine.state.to_dict()
         go_back = threading.Thread(
-            target=lambda: engine.restore(image) if back == "restore" else engine.rewind(mark)
+            target=lambda: engine.restore(image) if back == "restore" else engine.rollback(mark)
         )
         # As snapshot() does when it finds a batch in flight; that one is over by now.
         with native_turn(engine):
             go_back.start()
             go_back.join(0.2)
             assert go_back.is_alive(), "it did not wait"
-            assert engine._next_sequence == len(EVENTS["x"])
-            assert_same(StateView(engine.operator.layout, engine._words).to_dict(), before)
+            assert engine.durable.next_sequence == len(EVENTS["x"])
+            assert_same(StateView(engine.operator.layout, engine.durable.words).to_dict(), before)
         go_back.join()
         assert engine.state.n == 0
 
@@ -259,7 +259,7 @@ def test_fields_go_by_name_and_new_ones_have_their_fill() -> None:
         assert_same(engine.state.to_dict(), expected)
         engine.process(EVENTS)
         assert engine.state.n == 2 * len(EVENTS["x"])
-        assert engine._next_sequence == 2 * len(EVENTS["x"])
+        assert engine.durable.next_sequence == 2 * len(EVENTS["x"])
 
 
 class Without(ss.State):
@@ -300,11 +300,11 @@ def test_what_does_not_fit_is_refused_by_name(state: type[ss.State], message: st
         ss.Engine(operator, restore=image)
     with ss.Engine(operator, horizon=0) as engine:
         engine.process({"x": [1, 2]})
-        before, sequence = engine.state.to_dict(), engine._next_sequence
+        before, sequence = engine.state.to_dict(), engine.durable.next_sequence
         with pytest.raises(ss.SnapshotError, match=message):
             engine.restore(image)
         assert_same(engine.state.to_dict(), before)
-        assert engine._next_sequence == sequence
+        assert engine.durable.next_sequence == sequence
 
 
 def test_a_description_gives_the_layout_again() -> None:
@@ -351,7 +351,7 @@ def test_a_function_converts_the_fields() -> None:
             "n": np.int64(-1),
         }
         assert_same(engine.state.to_dict(), expected)
-        assert engine._next_sequence == len(EVENTS["x"])
+        assert engine.durable.next_sequence == len(EVENTS["x"])
         engine.process({"x": [1]})
         engine.restore(image, migrate=migrate)
         assert_same(engine.state.to_dict(), expected)
@@ -397,7 +397,7 @@ def test_what_the_function_returns_is_checked_by_field(returned: Any, message: s
         with pytest.raises(ss.SnapshotError, match=f"engine of 'nothing': .*{message}"):
             engine.restore(image, migrate=lambda _: returned)
         assert_same(engine.state.to_dict(), before)
-        assert engine._next_sequence == 1
+        assert engine.durable.next_sequence == 1
 
 
 def test_what_the_function_raises_arrives_and_nothing_is_changed() -> None:

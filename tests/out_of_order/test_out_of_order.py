@@ -389,14 +389,14 @@ def test_late_events_go_to_the_side() -> None:
 
 
 def test_an_event_without_a_time_does_not_settle_the_type_of_the_others() -> None:
-    with ss.Engine(places, bad_rows="side") as engine:
+    with ss.Engine(places, rejected_rows="side") as engine:
         engine.submit_event(None, name="nobody")
         engine.submit({"time": [None, None], "name": ["no", "body"]}, order_by="time")
         engine.submit_event(7, name="somebody", ordered=True)
         assert engine.poll_rows(timeout=None) == [("somebody", 1)]
         engine.submit_event(None, name="nobody")
-        assert engine.stats.bad_rows == 4
-        bad = engine.bad_rows()
+        assert engine.stats.rejected_rows == 4
+        bad = engine.rejected_rows()
         assert bad is not None
         null = "column 'time' is null"
         assert bad["reason"].to_pylist() == ["the time is null", null, null, "the time is null"]
@@ -653,7 +653,7 @@ def test_events_below_the_frontier_come_back_in_their_order(restored: Any, back:
         for number in range(count):
             engine.advance(number)
         # The first event raises; until somebody has polled that, none of the others commits.
-        image, mark = engine.snapshot(), engine.mark()
+        image, mark = engine.snapshot(), engine.savepoint()
         assert engine.stats.pending == count
         expected, raised = drain(engine, count)
         assert raised == [("ValueError", "amount -1 at 0")]
@@ -666,7 +666,7 @@ def test_events_below_the_frontier_come_back_in_their_order(restored: Any, back:
             again.submit_event(3, at=0, amount=1)  # which is forgotten
             again.restore(image)
         else:
-            again.rewind(mark)
+            again.rollback(mark)
         with again:
             assert (again.stats.pending, again.state.values[0]) == (count, 0)
             with pytest.raises(ValueError, match="amount -1 at 0") as caught:
@@ -683,10 +683,10 @@ def test_poll_alone_makes_restored_events_go(timeout: float | None) -> None:
         engine.submit_event(5, "a", at=0, amount=-1)
         engine.submit_event(6, "a", at=0, amount=10)
         engine.advance("a")
-        image, mark = engine.snapshot(), engine.mark()
+        image, mark = engine.snapshot(), engine.savepoint()
         for number in range(3):
             if number == 1:
-                engine.rewind(mark)
+                engine.rollback(mark)
             elif number == 2:
                 engine.restore(image)
             with pytest.raises(ValueError, match="amount -1"):
@@ -721,37 +721,37 @@ def test_what_nobody_has_fetched_comes_back(back: str) -> None:
     options: dict[str, Any] = {"late": "side", "bad_rows": "side", "sources": ["a", "b"]}
     with ss.Engine(places, **options) as engine:
         engine.advance("a", datetime.datetime(2013, 1, 2))
-        image, mark = engine.snapshot(), engine.mark()
-        engine.restore(image) if back == "restore" else engine.rewind(mark)
+        image, mark = engine.snapshot(), engine.savepoint()
+        engine.restore(image) if back == "restore" else engine.rollback(mark)
         engine.advance("b")
         engine.submit_event(datetime.datetime(2013, 1, 1), "a", name="too late")
         engine.submit_event(None, "a", name="never")
         engine.submit_event(datetime.datetime(2013, 1, 2), "a", name="in time")
         assert engine.poll_rows(timeout=None) == [("in time", 1)]
-        image, mark = engine.snapshot(), engine.mark()
+        image, mark = engine.snapshot(), engine.savepoint()
         for _ in range(2):
-            late, bad = engine.late(), engine.bad_rows()
+            late, bad = engine.late(), engine.rejected_rows()
             assert late is not None
             assert bad is not None
             assert late["name"].to_pylist() == ["too late"]
             assert bad["name"].to_pylist() == ["never"]
             assert engine.stats.late == 1
-            engine.restore(image) if back == "restore" else engine.rewind(mark)
+            engine.restore(image) if back == "restore" else engine.rollback(mark)
 
 
 def test_marks_may_be_gone_back_to_in_any_order() -> None:
     """Also behind a snapshot that was restored: each knows its strings."""
-    with ss.Engine(places, threads=2, horizon=8, chunk=1, bad_rows="side") as engine:
+    with ss.Engine(places, threads=2, horizon=8, chunk=1, rejected_rows="side") as engine:
         image = engine.snapshot()
         marks = []
         for name in ("one", "two", "three"):
-            marks.append(engine.mark())
+            marks.append(engine.savepoint())
             engine.submit({"time": [len(marks)] * 2, "name": [name, None]}, order_by="time")
-        marks.append(engine.mark())
+        marks.append(engine.savepoint())
         for at in (3, 1, 2, 0, 3):
             engine.restore(image)
-            engine.rewind(marks[at])
-            bad = engine.bad_rows()
+            engine.rollback(marks[at])
+            bad = engine.rejected_rows()
             assert (0 if bad is None else bad.num_rows) == at
             if at:
                 engine.advance(0)

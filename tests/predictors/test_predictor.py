@@ -336,7 +336,7 @@ def test_an_event_that_raises_in_a_later_stretch() -> None:
         assert caught.value.specstream_partial.consumed == 99
         assert caught.value.specstream_partial.output.num_rows == 2 * 99
         assert "(99, 0, 99)" in "".join(caught.value.__notes__)
-        assert engine._next_sequence == 100
+        assert engine.durable.next_sequence == 100
 
 
 class Wrong(Restless):

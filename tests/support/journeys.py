@@ -71,16 +71,16 @@ class Journey:
         elif kind == 1:
             self.engine.restore(self.engine.snapshot())
         elif kind == 2:
-            self.engine.rewind(self.engine.mark())
+            self.engine.rollback(self.engine.savepoint())
         elif kind == 3:
             self._images.append((self.engine.snapshot(), self.told))
         elif kind == 4:
-            self._marks.append((self.engine.mark(), self.told))
+            self._marks.append((self.engine.savepoint(), self.told))
         elif kind <= 6 and self._returns and (self._images or self._marks):
             self._returns -= 1
             to, self.told = self.dice.choice(self._images + self._marks)
             if not isinstance(to, bytes):
-                self.engine.rewind(to)
+                self.engine.rollback(to)
             elif self.dice.random() < 0.5:
                 self.engine.restore(to)
             else:
