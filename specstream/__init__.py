@@ -37,8 +37,10 @@ from specstream.errors import (
     SpecstreamError,
 )
 from specstream.operator.operator import Operator, SequentialRun, operator
+from specstream.predictors.abort_driven import AbortDriven
 from specstream.predictors.automatic import Auto
-from specstream.predictors.predictor import AbortDriven, Fixed, ThroughputDriven
+from specstream.predictors.fixed import Fixed
+from specstream.predictors.throughput_driven import ThroughputDriven
 from specstream.profiling import Profile
 from specstream.structures import heap
 

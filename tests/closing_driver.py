@@ -62,7 +62,7 @@ METHODS: dict[str, Callable[[ss.Engine, random.Random], object]] = {
     "poll all": lambda engine, random: engine.poll(timeout=None),
     "poll_rows": lambda engine, random: engine.poll_rows(),
     "late": lambda engine, random: engine.late(),
-    "bad_rows": lambda engine, random: engine.bad_rows(),
+    "bad_rows": lambda engine, random: engine.rejected_rows(),
     "snapshot": lambda engine, random: engine.snapshot(),
     "restore": lambda engine, random: engine.restore(EMPTY),
     "mark": lambda engine, random: engine.savepoint(),

@@ -120,7 +120,7 @@ class SnapshotReader:
     def __init__(self, sources: list[Any]) -> None:
         self.sources = sources
         self.engine = ss.Engine(
-            operator, threads=2, horizon=4, chunk=2, keys=True, bad_rows="side", late="side"
+            operator, threads=2, horizon=4, chunk=2, keys=True, rejected_rows="side", late="side"
         )
         self.images = []
         engine = self.engine
@@ -172,7 +172,7 @@ class SnapshotReader:
         with contextlib.suppress(ss.InputError):  # sources of another kind, times of another type
             engine.submit(rows(6, 3, self.sources, 200), order_by="time", source_column="from")
         finish(engine)
-        engine.bad_rows()
+        engine.rejected_rows()
         engine.late()
         engine.process(rows(6, 4, self.sources), order_by="time", source="from")
         later = engine.snapshot()
@@ -205,7 +205,7 @@ class _Files:
     """A checkpoint of some batches, in event time or not, to be changed and put down anew."""
 
     def __init__(self, directory: Path, in_event_time: bool = True) -> None:
-        self.engine = ss.Engine(mark, horizon=0, bad_rows="side", late="drop")
+        self.engine = ss.Engine(mark, horizon=0, rejected_rows="side", late="drop")
         self.directory = directory
         self.is_timed = in_event_time
         checkpoint = self.open()
@@ -240,7 +240,7 @@ class _Files:
             output = self.engine.process(given, order_by="time", source="from")
         else:
             output = run.run(given)
-        checkpoint.record(None, batch_id, output, late=given, rejected=self.engine.bad_rows())
+        checkpoint.record(None, batch_id, output, late=given, rejected=self.engine.rejected_rows())
 
     def put(self, files: dict[str, bytes]) -> None:
         for path in self.directory.iterdir():

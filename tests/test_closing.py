@@ -75,7 +75,7 @@ USES: dict[str, Callable[[ss.Engine], object]] = {
     "poll": lambda engine: engine.poll(),
     "poll_rows": lambda engine: engine.poll_rows(),
     "late": lambda engine: engine.late(),
-    "bad_rows": lambda engine: engine.bad_rows(),
+    "bad_rows": lambda engine: engine.rejected_rows(),
     "snapshot": lambda engine: engine.snapshot(),
     "restore": lambda engine: engine.restore(b""),
     "mark": lambda engine: engine.savepoint(),

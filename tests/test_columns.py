@@ -355,13 +355,13 @@ REASONS = [
 
 
 def test_bad_rows_are_left_out_and_kept() -> None:
-    with ss.Engine(echo, threads=2, horizon=8, chunk=1, bad_rows="side") as engine:
+    with ss.Engine(echo, threads=2, horizon=8, chunk=1, rejected_rows="side") as engine:
         output = engine.process(BAD, order_by="t")
         assert output.to_pydict() == {"i": [4, 1], "s": ["b", "a"]}
-        assert engine.stats.bad_rows == 6
-        bad = engine.bad_rows()
+        assert engine.stats.rejected_rows == 6
+        bad = engine.rejected_rows()
         assert bad is not None
-        assert engine.bad_rows() is None
+        assert engine.rejected_rows() is None
         expected = BAD.take([1, 2, 4, 5, 6, 7])
         assert bad.column_names == ["i", "s", "p", "t", "reason"]
         assert str(bad.drop("reason").to_pylist()) == str(expected.to_pylist())
@@ -371,19 +371,21 @@ def test_bad_rows_are_left_out_and_kept() -> None:
         assert engine.durable.next_sequence == 2
         with pytest.raises(ss.InputError, match="no column 'p'"):
             engine.process({"i": [None], "s": ["x"]})
-        assert engine.bad_rows() is None
-    sequential = echo.run_sequential(BAD, order_by="t", bad_rows="side")
+        assert engine.rejected_rows() is None
+    sequential = echo.run_sequential(BAD, order_by="t", rejected_rows="side")
     assert sequential.output.equals(output)
-    assert sequential.bad_rows is not None
-    assert sequential.bad_rows.num_rows == 6
+    assert sequential.rejected_rows is not None
+    assert sequential.rejected_rows.num_rows == 6
 
 
 def test_bad_rows_of_submitted_events() -> None:
-    with ss.Engine(echo, threads=2, horizon=8, chunk=1, bad_rows="side", late="side") as engine:
+    with ss.Engine(
+        echo, threads=2, horizon=8, chunk=1, rejected_rows="side", late="side"
+    ) as engine:
         engine.submit(BAD, order_by="t")
         good = {"i": 9, "s": "z", "p": Decimal("0.5")}
         engine.submit_event(6.0, **good)
-        assert engine.stats.bad_rows == 6
+        assert engine.stats.rejected_rows == 6
         for change in ({"i": None}, {"s": None}, {"i": 2**64}, {"p": Decimal("0.25")}):
             engine.submit_event(7.0, **{**good, **change})
         engine.submit_event(float("nan"), **good)
@@ -394,9 +396,9 @@ def test_bad_rows_of_submitted_events() -> None:
         while len(rows) < 3:
             rows += engine.poll_rows(timeout=PATIENCE)
         assert rows == [(4, "b"), (1, "a"), (9, "z")]
-        assert engine.stats.bad_rows == 6 + 5
+        assert engine.stats.rejected_rows == 6 + 5
         reasons = []
-        while (bad := engine.bad_rows()) is not None:
+        while (bad := engine.rejected_rows()) is not None:
             reasons += bad["reason"].to_pylist()
         assert reasons[:6] == REASONS
         assert reasons[6:] == [
@@ -410,23 +412,23 @@ def test_bad_rows_of_submitted_events() -> None:
 
 def test_a_batch_that_is_refused_or_taken_back_leaves_no_bad_rows() -> None:
     bad = {"i": [None], "s": ["x"], "p": [Decimal(1)]}
-    with ss.Engine(echo, horizon=0, bad_rows="side") as engine:
+    with ss.Engine(echo, horizon=0, rejected_rows="side") as engine:
         engine.process(bad)
         mark = engine.savepoint()
         engine.process(bad)
         engine.process({name: column * 3 for name, column in bad.items()})
         engine.rollback(mark)
-        assert engine.stats.bad_rows == 1
-        kept = engine.bad_rows()
+        assert engine.stats.rejected_rows == 1
+        kept = engine.rejected_rows()
         assert kept is not None
         assert kept.num_rows == 1
-    with ss.Engine(echo, horizon=0, bad_rows="side") as engine:
+    with ss.Engine(echo, horizon=0, rejected_rows="side") as engine:
         engine.submit({**bad, "i": [1], "t": [5]}, order_by="t")
         engine.advance(0, 10)
         late = {"i": [None, 1], "s": ["x", "y"], "p": [Decimal(1)] * 2, "t": [9, 9]}
         with pytest.raises(ss.InputError, match="late"):
             engine.submit(late, order_by="t")
-        assert engine.stats.bad_rows == 0
+        assert engine.stats.rejected_rows == 0
 
 
 def test_bad_rows_are_errors_by_default_and_the_policy_is_checked() -> None:
@@ -435,8 +437,10 @@ def test_bad_rows_are_errors_by_default_and_the_policy_is_checked() -> None:
         pytest.raises(ss.InputError, match="column 'i' has 1 null"),
     ):
         engine.process(BAD)
-    with pytest.raises(ss.ConfigurationError, match="bad_rows='skip'; expected one of error, side"):
-        ss.Engine(echo, horizon=0, bad_rows="skip")  # type: ignore[arg-type]
+    with pytest.raises(
+        ss.ConfigurationError, match="rejected_rows='skip'; expected one of error, side"
+    ):
+        ss.Engine(echo, horizon=0, rejected_rows="skip")  # type: ignore[arg-type]
 
 
 @settings(deadline=None)
@@ -454,16 +458,20 @@ def test_what_is_left_is_run_as_if_it_were_all(rows: list[Any], options: dict[st
     )
     good = [i is not None and i < 2**63 and s is not None for i, s in rows]
     expected = run_oracle(echo, table.filter(pa.array(good, pa.bool_())))
-    with ss.Engine(echo, bad_rows="side", **options) as engine:
+    with ss.Engine(echo, rejected_rows="side", **options) as engine:
         assert engine.process(table).equals(expected.output)
-        bad = engine.bad_rows()
-        assert (0 if bad is None else bad.num_rows) == good.count(False) == engine.stats.bad_rows
+        bad = engine.rejected_rows()
+        assert (
+            (0 if bad is None else bad.num_rows) == good.count(False) == engine.stats.rejected_rows
+        )
 
     def last(engine: ss.Engine) -> None:
-        bad = engine.bad_rows()
+        bad = engine.rejected_rows()
         assert (0 if bad is None else bad.num_rows) == good.count(False)
 
-    found = run_journey(echo, table, [options, {"horizon": 0}], len(rows), last, bad_rows="side")
+    found = run_journey(
+        echo, table, [options, {"horizon": 0}], len(rows), last, rejected_rows="side"
+    )
     assert_identical(found, expected)
 
 
@@ -559,7 +567,7 @@ def test_rows_and_their_keys_get_the_order_of_a_stable_sort(
         {"time": pa.array(time, pa.int64()), "source": pa.array(source, pa.int64())}
     ).append_column("x", pa.array(range(len(rows)), pa.int64()))
     schema = Schema.of({"x": int}, "event")
-    read = read_events(table, schema, StringTable(), "test", 0, "time", "source")
+    read = read_events(table, schema, StringTable(), "test", 0, order_by="time", source="source")
     order = sorted(range(len(rows)), key=lambda row: rows[row])
     assert read.positions.tolist() == read.columns[2].tolist() == order
     for key, column, given_column in zip(read.keys, read.columns, (time, source), strict=False):

@@ -70,7 +70,7 @@ def image() -> bytes:
     """States, strings in a stream, events of two sources that wait, held output, bad rows."""
     with (
         mock.patch("specstream.engine.snapshot._LISTED", 1),
-        ss.Engine(small, threads=2, bad_rows="side") as engine,
+        ss.Engine(small, threads=2, rejected_rows="side") as engine,
     ):
         engine.submit(batch([2, 5, 4, 9, 8, 7]), order_by="time", source_column="from")
         engine.submit(
@@ -89,7 +89,7 @@ def image() -> bytes:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[ss.Engine]:
-    with ss.Engine(small, threads=2, bad_rows="side") as engine:
+    with ss.Engine(small, threads=2, rejected_rows="side") as engine:
         yield engine
 
 
@@ -118,7 +118,7 @@ def test_the_snapshot_that_is_changed_here_is_good(image: bytes, engine: ss.Engi
     engine.restore(image)
     [rest] = [table for table in readers.finish(engine) if table.num_rows]
     assert rest["name"].to_pylist() == [f"event {time}" for time in (2, 4, 5, 7, 8, 9)]
-    assert engine.bad_rows().num_rows == 1
+    assert engine.rejected_rows().num_rows == 1
 
 
 def put(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
@@ -330,7 +330,7 @@ def test_a_text_that_is_none_is_refused_when_it_comes() -> None:
 def test_columns_that_no_order_has_are_refused() -> None:
     one = pa.table(batch([1, 2]))
     interval = pa.array([pa.MonthDayNano([1, 2, 3])] * 2)
-    with ss.Engine(small, horizon=0, bad_rows="side") as engine:
+    with ss.Engine(small, horizon=0, rejected_rows="side") as engine:
         with pytest.raises(ss.InputError, match="'time' has type month_day_nano_interval"):
             engine.process(one.set_column(0, "time", interval), order_by="time")
         with pytest.raises(ss.InputError, match="more than one column 'time'"):

@@ -241,7 +241,7 @@ def test_a_second_sink_is_taken_back_when_the_first_fails(step: str, tmp_path: P
         raise OSError("it is stuck")
 
     side.aborting = cannot
-    with ss.Engine(number, horizon=0, bad_rows="side") as engine:
+    with ss.Engine(number, horizon=0, rejected_rows="side") as engine:
         feed = make_feed(engine, tmp_path, to, rejected_rows_to=side)
         rows = pa.table({"x": [1, None, 2]})
         with pytest.raises(ValueError, match="no room") as caught:
@@ -259,7 +259,7 @@ def test_a_second_sink_is_taken_back_when_the_first_fails(step: str, tmp_path: P
 
 def test_sinks_of_both_kinds_have_their_turns(tmp_path: Path) -> None:
     log: list[str] = []
-    with ss.Engine(number, horizon=0, bad_rows="side") as engine:
+    with ss.Engine(number, horizon=0, rejected_rows="side") as engine:
         feed = make_feed(
             engine,
             tmp_path,

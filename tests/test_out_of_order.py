@@ -389,14 +389,14 @@ def test_late_events_go_to_the_side() -> None:
 
 
 def test_an_event_without_a_time_does_not_settle_the_type_of_the_others() -> None:
-    with ss.Engine(places, bad_rows="side") as engine:
+    with ss.Engine(places, rejected_rows="side") as engine:
         engine.submit_event(None, name="nobody")
         engine.submit({"time": [None, None], "name": ["no", "body"]}, order_by="time")
         engine.submit_event(7, name="somebody", ordered=True)
         assert engine.poll_rows(timeout=None) == [("somebody", 1)]
         engine.submit_event(None, name="nobody")
-        assert engine.stats.bad_rows == 4
-        bad = engine.bad_rows()
+        assert engine.stats.rejected_rows == 4
+        bad = engine.rejected_rows()
         assert bad is not None
         null = "column 'time' is null"
         assert bad["reason"].to_pylist() == ["the time is null", null, null, "the time is null"]
@@ -718,7 +718,7 @@ def test_sources_that_join_after_all_others_have_ended(before: int) -> None:
 @pytest.mark.parametrize("back", ["restore", "rewind"])
 def test_what_nobody_has_fetched_comes_back(back: str) -> None:
     """Late events, bad rows, and frontiers that were given before any event."""
-    options: dict[str, Any] = {"late": "side", "bad_rows": "side", "sources": ["a", "b"]}
+    options: dict[str, Any] = {"late": "side", "rejected_rows": "side", "sources": ["a", "b"]}
     with ss.Engine(places, **options) as engine:
         engine.advance("a", datetime.datetime(2013, 1, 2))
         image, mark = engine.snapshot(), engine.savepoint()
@@ -730,7 +730,7 @@ def test_what_nobody_has_fetched_comes_back(back: str) -> None:
         assert engine.poll_rows(timeout=None) == [("in time", 1)]
         image, mark = engine.snapshot(), engine.savepoint()
         for _ in range(2):
-            late, bad = engine.late(), engine.bad_rows()
+            late, bad = engine.late(), engine.rejected_rows()
             assert late is not None
             assert bad is not None
             assert late["name"].to_pylist() == ["too late"]
@@ -741,7 +741,7 @@ def test_what_nobody_has_fetched_comes_back(back: str) -> None:
 
 def test_marks_may_be_gone_back_to_in_any_order() -> None:
     """Also behind a snapshot that was restored: each knows its strings."""
-    with ss.Engine(places, threads=2, horizon=8, chunk=1, bad_rows="side") as engine:
+    with ss.Engine(places, threads=2, horizon=8, chunk=1, rejected_rows="side") as engine:
         image = engine.snapshot()
         marks = []
         for name in ("one", "two", "three"):
@@ -751,7 +751,7 @@ def test_marks_may_be_gone_back_to_in_any_order() -> None:
         for at in (3, 1, 2, 0, 3):
             engine.restore(image)
             engine.rollback(marks[at])
-            bad = engine.bad_rows()
+            bad = engine.rejected_rows()
             assert (0 if bad is None else bad.num_rows) == at
             if at:
                 engine.advance(0)

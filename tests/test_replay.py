@@ -304,7 +304,7 @@ def test_a_table_that_is_refused_is_refused_again(module: Any, tmp_path: Path) -
 
 
 def test_bad_rows_are_left_out_again(module: Any, tmp_path: Path) -> None:
-    life = Life(module.book, tmp_path, keep=1, bad_rows="side")
+    life = Life(module.book, tmp_path, keep=1, rejected_rows="side")
     prices = pa.array([None, *range(14, 53)], pa.int64())
     life.run(0, rows_of(0).set_column(2, "price", prices))
     life.end()

@@ -67,7 +67,7 @@ FREE: dict[str, list[Any]] = {
     "prefetch": [False, True],
     "threads": [1, 2],
     "horizon": [0, 4],
-    "bad_rows": ["error", "side"],
+    "rejected_rows": ["error", "side"],
     "sources": [(), ("0",), ("1", "0")],
 }
 FIXED = {"order_by": "time", "source": "origin", "watermark": DISORDER}
@@ -77,7 +77,7 @@ class Life:
     """One process of a query, up to its end."""
 
     def __init__(self, images: Path, output: list[pa.Table], **options: Any) -> None:
-        of_engine = {"seed", "threads", "horizon", "bad_rows"} & set(options)
+        of_engine = {"seed", "threads", "horizon", "rejected_rows"} & set(options)
         self.engine = ss.Engine(
             options.pop("operator", chain),
             **{"horizon": 0, **{option: options.pop(option) for option in of_engine}},

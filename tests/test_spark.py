@@ -415,7 +415,7 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
             rejected_rows_to=rejected_rows_to, checkpoint=tmp_path / "images",
         )  # fmt: skip
 
-    with ss.Engine(chain, horizon=0, bad_rows="side") as engine:
+    with ss.Engine(chain, horizon=0, rejected_rows="side") as engine:
         feed = feed_of(engine)
         with pytest.raises(StreamingQueryException):
             start(feed, change=spoilt).awaitTermination()
@@ -425,11 +425,11 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
         with pytest.raises(StreamingQueryException):
             start(feed, change=spoilt).awaitTermination()
         assert "give rejected_rows_to= as before" in str(feed.error)
-    with ss.Engine(chain, horizon=0, bad_rows="side") as engine:
+    with ss.Engine(chain, horizon=0, rejected_rows="side") as engine:
         feed = feed_of(engine)
         start(feed, change=spoilt).awaitTermination()
         assert feed.stats.repeated == 1
-        assert engine.bad_rows() is None
+        assert engine.rejected_rows() is None
         assert engine.state.seen == FILES * ROWS - 8
     assert [batch_id for batch_id, _ in dead] == [0, 1, 1, 2]
     assert dead[1] == dead[2]
@@ -622,7 +622,7 @@ def test_bad_options_are_named(engine: ss.Engine) -> None:
     with pytest.raises(ss.ConfigurationError, match="rejected_rows_to='somewhere'"):
         ss.spark.foreach_batch(engine, to=print, rejected_rows_to=bad)
     with pytest.raises(
-        ss.ConfigurationError, match='leaves out none: make it with bad_rows="side"'
+        ss.ConfigurationError, match='leaves out none: make it with rejected_rows="side"'
     ):
         ss.spark.foreach_batch(engine, to=print, rejected_rows_to=print)
     with pytest.raises(ss.ConfigurationError, match="order_by=3"):

@@ -302,7 +302,7 @@ def test_no_option_that_decides_the_answer_changes_under_a_checkpoint(run: Run) 
         assert told in str(raised.value)
         assert "a new checkpointLocation" in str(raised.value), "what to do"
     # What may change has changed, and the refused attempts have left nothing.
-    run(stream.rows(threads=2, horizon=4, chunk=2, bad_rows="side"))
+    run(stream.rows(threads=2, horizon=4, chunk=2, rejected_rows="side"))
     assert stream.places() == list(range(1, 11))
 
 

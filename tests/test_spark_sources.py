@@ -228,11 +228,11 @@ def test_values_that_are_no_events_go_by_the_policy_of_bad_rows(
     stream = kafka_stream(session, kafka_files(tmp_path / "records", [records]))
     stream = ss.spark.from_kafka(stream, orders)
     sink = ss.spark.memory_sink("orders")
-    with ss.Engine(orders, horizon=0, bad_rows="side") as engine:
+    with ss.Engine(orders, horizon=0, rejected_rows="side") as engine:
         feed = ss.spark.foreach_batch(engine, order_by="offset", source="partition", to=sink)
         run(stream, feed, tmp_path)
         assert engine.state.seen == sink.to_arrow().num_rows == 2
-        bad = engine.bad_rows()
+        bad = engine.rejected_rows()
         assert sorted(bad["offset"].to_pylist()) == list(range(1, 1 + len(BAD)))
         assert all("null" in reason for reason in bad["reason"].to_pylist())
     with ss.Engine(orders, horizon=0) as engine:
@@ -299,7 +299,7 @@ def test_all_types_and_the_records_own_columns_come_through(session: Any, tmp_pa
     frame = session.read.parquet(str(kafka_files(tmp_path / "records", [records])))
     frame = ss.spark.from_kafka(frame, copy)
     assert frame.columns[: len(copy.event)] == list(copy.event.names)
-    found = ss.spark.apply(frame, copy, order_by="offset", bad_rows="side").output.to_pylist()
+    found = ss.spark.apply(frame, copy, order_by="offset", rejected_rows="side").output.to_pylist()
     assert [row["offset"] for row in found] == [0, 1, 2, 5]
     assert [row["key"] for row in found] == [None, "k", "k", "k"]
     assert [row["partition"] for row in found] == [0, 1, 0, 1]
@@ -327,7 +327,7 @@ def test_values_of_other_formats_are_structs_made_by_the_user(session: Any, tmp_
         part[2].cast("long").alias("count"),
     )
     events = ss.spark.from_kafka(frame, orders, value=struct)
-    applied = ss.spark.apply(events, orders, order_by="offset", bad_rows="side")
+    applied = ss.spark.apply(events, orders, order_by="offset", rejected_rows="side")
     rows = pa.table({"item": ["a"] * 3, "price": [0.5, 1.5, 3.5], "count": [0, 1, 3]})
     assert applied.output.equals(orders.run_sequential(rows).output)
     with pytest.raises(ss.InputError, match="reads field 'price', which value= has not"):

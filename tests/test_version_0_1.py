@@ -129,13 +129,13 @@ def test_events_that_wait_are_restored_and_gone_on_from() -> None:
     snapshot = (FILES / "waiting.snapshot").read_bytes()
     with ss.Engine(
         book, threads=2, horizon=4, chunk=2, keys=True, seed=5, sources=SOURCES, late="side",
-        bad_rows="side", restore=snapshot,
+        rejected_rows="side", restore=snapshot,
     ) as engine:  # fmt: skip
         for source in SOURCES:
             engine.advance(source)
         rest = engine.poll(timeout=None)
         assert rest.equals(pq.read_table(FILES / "waiting_rest.parquet"))
-        assert engine.bad_rows().equals(pq.read_table(FILES / "waiting_rejected.parquet"))
+        assert engine.rejected_rows().equals(pq.read_table(FILES / "waiting_rejected.parquet"))
 
 
 def test_modules_that_a_record_may_name_are_there() -> None:

@@ -167,7 +167,7 @@ class BatchRunner:
                 result = Result(
                     self._events(batch.rows),
                     None if self._event_time is None else self.engine.late(),
-                    None if self.sinks.rejected_rows_to is None else self.engine.bad_rows(),
+                    None if self.sinks.rejected_rows_to is None else self.engine.rejected_rows(),
                 )
                 emitted = recorded = time.perf_counter()
                 delivery.prepare(self.sinks.portions(result, self.what(batch_id)))

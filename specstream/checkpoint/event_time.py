@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from specstream.checkpoint.delivery import Sink, is_sink
 from specstream.checkpoint.frontiers import Amount, Delay, Frontiers, PlainFrontiers
-from specstream.engine.arrivals import END, Late, Name
 from specstream.engine.engine import Engine
+from specstream.engine.sources import END, Late, Name
 from specstream.errors import ConfigurationError
 
 __all__ = ["Amount", "Delay", "EventTime", "PlainEventTime", "check_late"]

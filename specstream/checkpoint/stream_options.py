@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from specstream.checkpoint.delivery import Sink, is_sink
 from specstream.checkpoint.event_time import Amount
-from specstream.engine.arrivals import Late, Name, checked_sources
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
+from specstream.engine.sources import Late, Name, checked_sources
 from specstream.errors import ConfigurationError
 
 __all__ = ["StreamOptions"]
@@ -87,7 +87,7 @@ class StreamOptions:
         if engine.durable.rejected.policy != "side":
             raise ConfigurationError(
                 f"rejected_rows_to= gets the rows that the engine of {engine.name!r} leaves out, "
-                'and it leaves out none: make it with bad_rows="side"'
+                'and it leaves out none: make it with rejected_rows="side"'
             )
 
     def _check_event_time(self) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from specstream.columns.rejected_rows import BadRows
+from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
-from specstream.engine.arrivals import Arrivals, Late, Name
+from specstream.engine.pending_events import PendingEvents
+from specstream.engine.sources import Late, Name
 
 __all__ = ["Durable"]
 
@@ -57,13 +58,13 @@ class Durable:
         return self._engine._reached
 
     @property
-    def pending(self) -> Arrivals:
-        pending: Arrivals = self._engine._arrivals
+    def pending(self) -> PendingEvents:
+        pending: PendingEvents = self._engine._arrivals
         return pending
 
     @property
-    def rejected(self) -> BadRows:
-        rejected: BadRows = self._engine._bad_rows
+    def rejected(self) -> RejectedRows:
+        rejected: RejectedRows = self._engine._rejected
         return rejected
 
     @property

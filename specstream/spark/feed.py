@@ -30,9 +30,9 @@ from specstream.checkpoint.feed_stats import FeedStats
 from specstream.checkpoint.prefetch import Prefetch, catch_up
 from specstream.checkpoint.stream_options import StreamOptions
 from specstream.declarations.deprecated import renamed
-from specstream.engine.arrivals import Late, Name
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
+from specstream.engine.sources import Late, Name
 from specstream.errors import ConfigurationError, InputError
 from specstream.spark.fetching import reason, result_is_too_large
 from specstream.spark.tenancy import tenancy_of
@@ -284,10 +284,10 @@ def foreach_batch(
         keep_batches: with ``checkpoint``: so many batches, the latest ones, can be replayed by
             ``specstream replay``: their rows are kept as well, and the images that lead to them.
             Whatever it is, the rows of a batch that fails are kept until it has been applied.
-        rejected_rows_to: a second sink, for the rows that an engine made with ``bad_rows="side"``
-            leaves out: as they came, with a last column ``reason``. It is called after ``to``, for
-            the batches that have such rows, and what is said of ``to`` holds for it as well.
-            Without it they are in ``engine.bad_rows()``.
+        rejected_rows_to: a second sink, for the rows that an engine made with
+            ``rejected_rows="side"`` leaves out: as they came, with a last column ``reason``. It is
+            called after ``to``, for the batches that have such rows, and what is said of ``to``
+            holds for it as well. Without it they are in ``engine.rejected_rows()``.
         migrate: with ``checkpoint``: see :meth:`specstream.Engine.restore`.
         prefetch: with ``checkpoint``: Spark goes on to the next batch when the rows of this one are
             on disk, and it runs meanwhile. Call :meth:`BatchFeed.wait` after the query has ended:
