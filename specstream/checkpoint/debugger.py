@@ -10,7 +10,7 @@ from specstream.compiler.source import Program
 __all__ = ["Debugger"]
 
 # The wrappers of state and event, and the loop around them.
-_OURS = ["specstream.compiler.*", "specstream.spark.*"]
+_OURS = ["specstream.compiler.*", f"{__package__}.*"]
 
 
 class Debugger(pdb.Pdb):

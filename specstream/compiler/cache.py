@@ -98,7 +98,7 @@ def directory() -> Path | None:
 @functools.cache
 def _toolchain() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     host = llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
     versions = numba.__version__, llvmlite.__version__, lib.SS_ABI_VERSION

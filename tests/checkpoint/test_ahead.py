@@ -7,15 +7,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from fed import Fed
 
 import specstream as ss
-
-pytest.importorskip("pyspark")
+from specstream.spark.sinks.memory import memory_sink
+from specstream.spark.sinks.parquet import parquet_sink
 
 BATCHES = 5
 # Of batch 2: while its rows are written, while it runs and is recorded, and around the sink. The
@@ -62,22 +62,15 @@ def drive(home: Path) -> None:
     """Sends the batches as Spark does: from the one behind the last that was acknowledged on."""
     acknowledged = home / "acknowledged"
     with ss.Engine(chain, threads=2, horizon=4, chunk=2) as engine:
-        feed = ss.spark.foreach_batch(
+        feed = Fed(
             engine,
-            to=ss.spark.parquet_sink(home / "out"),
+            to=parquet_sink(home / "out"),
             checkpoint=home / "images",
-            ahead=True,
+            prefetch=True,
         )
-        ahead: Any = feed._ahead
         done = int(acknowledged.read_text()) if acknowledged.exists() else -1
         for batch_id in range(done + 1, BATCHES):
-            if not ahead.follows("query", batch_id):
-                answer = feed._recorded("query", batch_id)
-                if answer is not None:
-                    feed._deliver(answer, batch_id)
-                    acknowledge(acknowledged, batch_id)
-                    continue
-            ahead.take("query", lambda number=batch_id: rows_of(number), batch_id)
+            feed.send(batch_id, rows_of(batch_id), "query")
             acknowledge(acknowledged, batch_id)
         feed.wait()
         assert engine.state.seen == BATCHES * 10
@@ -110,13 +103,10 @@ def test_killed_at_any_step_nothing_is_lost_or_done_twice(step: str, tmp_path: P
 def test_rows_that_were_kept_are_run_without_ahead_as_well(tmp_path: Path) -> None:
     assert run(tmp_path, "before-write@2") == -signal.SIGKILL
     with ss.Engine(chain, horizon=0) as engine:
-        feed = ss.spark.foreach_batch(
-            engine, to=ss.spark.parquet_sink(tmp_path / "out"), checkpoint=tmp_path / "images"
-        )
+        feed = Fed(engine, to=parquet_sink(tmp_path / "out"), checkpoint=tmp_path / "images")
         seen = engine.state.seen
         # Batch 2, and batch 3 where its rows were kept by then.
         assert seen in (30, 40)
-        assert feed.checkpoint is not None
         assert feed.checkpoint.recorded is not None
         assert feed.checkpoint.recorded.batch_id == seen // 10 - 1
         (tmp_path / "images" / "0000000009.rows").write_bytes(b"")
@@ -125,7 +115,7 @@ def test_rows_that_were_kept_are_run_without_ahead_as_well(tmp_path: Path) -> No
         ss.Engine(chain, horizon=0) as engine,
         pytest.raises(ss.ConfigurationError, match="and the rows of batch 9"),
     ):
-        ss.spark.foreach_batch(engine, to=print, checkpoint=tmp_path / "images")
+        Fed(engine, to=print, checkpoint=tmp_path / "images")
 
 
 def test_it_needs_a_checkpoint() -> None:
@@ -133,22 +123,20 @@ def test_it_needs_a_checkpoint() -> None:
         ss.Engine(chain, horizon=0) as engine,
         pytest.raises(ss.ConfigurationError, match="give checkpoint= as well"),
     ):
-        ss.spark.foreach_batch(engine, to=print, ahead=True)
+        Fed(engine, to=print, prefetch=True)
 
 
 def test_close_waits_for_the_batch_under_way(tmp_path: Path) -> None:
     engine = ss.Engine(chain, threads=2)
-    sink = ss.spark.memory_sink("rows")
-    feed = ss.spark.foreach_batch(engine, to=sink, checkpoint=tmp_path / "images", ahead=True)
-    ahead: Any = feed._ahead
-    ahead.follows("query", 0)
-    ahead.take("query", lambda: rows_of(0), 0)
+    sink = memory_sink("rows")
+    feed = Fed(engine, to=sink, checkpoint=tmp_path / "images", prefetch=True)
+    feed.send(0, rows_of(0), "query")
     feed.close()
     assert engine.closed
     assert sink.to_arrow().num_rows == rows_of(0).num_rows
     # Nothing holds the directory any more.
     with ss.Engine(chain, threads=2) as another:
-        again = ss.spark.foreach_batch(another, to=sink, checkpoint=tmp_path / "images")
+        again = Fed(another, to=sink, checkpoint=tmp_path / "images")
         assert again.checkpoint is not None
         assert again.checkpoint.recorded is not None
         assert again.checkpoint.recorded.batch_id == 0

@@ -65,13 +65,13 @@ def test_an_image_holds_those_for_the_sink_and_those_that_the_engine_keeps(
         engine.process({"x": [None], "of": ["for the sink"]})
         letters = engine.rejected_rows()
         output = engine.process({"x": [3, None], "of": ["", "kept"]})
-        checkpoint.record("q", 1, output, bad_rows=letters)
+        checkpoint.record("q", 1, output, rejected=letters)
         checkpoint.close()
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, tmp_path)
         assert (tmp_path / "0000000001.full").exists() == full
         assert checkpoint.recorded is not None
-        assert checkpoint.recorded.bad_rows.equals(letters)
+        assert checkpoint.recorded.rejected.equals(letters)
         assert engine.state.n == 3
         assert engine.rejected_rows()["of"].to_pylist() == ["kept"]
         checkpoint.record("q", 2, engine.process({"x": [4]}))
@@ -79,7 +79,7 @@ def test_an_image_holds_those_for_the_sink_and_those_that_the_engine_keeps(
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, tmp_path)
         assert checkpoint.recorded is not None
-        assert checkpoint.recorded.bad_rows is None
+        assert checkpoint.recorded.rejected is None
         assert engine.rejected_rows() is None
         checkpoint.close()
 

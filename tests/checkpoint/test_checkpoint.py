@@ -18,9 +18,6 @@ import pytest
 from pyarrow import fs
 
 import specstream as ss
-
-pytest.importorskip("pyspark")
-
 from specstream.checkpoint import checkpoint as checkpoints
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import BLOCK_WORDS, DamagedImage, Image, changed_blocks

@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import crafted
 import numpy as np
 import pyarrow as pa
 import pytest
-
-pytest.importorskip("pyspark")
-
-import crafted
 import readers
 
 import specstream as ss

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from fed import Fed
 
 import specstream as ss
-
-pytest.importorskip("pyspark")
+from specstream.spark.sinks.parquet import parquet_sink
 
 WAIT_SECONDS = 60
 
@@ -103,16 +103,12 @@ def engine() -> Iterator[ss.Engine]:
 def make_feed(engine: ss.Engine, home: Path | None, to: Any, **options: Any) -> Any:
     if home is not None:
         options["checkpoint"] = home / "images"
-    return ss.spark.foreach_batch(engine, to=to, **options)
+    return Fed(engine, to=to, **options)
 
 
 def send(feed: Any, batch_id: int, rows: pa.Table | None = None) -> None:
     """What the feed does with a batch when Spark's part of it is done."""
-    answer = feed._recorded("query", batch_id)
-    if answer is not None:
-        feed._deliver(answer, batch_id)
-    else:
-        feed._apply("query", rows_of(batch_id) if rows is None else rows, batch_id, 0.0)
+    feed.send(batch_id, rows_of(batch_id) if rows is None else rows, "query")
 
 
 def image_of(home: Path, batch_id: int) -> bool:
@@ -158,7 +154,7 @@ def test_the_parts_of_a_batch_add_up_though_they_overlap(engine: ss.Engine, tmp_
 def test_an_image_that_fails_takes_away_what_was_prepared(
     engine: ss.Engine, tmp_path: Path, threads: Callable[[], int]
 ) -> None:
-    parquet = ss.spark.parquet_sink(tmp_path / "out")
+    parquet = parquet_sink(tmp_path / "out")
     feed = make_feed(engine, tmp_path, Shelf())
     send(feed, 0)
     # An image that is written into a pipe waits for who reads it, and cannot be synced.
@@ -183,14 +179,14 @@ def test_an_image_that_fails_takes_away_what_was_prepared(
             wait_until(lambda: engine.state.seen == 2)
             return prepared
 
-    feed.to = Both()
+    feed.runner.sinks.to = Both()
     with pytest.raises(OSError, match="Invalid argument"):
         send(feed, 1)
     otherwise.cancel()
     assert meanwhile == [True]
     assert engine.state.seen == 2
     assert not list(parquet.path.iterdir())
-    feed.to = parquet
+    feed.runner.sinks.to = parquet
     send(feed, 1)
     assert [path.name for path in parquet.path.iterdir()] == ["part-00000001.parquet"]
     assert pq.read_table(parquet.file(1))["place"].to_pylist() == [3, 4]
@@ -246,7 +242,7 @@ def test_a_second_sink_is_taken_back_when_the_first_fails(step: str, tmp_path: P
 
     side.aborting = cannot
     with ss.Engine(number, horizon=0, rejected_rows="side") as engine:
-        feed = make_feed(engine, tmp_path, to, bad_rows_to=side)
+        feed = make_feed(engine, tmp_path, to, rejected_rows_to=side)
         rows = pa.table({"x": [1, None, 2]})
         with pytest.raises(ValueError, match="no room") as caught:
             send(feed, 0, rows)
@@ -268,7 +264,7 @@ def test_sinks_of_both_kinds_have_their_turns(tmp_path: Path) -> None:
             engine,
             tmp_path,
             lambda table, batch_id: log.append(f"called {batch_id}"),
-            bad_rows_to=Shelf("", log),
+            rejected_rows_to=Shelf("", log),
         )
         send(feed, 0, pa.table({"x": [1, None]}))
         assert log == ["called 0", "commit 0"]
@@ -276,7 +272,7 @@ def test_sinks_of_both_kinds_have_their_turns(tmp_path: Path) -> None:
 
 
 def test_the_parquet_sink_leaves_nothing_where_it_fails(tmp_path: Path) -> None:
-    sink = ss.spark.parquet_sink(tmp_path)
+    sink = parquet_sink(tmp_path)
     with pytest.raises(ss.SinkError, match=r"parquet_sink\('.*'\), batch 7: "):
         sink.prepare(pa.table({"x": pa.nulls(1, pa.month_day_nano_interval())}), 7)
     sink.prepare(rows_of(8), 8).abort()

@@ -14,15 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fed import Fed
 from pyarrow import fs
 
 import specstream as ss
-
-pytest.importorskip("pyspark")
-
 from specstream.checkpoint import store as places
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.store import RemotePlace
+from specstream.spark.sinks.parquet import parquet_sink
 
 ROOM, STATE = 64 << 10, 128 << 10  # bytes
 
@@ -114,18 +113,16 @@ def test_an_image_that_has_no_room_is_named_and_the_batch_comes_again(
         )
     with ss.Engine(count, horizon=0) as engine:
         answers: list[pa.Table] = []
-        feed = ss.spark.foreach_batch(
-            engine, to=lambda table, batch_id: answers.append(table), checkpoint=images
-        )
+        feed = Fed(engine, to=lambda table, batch_id: answers.append(table), checkpoint=images)
         before = engine.snapshot()
         with small.full(), pytest.raises(OSError, match="bytes") as raised:
-            feed._apply("q", rows(2), 0, 0.0)
+            feed.apply(0, rows(2))
         assert_told(raised.value, images / "0000000000.full")
         assert {path.name for path in images.glob("[0-9]*.full")} == set()
         assert engine.snapshot() == before
         assert answers == []
         small.grow()
-        feed._apply("q", rows(2), 0, 0.0)
+        feed.apply(0, rows(2))
         assert [answer["seen"].to_pylist() for answer in answers] == [[1, 2]]
         feed.close()
     with ss.Engine(count, horizon=0) as engine:
@@ -137,19 +134,19 @@ def test_an_image_that_has_no_room_is_named_and_the_batch_comes_again(
 def test_rows_that_are_only_kept_are_a_warning_with_the_file(small: Small) -> None:
     images = small.path / "images"
     with ss.Engine(count, horizon=0) as engine:
-        feed = ss.spark.foreach_batch(engine, to=print, checkpoint=images, keep_batches=1)
+        feed = Fed(engine, to=print, checkpoint=images, keep_batches=1)
         with (
             small.full(),
             pytest.warns(RuntimeWarning) as warned,
             pytest.raises(OSError, match="bytes"),
         ):
-            feed._apply("q", rows(ROOM), 0, 0.0)
+            feed.apply(0, rows(ROOM))
         assert_told(warned[0].message, images / "0000000000.input")
         feed.close()
 
 
 def test_a_sink_that_has_no_room_names_file_and_batch(small: Small) -> None:
-    sink = ss.spark.parquet_sink(small.path / "rows")
+    sink = parquet_sink(small.path / "rows")
     with small.full(), pytest.raises(ss.SinkError, match="batch 3") as raised:
         sink(rows(ROOM), 3)
     assert_told(raised.value, sink.file(3))

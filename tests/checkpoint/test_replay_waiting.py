@@ -12,14 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from fed import Fed
 
 import specstream as ss
-
-pytest.importorskip("pyspark")
-
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.committing import first_difference_of_waiting
 from specstream.cli import main
+from specstream.spark.sinks.memory import memory_sink
 
 OPERATORS = """
 import specstream as ss
@@ -92,19 +91,19 @@ class Life:
     """A process's life with a checkpoint; Spark's part of it left out."""
 
     def __init__(self, operator: ss.Operator, home: Path, **options: Any) -> None:
-        self.late = ss.spark.memory_sink("late")
+        self.late = memory_sink("late")
         keys = options.pop("keys", False)
         self.engine = ss.Engine(operator, threads=2, horizon=8, chunk=4, seed=3, keys=keys)
         if options.get("late") == "side":
             options["late_to"] = self.late
         options = {"order_by": "time", "source": "origin", "keep_batches": 99, **options}
-        self.feed: Any = ss.spark.foreach_batch(
+        self.feed: Any = Fed(
             self.engine, to=lambda table, batch_id: None, checkpoint=home, **options
         )
 
     def run(self, batch_id: int, rows: pa.Table) -> int:
         """How many events wait afterwards."""
-        self.feed._apply("q", rows, batch_id, 0.0)
+        self.feed.apply(batch_id, rows)
         return self.engine.stats.pending
 
     def end(self) -> None:
@@ -238,7 +237,7 @@ def test_a_process_that_died_in_a_batch_has_left_enough_to_run_it(
     life.run(0, rows_of(rng, 0, False))
     feed = life.feed
     rows = rows_of(rng, 1, False)
-    feed._inputs.begin(1, "q", rows, feed.checkpoint.image)
+    feed.runner.inputs.begin(1, "q", rows, feed.checkpoint.image)
     life.end()
     found = ss.spark.replay(tmp_path, 1)
     assert not found.is_recorded

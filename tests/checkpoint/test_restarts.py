@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from fed import Fed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import specstream as ss
-
-pytest.importorskip("pyspark")
-
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import Image
 from specstream.checkpoint.settings import check_settings
@@ -66,7 +64,7 @@ FREE: dict[str, list[Any]] = {
     "idle_timeout": [None, 3 * DISORDER],
     "late": [None, "error", "drop"],
     "keep_batches": [0, 2],
-    "ahead": [False, True],
+    "prefetch": [False, True],
     "threads": [1, 2],
     "horizon": [0, 4],
     "rejected_rows": ["error", "side"],
@@ -85,7 +83,7 @@ class Life:
             **{"horizon": 0, **{option: options.pop(option) for option in of_engine}},
         )
         try:
-            self.feed = ss.spark.foreach_batch(
+            self.feed = Fed(
                 self.engine,
                 to=lambda table, batch_id: output.append(table),
                 checkpoint=images,
@@ -118,9 +116,9 @@ def test_options_that_may_change_do_not_change_the_answer(
     output: list[pa.Table] = []
     for batch_id, options in enumerate(lives):
         with Life(images, output, **{**FIXED, **options}) as feed:
-            feed._apply("q", rows_of(batch_id), batch_id, 0.0)
+            feed.apply(batch_id, rows_of(batch_id))
             if batch_id == BATCHES - 1:
-                feed.finish()
+                feed.runner.finish()
     expected = chain.run_sequential(everything(), order_by="time", source="origin").output
     assert pa.concat_tables(output).equals(expected)
 
@@ -134,7 +132,7 @@ def test_options_that_decide_the_answer_do_not_change(
     before, after = ({**FIXED, option: value} for value in values)
     output: list[pa.Table] = []
     with Life(tmp_path, output, **before) as feed:
-        feed._apply("q", rows_of(0), 0, 0.0)
+        feed.apply(0, rows_of(0))
     written = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(ss.SnapshotError) as raised:
         Life(tmp_path, output, **after)
@@ -146,10 +144,10 @@ def test_options_that_decide_the_answer_do_not_change(
         assert repr("given" if option == "watermark" and value else shown) in told
     assert sorted(path.name for path in tmp_path.iterdir()) == written
     with Life(tmp_path, output, **before) as feed:  # nothing of the checkpoint has changed
-        feed._apply("q", rows_of(1), 1, 0.0)
+        feed.apply(1, rows_of(1))
     with Life(tmp_path / "undisturbed", undisturbed := [], **before) as feed:
         for batch_id in (0, 1):
-            feed._apply("q", rows_of(batch_id), batch_id, 0.0)
+            feed.apply(batch_id, rows_of(batch_id))
     assert pa.concat_tables(output).equals(pa.concat_tables(undisturbed))
 
 
@@ -159,7 +157,7 @@ def test_options_are_in_full_images_and_increments_and_may_be_in_none(tmp_path: 
         checkpoint.record("q", 0, engine.process(rows_of(0)))
         checkpoint.close()
     with Life(tmp_path, [], order_by="time") as feed:
-        feed._apply("q", rows_of(1), 1, 0.0)
+        feed.apply(1, rows_of(1))
     with pytest.raises(ss.SnapshotError, match="order_by was 'time' and is now 'other'"):
         Life(tmp_path, [], order_by="other")
     recorded = [
@@ -171,10 +169,10 @@ def test_options_are_in_full_images_and_increments_and_may_be_in_none(tmp_path: 
 
 def test_a_first_batch_that_was_not_recorded_settles_nothing(tmp_path: Path) -> None:
     with Life(tmp_path, [], order_by="time") as feed, pytest.raises(ss.InputError):
-        feed._apply("q", rows_of(0).drop_columns("x"), 0, 0.0)
+        feed.apply(0, rows_of(0).drop_columns("x"))
     output: list[pa.Table] = []
     with Life(tmp_path, output, order_by="other") as feed:
-        feed._apply("q", rows_of(0), 0, 0.0)
+        feed.apply(0, rows_of(0))
     assert output[0].num_rows == ROWS
 
 

@@ -402,10 +402,10 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
         if dead[-1][0] == 1 and len(dead) == 2:
             raise OSError("no room for letters")
 
-    def feed_of(engine: ss.Engine, bad_rows_to: Any = letters) -> Any:
+    def feed_of(engine: ss.Engine, rejected_rows_to: Any = letters) -> Any:
         return ss.spark.foreach_batch(
-            engine, order_by="time", to=lambda table, batch_id: None, bad_rows_to=bad_rows_to,
-            checkpoint=tmp_path / "images",
+            engine, order_by="time", to=lambda table, batch_id: None,
+            rejected_rows_to=rejected_rows_to, checkpoint=tmp_path / "images",
         )  # fmt: skip
 
     with ss.Engine(chain, horizon=0, rejected_rows="side") as engine:
@@ -414,10 +414,10 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
             start(feed, change=spoilt).awaitTermination()
         assert str(feed.error) == "no room for letters"
     with ss.Engine(chain, horizon=0) as engine:
-        feed = feed_of(engine, bad_rows_to=None)
+        feed = feed_of(engine, rejected_rows_to=None)
         with pytest.raises(StreamingQueryException):
             start(feed, change=spoilt).awaitTermination()
-        assert "give bad_rows_to= as before" in str(feed.error)
+        assert "give rejected_rows_to= as before" in str(feed.error)
     with ss.Engine(chain, horizon=0, rejected_rows="side") as engine:
         feed = feed_of(engine)
         start(feed, change=spoilt).awaitTermination()
@@ -526,7 +526,7 @@ def test_a_batch_is_fetched_while_the_one_before_it_runs(
             assert fetching[batch_id + 1].wait(WAIT_SECONDS)
         sink(table, batch_id)
 
-    feed = ahead_feed(engine, to, tmp_path, ahead=True)
+    feed = ahead_feed(engine, to, tmp_path, prefetch=True)
 
     def watched(frame: Any, batch_id: int) -> None:
         fetching[batch_id].set()
@@ -550,7 +550,7 @@ def test_what_a_batch_raises_ahead_fails_the_query_and_it_runs_again_from_the_ro
             raise OSError("the sink is full")
         sink(table, batch_id)
 
-    feed = ahead_feed(engine, to, tmp_path, ahead=True)
+    feed = ahead_feed(engine, to, tmp_path, prefetch=True)
     with pytest.raises(StreamingQueryException):
         start(feed).awaitTermination()
     assert str(feed.error) == "the sink is full"
@@ -612,12 +612,12 @@ def test_bad_options_are_named(engine: ss.Engine) -> None:
         ss.spark.foreach_batch(engine, to=print, keep_batches=-1)
     with pytest.raises(ss.ConfigurationError, match="keep_batches=3 keeps rows beside a check"):
         ss.spark.foreach_batch(engine, to=print, keep_batches=3)
-    with pytest.raises(ss.ConfigurationError, match="bad_rows_to='somewhere'"):
-        ss.spark.foreach_batch(engine, to=print, bad_rows_to=bad)
+    with pytest.raises(ss.ConfigurationError, match="rejected_rows_to='somewhere'"):
+        ss.spark.foreach_batch(engine, to=print, rejected_rows_to=bad)
     with pytest.raises(
         ss.ConfigurationError, match='leaves out none: make it with rejected_rows="side"'
     ):
-        ss.spark.foreach_batch(engine, to=print, bad_rows_to=print)
+        ss.spark.foreach_batch(engine, to=print, rejected_rows_to=print)
     with pytest.raises(ss.ConfigurationError, match="order_by=3"):
         ss.spark.foreach_batch(engine, order_by=number, to=print)
     with pytest.raises(ss.ConfigurationError, match="cores=0"):

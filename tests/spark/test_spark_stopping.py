@@ -21,8 +21,7 @@ import crash_driver
 from crash_driver import chain, end
 from pyspark.errors import StreamingQueryException
 
-from specstream.checkpoint import checkpoint as checkpoint_module
-from specstream.spark import feed as feed_module
+from specstream.checkpoint import failpoints
 
 WAIT_SECONDS = 60
 FILES, ROWS = 7, 40
@@ -198,9 +197,9 @@ def test_a_batch_that_fails_after_the_signal_fails_the_query(session: Any, direc
             engine.snapshot()
 
 
-@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("prefetch", [False, True])
 def test_sigterm_while_a_directory_is_streamed_ends_the_program_behind_the_batch(
-    session: Any, directory: Path, ahead: bool
+    session: Any, directory: Path, prefetch: bool
 ) -> None:
     sink = ss.spark.parquet_sink(directory / "out")
     before = signal.getsignal(signal.SIGTERM)
@@ -220,7 +219,7 @@ def test_sigterm_while_a_directory_is_streamed_ends_the_program_behind_the_batch
             source="origin",
             to=to,
             checkpoint=directory / "images",
-            ahead=ahead,
+            prefetch=prefetch,
         )
         with pytest.raises(SystemExit) as ended:
             ss.spark.stream_directory(
@@ -233,7 +232,7 @@ def test_sigterm_while_a_directory_is_streamed_ends_the_program_behind_the_batch
         assert ended.value.code == 128 + signal.SIGTERM
         # One batch more, where Spark has handed it over by then.
         batches = feed.stats.batches
-        assert batches in ((3, 4) if ahead else (3,))
+        assert batches in ((3, 4) if prefetch else (3,))
         assert len(list(sink.path.iterdir())) == batches
         assert acknowledged(directory) == list(range(batches))
         feed.checkpoint.close()  # type: ignore[union-attr]
@@ -295,14 +294,13 @@ def test_stopping_at_every_phase_of_a_batch_loses_and_repeats_nothing(
     inside, stopping = threading.Event(), threading.Event()
     phase = ""
 
-    def reached(step: str, batch_id: int) -> None:
+    def hit(step: str, batch_id: int) -> None:
         if step == phase:
             inside.set()
             assert stopping.wait(WAIT_SECONDS)
 
     # Where the crash tests kill the process, the batch waits here for stop().
-    for module in (feed_module, checkpoint_module):
-        monkeypatch.setattr(module, "reached", reached)
+    monkeypatch.setattr(failpoints, "hit", hit)
 
     def stop(query: Any) -> None:
         thread = threading.Thread(target=query.stop)

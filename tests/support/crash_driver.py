@@ -191,20 +191,20 @@ def log(path: Path, **values: object) -> None:
 
 def hold_images_for_sinks() -> None:
     """Of the batch that is to be killed when it is prepared, the image does not come to be."""
-    from specstream.checkpoint import store as places
+    from specstream.checkpoint import failpoints
 
     crash = os.environ.get("SPECSTREAM_CRASH", "")
     step, _, batch_id = crash.partition("@")
     if step != "prepared":
         return
-    reached = places.reached
+    hit = failpoints.hit
 
     def held(step: str, at: int) -> None:
-        reached(step, at)
+        hit(step, at)
         if (step, at) == ("before-rename", int(batch_id)):
             time.sleep(LIFE_SECONDS)  # until it is killed
 
-    places.reached = held
+    failpoints.hit = held
 
 
 def main(directory: Path) -> None:

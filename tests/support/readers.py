@@ -23,11 +23,13 @@ import numpy as np
 import pyarrow as pa
 
 import specstream as ss
+from specstream.checkpoint.batch_runner import BatchRunner
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.event_time import EventTime
 from specstream.checkpoint.file_format import BLOCK_WORDS
 from specstream.checkpoint.inputs import Inputs
 from specstream.checkpoint.prefetch import catch_up
+from specstream.checkpoint.stream_options import StreamOptions
 from specstream.spark.packing import to_table
 
 SECONDS = 30.0
@@ -238,7 +240,7 @@ class _Files:
             output = self.engine.process(given, order_by="time", source="from")
         else:
             output = run.run(given)
-        checkpoint.record(None, batch_id, output, late=given, bad_rows=self.engine.rejected_rows())
+        checkpoint.record(None, batch_id, output, late=given, rejected=self.engine.rejected_rows())
 
     def put(self, files: dict[str, bytes]) -> None:
         for path in self.directory.iterdir():
@@ -312,19 +314,25 @@ class AheadReader(_Files):
             to_table(content)
         self.engine.restore(self.fresh)
         self.put({**self.files, "0000000004.rows": content})
-        checkpoint = self.open()
+        options = StreamOptions(
+            to=lambda rows, batch_id: None,
+            rejected_rows_to=lambda rows, batch_id: None,
+            order_by="time",
+            source="from",
+            watermark=20 if self.is_timed else None,
+            checkpoint=self.directory,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            runner = BatchRunner(self.engine, options)
+        assert runner.checkpoint is not None
         try:
-            catch_up(
-                checkpoint,
-                lambda query, read, batch_id, _: self.run(
-                    self.runner(), checkpoint, batch_id, read
-                ),
-                lambda recorded: None,
-            )
+            catch_up(runner)
         except ss.SpecstreamError:
             return False
         finally:
-            checkpoint.close()
+            runner.close()
+            runner.checkpoint.close()
         return True
 
 
