@@ -19,7 +19,8 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from specstream.compiler import arithmetic, numbers, symbols
-from specstream.compiler.arithmetic import OperatorFault, scalar_kind
+from specstream.compiler.instructions import OperatorFault
+from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.numbers import (
     INT64_MAX,
     INT64_MIN,
