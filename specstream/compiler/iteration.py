@@ -19,9 +19,9 @@ from numba.core.imputils import RefType, iternext_impl
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, models, register_model
 
-from specstream.compiler.arithmetic import integer_kind
 from specstream.compiler.instructions import I64, Instructions, Value
 from specstream.compiler.kinds import scalar_kind
+from specstream.compiler.native_function import integer_kind
 from specstream.compiler.refusals import refuse
 
 __all__ = ["integers"]

@@ -17,6 +17,7 @@ from specstream.compiler import (
     arithmetic,
     boosting,
     comparison,
+    conversions,
     delta,
     event,
     iteration,
@@ -39,6 +40,7 @@ from specstream.compiler.check import (
 from specstream.compiler.emit import emit_row
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
+from specstream.compiler.math_functions import MATH
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import Text, text_of
 from specstream.structures.commutative import add, maximum, minimum
@@ -465,7 +467,7 @@ class NativeRewriter(Rewriter):
         value = bound.value if isinstance(bound, ast.Constant) else ...
         if value is None or (type(value) is int and value <= numbers.INT64_MAX):
             return bound
-        return self.core(arithmetic.slice_bound, bound, at=bound)
+        return self.core(conversions.slice_bound, bound, at=bound)
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         # Which exception does not matter here: the oracle raises the real one.
@@ -644,7 +646,7 @@ class NativeRewriter(Rewriter):
         owner = callee.value
         if isinstance(owner, ast.Name) and owner.id not in self.check.locals:
             module = self.check.resolved.get(owner.id)
-            tables: dict[Any, Any] = {math: arithmetic.MATH, np: arithmetic.NUMPY}
+            tables: dict[Any, Any] = {math: MATH, np: conversions.NUMPY}
             table = tables.get(module)
             if table is not None and callee.attr in table:
                 self.positional(node, f"{owner.id}.{callee.attr}")
@@ -703,7 +705,7 @@ class NativeRewriter(Rewriter):
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
-            return self.core(arithmetic.float_, number, at=node)
+            return self.core(conversions.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
         if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
@@ -711,18 +713,18 @@ class NativeRewriter(Rewriter):
         if builtin == "len" and len(arguments) != 1:
             self.check.refuse(node, f"len takes one array, got {len(arguments)}", "write len(x)")
         if builtin == "enumerate" and len(arguments) == 2:
-            arguments[1] = self.core(arithmetic.enumerate_start, arguments[1], at=node)
+            arguments[1] = self.core(conversions.enumerate_start, arguments[1], at=node)
         if builtin in _NATIVE_ITERATION:
             self.source.native_namespace[f"__ss_{builtin}"] = _NATIVE_ITERATION[builtin]
             function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)
             return ast.copy_location(ast.Call(function, arguments, []), node)
-        if builtin is not None and builtin in arithmetic.BUILTINS:
-            return self.core(arithmetic.BUILTINS[builtin], *arguments, at=node)
+        if builtin is not None and builtin in conversions.BUILTINS:
+            return self.core(conversions.BUILTINS[builtin], *arguments, at=node)
         mathematical, numeric = math_name(value), numpy_name(value)
         if mathematical is not None:
-            return self.core(arithmetic.MATH[mathematical], *arguments, at=node)
+            return self.core(MATH[mathematical], *arguments, at=node)
         if numeric is not None:
-            return self.core(arithmetic.NUMPY[numeric], *arguments, at=node)
+            return self.core(conversions.NUMPY[numeric], *arguments, at=node)
         return self.check.refuse(
             node,
             f"{name}() cannot be used in an operator",
