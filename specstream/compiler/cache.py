@@ -43,7 +43,7 @@ import llvmlite.binding
 import numba
 
 from specstream._native import lib
-from specstream.compiler.source import Program
+from specstream.compiler.program import Program
 from specstream.compiler.types import PROFILED, Variant
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout

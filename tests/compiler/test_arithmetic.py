@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from numba.core import types
 from numba.core.errors import TypingError
 
-from specstream.compiler import arithmetic, numbers, symbols
-from specstream.compiler.arithmetic import OperatorFault, scalar_kind
+from specstream.compiler import arithmetic, conversions, math_functions, numbers, symbols
+from specstream.compiler.instructions import OperatorFault
+from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.numbers import (
     INT64_MAX,
     INT64_MIN,
@@ -134,13 +135,13 @@ def _cases() -> Iterable[tuple[Any, Any, list[Kinds]]]:
     yield arithmetic.invert, operator.invert, [("int64",), ("uint64",)]
     yield arithmetic.not_, operator.not_, EVERYTHING
     for name in ("int", "float", "bool", "abs", "round"):
-        yield arithmetic.BUILTINS[name], ORACLE_BUILTINS[name], EVERYTHING
+        yield conversions.BUILTINS[name], ORACLE_BUILTINS[name], EVERYTHING
     for name in ("min", "max"):
         kinds = [*SAME, ("float64",) * 3, ("int64",) * 4]
-        yield arithmetic.BUILTINS[name], ORACLE_BUILTINS[name], kinds
-    for name, native in arithmetic.NUMPY.items():
+        yield conversions.BUILTINS[name], ORACLE_BUILTINS[name], kinds
+    for name, native in conversions.NUMPY.items():
         yield native, getattr(NUMPY, name), EVERYTHING
-    for name, native in arithmetic.MATH.items():
+    for name, native in math_functions.MATH.items():
         if name in ("atan2", "pow", "fmod", "copysign"):
             yield native, getattr(MATH, name), _MATH_PAIRS
         elif name == "ldexp":
@@ -233,7 +234,7 @@ def test_native_equals_oracle_everywhere(
 def test_dense_random_floats_equal_the_oracle() -> None:
     """Hypothesis prefers round numbers; rounding errors show on full mantissas."""
     draw = random.Random(2)
-    for name, native in arithmetic.MATH.items():
+    for name, native in math_functions.MATH.items():
         count = 2 if name in ("atan2", "pow", "fmod") else 1
         if name == "ldexp" or name == "copysign":
             continue
@@ -269,7 +270,7 @@ def with_literals(x):
     local = 3
     a = arithmetic.add(arithmetic.mul(x, 5), FROZEN)
     b = arithmetic.xor(arithmetic.lshift(a, local), 0x9E3779B97F4A7C15)
-    return arithmetic.max_(2, arithmetic.rshift(b, 1))
+    return conversions.max_(2, arithmetic.rshift(b, 1))
 
 
 @given(st.integers(0, UINT64_MAX))
@@ -284,13 +285,13 @@ def test_nonnegative_literals_mix_with_uint64(value: int) -> None:
 def test_float_of_a_literal_text_is_a_constant() -> None:
     @numba.njit(_nrt=False)
     def texts(x):
-        y = arithmetic.float_("-inf")
-        return arithmetic.add(x, arithmetic.float_(" 1e-3 ")), y
+        y = conversions.float_("-inf")
+        return arithmetic.add(x, conversions.float_(" 1e-3 ")), y
 
     assert texts(1.0) == (1.001, -math.inf)
 
     def wrong():
-        return arithmetic.float_("one")
+        return conversions.float_("one")
 
     with pytest.raises(TypingError, match="specstream: 'one' is not a number; write"):
         numba.njit([()], _nrt=False)(wrong)
@@ -299,7 +300,7 @@ def test_float_of_a_literal_text_is_a_constant() -> None:
 def test_extremum_of_literal_and_uint64_is_uint64() -> None:
     @numba.njit(_nrt=False)
     def largest(x):
-        return arithmetic.max_(2, x)
+        return conversions.max_(2, x)
 
     assert largest(np.uint64(1)) == 2
     assert scalar_kind(largest.nopython_signatures[0].return_type) == "uint64"
@@ -323,22 +324,22 @@ REJECTED = [
     (arithmetic.pos, (BOOL,), r"specstream: \+ of a bool; write \+int\(x\)"),
     (arithmetic.invert, (BOOL,), r"specstream: ~ of a bool.*write not x"),
     (arithmetic.invert, (F64,), r"specstream: ~ needs an integer"),
-    (arithmetic.round_, (F64, I64), r"specstream: round\(x, n\) is not supported; write"),
+    (conversions.round_, (F64, I64), r"specstream: round\(x, n\) is not supported; write"),
     (
-        arithmetic.min_,
+        conversions.min_,
         (F64, I64),
         r"specstream: min over different types.*write min\(float",
     ),
-    (arithmetic.max_, (BOOL, I64), r"specstream: max over different types"),
-    (arithmetic.max_, (U64, I64), MIXED),
-    (arithmetic.max_, (I64,), r"specstream: max takes two numbers or more"),
+    (conversions.max_, (BOOL, I64), r"specstream: max over different types"),
+    (conversions.max_, (U64, I64), MIXED),
+    (conversions.max_, (I64,), r"specstream: max takes two numbers or more"),
     (arithmetic.lshift, (F64, I64), r"specstream: << needs integers; write int\(x\)"),
     (arithmetic.and_, (I64, F64), r"specstream: & needs integers; write int\(x\)"),
-    (arithmetic.math_ldexp, (F64, F64), r"specstream: math.ldexp needs an integer exponent"),
+    (math_functions.math_ldexp, (F64, F64), r"specstream: math.ldexp needs an integer exponent"),
     (arithmetic.add, (types.complex128, F64), r"specstream: \+ takes numbers"),
     (arithmetic.add, (I64, types.int32), r"specstream: \+ takes numbers"),
-    (arithmetic.math_exp, (types.Array(F64, 1, "C"),), r"specstream: math.exp takes numbers"),
-    (arithmetic.math_exp, (F64, F64), r"specstream: math.exp takes 1 arguments?, got 2"),
+    (math_functions.math_exp, (types.Array(F64, 1, "C"),), r"specstream: math.exp takes numbers"),
+    (math_functions.math_exp, (F64, F64), r"specstream: math.exp takes 1 arguments?, got 2"),
 ]
 
 
@@ -487,7 +488,7 @@ def test_builtins_of_the_oracle_return_int64() -> None:
         builtins["int"](Uint64(2**63))
 
 
-@pytest.mark.parametrize("name", sorted(arithmetic.MATH))
+@pytest.mark.parametrize("name", sorted(math_functions.MATH))
 def test_oracle_math_is_pythons_math(name: str) -> None:
     if name in ("atan2", "pow", "fmod", "copysign", "ldexp"):
         assert name == "copysign" or getattr(MATH, name) is getattr(math, name)
@@ -513,7 +514,7 @@ def test_what_is_not_supported_is_named() -> None:
         MATH.hypot  # noqa: B018
     with pytest.raises(AttributeError, match=r"np\.exp is not supported"):
         NUMPY.exp  # noqa: B018
-    assert set(arithmetic.CONSTANTS["math"]) == {"pi", "e", "tau", "inf", "nan"}
-    assert {*vars(MATH)} == {*arithmetic.MATH, *arithmetic.CONSTANTS["math"]}
-    assert {*vars(NUMPY)} == {*arithmetic.NUMPY, *arithmetic.CONSTANTS["numpy"]}
-    assert {*arithmetic.BUILTINS} < {*numbers.ORACLE_BUILTINS}
+    assert set(numbers.MATH_CONSTANTS) == {"pi", "e", "tau", "inf", "nan"}
+    assert {*vars(MATH)} == {*math_functions.MATH, *numbers.MATH_CONSTANTS}
+    assert {*vars(NUMPY)} == {*conversions.NUMPY, *numbers.NUMPY_CONSTANTS}
+    assert {*conversions.BUILTINS} < {*numbers.ORACLE_BUILTINS}
