@@ -2,7 +2,7 @@
 
 Each source says how far it has come: its *frontier*, the time below which it sends nothing more.
 Events run as they come; they commit in the order of their keys (timestamp, source, sequence) once
-the frontiers of all sources have passed them. The C side keeps the order (``arrivals.c``); what is
+the frontiers of all sources have passed them. The C side keeps the order (``open_job.c``); what is
 here keeps the sources, and the columns of events that are not yet committed.
 """
 

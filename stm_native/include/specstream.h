@@ -180,7 +180,7 @@ enum ss_mode {
     SS_MODE_SPECULATE = 1,   /* as above, but the head is never run in place at its first try */
     SS_MODE_LOG_FREE = 2,    /* one thread, one native loop */
     SS_MODE_LOCKED = 3,      /* all threads, no order: whoever takes a chunk runs it */
-    SS_MODE_OPEN = 4         /* events come while the job runs, in any order; see src/arrivals.c */
+    SS_MODE_OPEN = 4         /* events come while the job runs, in any order; see src/open_job.c */
 };
 
 /* Words of the state that share records alike: those from `first` up to the next region. */
@@ -477,7 +477,7 @@ uint64_t *ss_eager_store_range(struct ss_run *run, uint64_t word, uint64_t count
 void ss_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta, uint64_t operand);
 void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta,
                     uint64_t operand);
-/* Adds one to a word and gives the sum, by a prediction of what it is; see src/prediction.c. */
+/* Adds one to a word and gives the sum, by a prediction of what it is; see src/counter_prediction.c. */
 uint64_t ss_increment(struct ss_run *run, uint64_t word);
 uint64_t ss_eager_increment(struct ss_run *run, uint64_t word);
 /* An operation on a boosted structure by a speculative run; what it returns, unless the verdict says

@@ -23,7 +23,7 @@
  *
  * Who is the earlier one follows from the reference alone: the ring is longer than twice the
  * horizon, so a slot less than half a ring ahead of mine belongs to a later transaction. In an open
- * job (arrivals.c) the slots tell nothing, and the keys of the two are compared.
+ * job (open_job.c) the slots tell nothing, and the keys of the two are compared.
  *
  * Reclamation. A thread may look at a descriptor whose run has just ended. The descriptors are the
  * slots of the ring, and their memory is never anything else while a job runs, so a late look is
@@ -667,7 +667,7 @@ static void publish(struct ss_engine *engine, struct ss_transaction *transaction
     transaction->owned_count = 0;
 }
 
-static void disturb(struct ss_worker *worker, int64_t number, const struct ss_undo *end)
+static void invalidate_readers(struct ss_worker *worker, int64_t number, const struct ss_undo *end)
 {
     struct ss_engine *engine = worker->engine;
     assert(ss_turn_is_held(engine));
@@ -758,5 +758,5 @@ const struct ss_protocol ss_protocol_eager = {
     .validate = validate,
     .publish = publish,
     .roll_back = roll_back,
-    .disturb = disturb,
+    .invalidate_readers = invalidate_readers,
 };

@@ -89,8 +89,8 @@ struct ss_span {
     int64_t done; /* of a run in place: the first event that has not run */
 };
 
-enum { SS_COUNTERS = 4 }; /* words that are predicted; see prediction.c */
-#define SS_NOT_ROBBED INT64_MIN
+enum { SS_COUNTERS = 4 }; /* words that are predicted; see counter_prediction.c */
+#define SS_NOT_STOLEN INT64_MIN
 
 struct ss_transaction {
     /* number << 3 | status. One word, so that a worker that comes back late from a speculative run
@@ -116,7 +116,7 @@ struct ss_transaction {
     } foretold[SS_COUNTERS];
     struct ss_performed *performed; /* operations on boosted structures; see boosting.c */
     _Atomic uint32_t performed_count;
-    _Atomic int64_t robbed_by; /* number of the transaction that took one of its locks, or -1 */
+    _Atomic int64_t stolen_by; /* number of the transaction that took one of its locks, or -1 */
     struct ss_place conflict; /* what it was dropped for, if it was for a word */
     /* Atomic, because a watcher may look at it while the slot already has its next tenant. */
     struct ss_worker *_Atomic owner;
@@ -196,7 +196,7 @@ struct ss_worker {
     uint64_t undo_entries; /* room in the undo log */
     uint64_t *buffer; /* what is being copied; see buffer.c */
     uint64_t buffer_words;
-    struct ss_statistics statistics; /* own figures; see figures.c */
+    struct ss_statistics statistics; /* own figures; see statistics.c */
     struct ss_hot_place hot[SS_HOT_GROUPS * SS_HOT_ENTRIES];
 
     /* Faults; see fault.c. */
@@ -247,10 +247,10 @@ struct ss_protocol {
     void (*roll_back)(struct ss_engine *engine, struct ss_transaction *transaction);
     /* Tells the speculators of the words that one event of an in-place run of `number` has stored
      * to: those between undo_base and `end`. NULL: they notice by themselves. */
-    void (*disturb)(struct ss_worker *worker, int64_t number, const struct ss_undo *end);
+    void (*invalidate_readers)(struct ss_worker *worker, int64_t number, const struct ss_undo *end);
 };
 
-/* ---- the events of an open job; see arrivals.c ---- */
+/* ---- the events of an open job; see open_job.c ---- */
 
 struct ss_queue {
     pthread_mutex_t mutex; /* guards everything here that is not atomic */
@@ -294,7 +294,7 @@ struct ss_record_region {
     uint64_t shift;
 };
 
-/* A word that is predicted; see prediction.c. */
+/* A word that is predicted; see counter_prediction.c. */
 struct ss_counter {
     _Atomic uint64_t name;  /* the word's index, plus 1; 0: this one is free */
     _Atomic int64_t number; /* of the transaction that begins with `value`; -1: not known */
@@ -321,7 +321,7 @@ struct ss_engine {
     int64_t transactions; /* in this job */
     int64_t started_at;
     int64_t spin_nanoseconds;
-    _Atomic int64_t busy; /* time inside jobs with an end of their own; see figures.c */
+    _Atomic int64_t busy; /* time inside jobs with an end of their own; see statistics.c */
 
     /* output of the job; written by whoever holds the turn */
     uint64_t *rows;
@@ -509,7 +509,7 @@ bool ss_delta_chain(const struct ss_engine *engine, const struct ss_transaction 
 /* With the turn: whether all deltas of a finished run can be applied. */
 bool ss_delta_fits(const struct ss_engine *engine, const struct ss_transaction *transaction);
 
-/* prediction.c */
+/* counter_prediction.c */
 /* The mask of bytes of a logged read that is no read but a prediction (`eager`). */
 enum { SS_PREDICTION = 0x100 };
 /* An increment by a speculative run. `read_as`: how its protocol logs the prediction; `read`: how it
@@ -544,9 +544,9 @@ void ss_boost_begin(struct ss_transaction *transaction);
 /* Takes back the operations of a run that does not commit; idempotent. */
 void ss_boost_roll_back(struct ss_engine *engine, struct ss_transaction *transaction);
 /* With the turn, of the head: whether an operation of its was taken back. */
-static inline bool ss_boost_is_robbed(const struct ss_transaction *transaction)
+static inline bool ss_boost_is_stolen(const struct ss_transaction *transaction)
 {
-    return atomic_load_explicit(&transaction->robbed_by, memory_order_relaxed) != SS_NOT_ROBBED;
+    return atomic_load_explicit(&transaction->stolen_by, memory_order_relaxed) != SS_NOT_STOLEN;
 }
 /* Whether results of operations are part of what a run has seen. Relaxed: asked by the run itself. */
 static inline bool ss_boost_has_performed(const struct ss_transaction *transaction)
@@ -668,7 +668,7 @@ void ss_watch(struct ss_engine *engine);
  * bound. */
 int64_t ss_mean_transaction(const struct ss_engine *engine, int64_t at, int64_t committed);
 
-/* arrivals.c */
+/* open_job.c */
 bool ss_queue_open(struct ss_engine *engine);
 void ss_queue_close(struct ss_engine *engine);
 void ss_run_open(struct ss_worker *worker);
@@ -708,14 +708,14 @@ enum ss_answer ss_ask_finished(struct ss_engine *engine, const struct ss_transac
 /* The event of a transaction, where hooks are set. */
 int64_t ss_row_of(const struct ss_engine *engine, const struct ss_transaction *transaction);
 
-/* wait_queue.c */
+/* retry_queue.c */
 /* Puts a dropped transaction back, until the one that it waits for has committed. */
 void ss_put_back(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number);
 /* Whether the transaction was dropped, or is going to be, and nothing keeps it from running again.
  * Its status is then the one found; `later`: it was dropped and has to wait. */
 bool ss_can_retry(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number,
                   uint64_t *status, bool *later);
-/* The earliest transaction of the wait queue that may run again; -1: none. With `take`, its slot is
+/* The earliest transaction of the retry queue that may run again; -1: none. With `take`, its slot is
  * the caller's, and RUNNING. */
 int64_t ss_find_retry(struct ss_worker *worker, bool take);
 
@@ -771,7 +771,7 @@ void ss_locks_give_back(struct ss_worker *worker);
 void ss_wake(struct ss_engine *engine);
 void ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_t nanoseconds);
 
-/* figures.c */
+/* statistics.c */
 /* A job that ends by itself begins, or its last worker has left it. */
 void ss_clock_in(struct ss_engine *engine);
 void ss_clock_out(struct ss_engine *engine);

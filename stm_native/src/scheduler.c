@@ -25,9 +25,9 @@
  *
  * Under protocol `eager` the head speculates as well, and a run dropped for a conflict is repeated as
  * a transaction (Brito 2010, 4.2.1 and 4.2.2): FINISHED -> WAITING -> RUNNING, or RUNNING -> WAITING.
- * One that met an earlier transaction directly stays in the wait queue until that one has committed,
- * one that did so indirectly runs again at once; whoever looks for work takes these before it claims
- * a new one. A finished run whose lock was stolen is repeated likewise, without waiting to be the
+ * One that met an earlier transaction directly stays in the retry queue (retry_queue.c) until that one
+ * has committed, one that did so indirectly runs again at once; whoever looks for work takes these
+ * before it claims a new one. A finished run whose lock was stolen is repeated likewise, without waiting to be the
  * head: so the holder of the turn must first win it (FINISHED -> IN_PLACE) before it commits. The
  * head has nobody to wait for, and nothing changes beside it: its second run is its last.
  *
@@ -237,7 +237,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
     struct ss_engine *engine = worker->engine;
     struct ss_run *run = &worker->run;
     /* Where speculators have to be told of the stores: the undo log knows those of one event. */
-    bool one_by_one = (engine->protocol->disturb != NULL && engine->job.horizon > 0) ||
+    bool one_by_one = (engine->protocol->invalidate_readers != NULL && engine->job.horizon > 0) ||
                       ss_has_hook(engine, SS_ON_COMMIT);
 
     assert(ss_turn_is_held(engine)); /* invariant 1 */
@@ -268,8 +268,8 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
             run->emit_top = run->emit_mark;
             ss_boost_undo_head(worker);
         }
-        if (engine->protocol->disturb != NULL && engine->job.horizon > 0)
-            engine->protocol->disturb(worker, number, end);
+        if (engine->protocol->invalidate_readers != NULL && engine->job.horizon > 0)
+            engine->protocol->invalidate_readers(worker, number, end);
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
         ss_apply(worker, *first - from);
         if (run->verdict == SS_COMPLETED)
@@ -364,7 +364,7 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
         if (!protocol->validate(engine, transaction)) {
             reason = transaction->reason;
             in_place = !protocol->head_speculates;
-        } else if (ss_boost_is_robbed(transaction)) {
+        } else if (ss_boost_is_stolen(transaction)) {
             reason = ss_boost_loss(engine, transaction);
             in_place = reason == SS_ABORT_SHADOW || !protocol->head_speculates;
         } else if (!ss_delta_fits(engine, transaction)) {

@@ -78,5 +78,5 @@ const struct ss_protocol ss_protocol_value = {
     .validate = validate,
     .publish = publish,
     .roll_back = roll_back,
-    .disturb = NULL,
+    .invalidate_readers = NULL,
 };

@@ -40,7 +40,7 @@ static bool holds(struct ss_run *run, struct ss_transaction *transaction)
     transaction->read_count = (uint64_t)(run->read_top - transaction->reads);
     transaction->redo_count = run->redo_count;
     transaction->delta_count = run->delta_count;
-    if (ss_boost_is_robbed(transaction))
+    if (ss_boost_is_stolen(transaction))
         return false;
     if (worker->engine->protocol->validate(worker->engine, transaction))
         return true;

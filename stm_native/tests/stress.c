@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "boosted.h"
-#include "open_job.h"
+#include "random_open_job.h"
 #include "companions.h"
 #include "internal.h"
 #include "long_sleep.h"

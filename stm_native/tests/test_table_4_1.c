@@ -378,7 +378,7 @@ static void in_place(void)
     drop(1);
     head->speculative = 0;
     ss_store(head, OTHER, 6);
-    eager->disturb(&engine->workers[0], 1, head->undo_top);
+    eager->invalidate_readers(&engine->workers[0], 1, head->undo_top);
     CHECK(doomed(2) && record(OTHER) == clock_now() << 1);
     load(2, 0);
     CHECK(aborted(2, SS_ABORT_STOLEN, 1));
@@ -387,7 +387,7 @@ static void in_place(void)
     close_scenario();
 }
 
-/* Who runs next: the wait queue as a searching worker finds it. */
+/* Who runs next: the retry queue as a searching worker finds it. */
 
 static bool is_in_queue(int number)
 {

@@ -1,4 +1,4 @@
-#include "open_job.h"
+#include "random_open_job.h"
 
 #include <inttypes.h>
 #include <stdio.h>

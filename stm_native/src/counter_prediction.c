@@ -19,7 +19,7 @@
  * The note of a counter is read by all and changed by who holds the turn: a number of -1 says that
  * it is being changed, and a number that is the same before and after that nothing was.
  *
- * In an open job (arrivals.c) numbers do not tell the order, but the row of active transactions
+ * In an open job (open_job.c) numbers do not tell the order, but the row of active transactions
  * does. It is looked at when a transaction is formed or repeated, under the mutex that is held for
  * that anyway: what the counter was after the last commit, and what all before it in the row add,
  * each event what those of the last commit added. The sum stands whatever commits meanwhile. An

@@ -1,4 +1,6 @@
-/* The wait queue of dropped transactions (Brito 2010, 4.2.1), protocol `eager` only.
+/* The retry queue: dropped transactions that are to run again, protocol `eager` only. The dissertation
+ * keeps them in one "wait queue" with the finished ones (Brito 2010, 4.2.1
+ * and 4.2.2).
  *
  * A finished transaction waits in the ring under its own number. So does a dropped one, but under the
  * number of the transaction that it lost to: before that has committed, it would most likely lose
