@@ -70,6 +70,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(MAKE) --silent -C stm_native/tests layout
 
 test: lint
 	@$(MAKE) --silent $(VENV)/native

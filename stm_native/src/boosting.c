@@ -36,10 +36,27 @@
  * operation, or the shadow, where it was an inverse or an operation of the head's; and at the commit a
  * run in place, which names the event if it faults again. What keeps the latch is itself never left
  * half-way: it works outside, and only the operation is inside. */
+#include "boosting.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "internal.h"
+#include "commit.h"
+#include "engine.h"
+#include "fault.h"
+#include "processor.h"
+#include "specstream.h"
+#include "stack.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "turn.h"
+#include "undo_log.h"
+#include "worker.h"
 
 enum { BUCKET_BITS = 10, BUCKETS = 1 << BUCKET_BITS };
 /* Operations of one transaction. */

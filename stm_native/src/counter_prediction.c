@@ -25,7 +25,18 @@
  * each event what those of the last commit added. The sum stands whatever commits meanwhile. An
  * event that comes late, between others, makes the predictions of those behind it wrong that are
  * there already. */
-#include "internal.h"
+#include "counter_prediction.h"
+
+#include <stdatomic.h>
+
+#include "delta.h"
+#include "engine.h"
+#include "narrow.h"
+#include "redo_log.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "worker.h"
 
 /* Which counter a word is; -1: there are more counters than places. A word takes its place with its
  * first increment and keeps it. */

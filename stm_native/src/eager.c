@@ -45,9 +45,26 @@
  *
  * Deltas (delta.c) lock nothing before they are published, so that two transactions that only update
  * a word never meet. Publication treats their words like those of an event that ran in place. */
+#include "eager.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "counter_prediction.h"
+#include "delta.h"
+#include "engine.h"
+#include "narrow.h"
+#include "processor.h"
+#include "protocol.h"
+#include "ranges.h"
+#include "redo_log.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "turn.h"
+#include "worker.h"
 
 enum { SLOT_BITS = 18, POSITION_BITS = 20, INCARNATION_BITS = 25 };
 

@@ -1,8 +1,27 @@
 /* An engine's life: memory, threads, jobs in, outcomes out. */
+#include "engine.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "boosting.h"
+#include "counter_prediction.h"
+#include "eager.h"
+#include "fault.h"
+#include "locks.h"
+#include "now.h"
+#include "open_job.h"
+#include "pool.h"
+#include "processor.h"
+#include "protocol.h"
+#include "signal_chain.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "transaction.h"
+#include "value.h"
+#include "worker.h"
 
 static const uint64_t first_undo_entries = 256;
 static const uint64_t first_output_words = 1024;

@@ -22,9 +22,22 @@
  * Compiled code inlines the case where the first probe decides (specstream/compiler/access.py must
  * agree with `hash` below); it calls the functions here for the rest.
  */
+#include "redo_log.h"
+
+#include <assert.h>
 #include <string.h>
 
-#include "internal.h"
+#include "counter_prediction.h"
+#include "delta.h"
+#include "engine.h"
+#include "narrow.h"
+#include "processor.h"
+#include "ranges.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "turn.h"
+#include "worker.h"
 
 static inline uint64_t hash(uint64_t word)
 {
@@ -43,7 +56,7 @@ void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
     run->redo = transaction->redo;
     run->redo_count = 0;
     run->delta_count = 0;
-    if (SS_UNLIKELY(ss_predicts(worker->engine)))
+    if (SS_UNLIKELY(ss_predicts(worker->engine->counters)))
         ss_prediction_begin(transaction);
 }
 

@@ -9,7 +9,18 @@
  * They are few, and a search looks at a whole horizon of slots. Hence a hint, `retries`: it is up
  * whenever there may be something to find. It goes up after a transaction is put back or doomed, and
  * only a search that has found nothing takes it down. */
-#include "internal.h"
+#include "retry_queue.h"
+
+#include <stdatomic.h>
+
+#include "commit.h"
+#include "eager.h"
+#include "engine.h"
+#include "parking.h"
+#include "protocol.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "worker.h"
 
 void ss_put_back(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number)
 {

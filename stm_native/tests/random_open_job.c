@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "patience.h"
+#include "specstream.h"
 
 enum { SOURCES = 4 };
 

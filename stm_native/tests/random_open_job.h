@@ -3,6 +3,7 @@
 #define SPECSTREAM_TESTS_RANDOM_OPEN_JOB_H
 
 #include "random_operator.h"
+#include "specstream.h"
 
 struct arrivals {
     struct ss_engine *engine;

@@ -3,11 +3,20 @@
  * Transactions 1 and 2 are driven from one thread through the functions that compiled code and the
  * scheduler call, under both protocols: which operations go together, who gives way to whom, and what
  * is left of the work of one that is dropped. The structure is that of boosted.h. */
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "boosted.h"
+#include "boosting.h"
+#include "engine.h"
+#include "fault.h"
+#include "protocol.h"
+#include "specstream.h"
 #include "steps.h"
+#include "transaction.h"
+#include "worker.h"
 
 enum { FIRST = 5, WORDS = FIRST + BOOSTED_WORDS };
 enum { COUNT = FIRST, KEYS, SLOTS = KEYS + BOOSTED_CAPACITY, NEXT = SLOTS + BOOSTED_SLOTS };

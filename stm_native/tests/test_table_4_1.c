@@ -3,9 +3,17 @@
  * Two transactions, tx1 earlier than tx2, access one word; the program drives both from one thread
  * through the functions that compiled code and the scheduler call, so that every interleaving is
  * exact. For each case: who aborts, when, for which reason, and where the version is. */
+#include <stdatomic.h>
 #include <stdio.h>
 
+#include "eager.h"
+#include "engine.h"
+#include "protocol.h"
+#include "retry_queue.h"
+#include "specstream.h"
 #include "steps.h"
+#include "transaction.h"
+#include "worker.h"
 
 enum { WORDS = 64, WORD = 20, OTHER = 40, FIRST_VALUE = 1000 };
 
