@@ -14,8 +14,8 @@
 #include <stdatomic.h>
 
 #include "commit.h"
-#include "eager.h"
 #include "engine.h"
+#include "forced_abort.h"
 #include "parking.h"
 #include "protocol.h"
 #include "specstream.h"
@@ -43,7 +43,7 @@ bool ss_can_retry(struct ss_engine *engine, struct ss_transaction *transaction, 
     if (*status == ss_status_word(number, SS_WAITING))
         waits_for = atomic_load_explicit(&transaction->waits_for, memory_order_relaxed);
     else if (*status != ss_status_word(number, SS_FINISHED) ||
-             !ss_eager_is_doomed(transaction, number, &waits_for))
+             !ss_is_doomed(transaction, number, &waits_for))
         return false;
     bool ready = ss_has_committed(engine, waits_for);
     *later = *later || !ready;
@@ -70,7 +70,7 @@ static int64_t scan_queue(struct ss_worker *worker, bool take, bool *later)
             continue;
         if (take && was_finished) {
             int64_t thief;
-            if (!ss_eager_is_doomed(transaction, number, &thief)) {
+            if (!ss_is_doomed(transaction, number, &thief)) {
                 /* Between our look and our grip somebody else has repeated it: this is a new run. */
                 ss_set_status(transaction, number, SS_FINISHED);
                 ss_wake(engine);

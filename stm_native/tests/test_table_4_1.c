@@ -8,6 +8,8 @@
 
 #include "eager.h"
 #include "engine.h"
+#include "forced_abort.h"
+#include "ownership_records.h"
 #include "protocol.h"
 #include "retry_queue.h"
 #include "specstream.h"
@@ -66,7 +68,7 @@ static bool aborted(int number, enum ss_abort_reason reason, int64_t lost_to)
 static bool doomed(int number)
 {
     int64_t thief;
-    return ss_eager_is_doomed(transaction_of(number), number, &thief);
+    return ss_is_doomed(transaction_of(number), number, &thief);
 }
 
 static bool commits(int number)
