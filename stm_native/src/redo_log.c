@@ -19,8 +19,8 @@
  * only so does the first probe tell that a word is not the state's. A slot says where the value lies,
  * wherever that is: hence it counts in words of the log, not in entries.
  *
- * Compiled code inlines the case where the first probe decides (specstream/compiler/access.py must
- * agree with `hash` below); it calls the functions here for the rest.
+ * Compiled code inlines the case where the first probe decides (specstream/compiler/memory.py, which
+ * must agree with ss_index_hash); it calls the functions here for the rest.
  */
 #include "redo_log.h"
 
@@ -42,6 +42,12 @@
 static inline uint64_t hash(uint64_t word)
 {
     return word ^ (word >> 11);
+}
+
+/* Not what `find` calls: a function that others see is not inlined into a shared library. */
+uint64_t ss_index_hash(uint64_t word)
+{
+    return hash(word);
 }
 
 void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
