@@ -60,11 +60,12 @@ def take_together(kept: list[pa.Table]) -> pa.Table | None:
     taken = None
     while kept:
         try:
-            tables = [kept[0]] if taken is None else [taken, kept[0]]
-            taken = pa.concat_tables(tables, promote_options="permissive")
+            if taken is not None:
+                taken = pa.concat_tables([taken, kept[0]], promote_options="permissive")
         except pa.ArrowException:
             break  # columns of one name and types that do not go together
-        del kept[0]
+        first = kept.pop(0)  # as it is, if it is the only one: Arrow may have no way to join it
+        taken = first if taken is None else taken
     return taken
 
 

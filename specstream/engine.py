@@ -766,21 +766,31 @@ class Engine(OutOfOrder):
         """
         if self._closed or not self._is_inherited():
             self._check_open()
-        with turn(self), self._between:
+        with turn(self):
+            content = self._content()
+        return content.to_bytes(self.operator.layout)
+
+    def _image(self) -> bytes:
+        """:meth:`snapshot` for who has the engine to himself already."""
+        with native_turn(self):
+            content = self._content()
+        return content.to_bytes(self.operator.layout)
+
+    def _content(self) -> Snapshot:
+        with self._between:
             done = 0
             if self._begun is not None:
                 done = self._begun + lib.ss_engine_outcome(self._native).consumed
             if self._is_open and not self._is_inherited():
                 # What is committed and was not polled would be lost with this engine.
                 self._hold_rows()
-            content = Snapshot(
+            return Snapshot(
                 self._words.copy(),
                 self._next_sequence + done,
                 self._strings.to_arrow(),
                 self._arrivals.to_bytes(),
                 self._bad_rows.to_bytes(),
             )
-        return content.to_bytes(self.operator.layout)
 
     def restore(self, image: bytes, *, migrate: Migrate | None = None, _new: bool = False) -> None:
         """Goes on from a snapshot: state, strings, sequence numbers, submitted events, bad rows.

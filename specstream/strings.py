@@ -58,7 +58,8 @@ def string_codes(texts: pa.LargeStringArray) -> Numbers:
     for begin in range(0, len(texts), _AT_ONCE):
         piece = texts.slice(begin, _AT_ONCE)
         _, offsets, data = piece.buffers()
-        ends = np.frombuffer(offsets, np.int64)[piece.offset : piece.offset + len(piece) + 1]
+        # The buffer may be longer than its offsets, and no multiple of their length.
+        ends = np.frombuffer(offsets, np.int64, piece.offset + len(piece) + 1)[piece.offset :]
         octets = memoryview(data if data is not None else b"")
         digests = [
             hashed(octets[start:end], digest_size=8).digest()

@@ -118,7 +118,7 @@ class SnapshotReader:
     def __init__(self, sources: list[Any]) -> None:
         self.sources = sources
         self.engine = ss.Engine(
-            operator, threads=2, horizon=4, chunk=2, keys=True, bad_rows="side", late="drop"
+            operator, threads=2, horizon=4, chunk=2, keys=True, bad_rows="side", late="side"
         )
         self.images = []
         engine = self.engine
@@ -137,7 +137,13 @@ class SnapshotReader:
                     engine.advance(source, 140)
                 wait(lambda: engine.stats.pending < 20)  # with output that nobody polls
                 self.images.append(engine.snapshot())
+                engine.submit(rows(5, 6, sources, 90), order_by="time", source_column="from")
+                self.images.append(engine.snapshot())  # with late events
                 finish(engine)
+                engine.restore(self.images[0])
+                for source in sources:
+                    engine.advance(source, 7)
+                self.images.append(engine.snapshot())  # with frontiers before any event
                 engine.restore(self.images[0])
 
     def close(self) -> None:
@@ -165,6 +171,7 @@ class SnapshotReader:
             engine.submit(rows(6, 3, self.sources, 200), order_by="time", source_column="from")
         finish(engine)
         engine.bad_rows()
+        engine.late()
         engine.process(rows(6, 4, self.sources), order_by="time", source="from")
         later = engine.snapshot()
         engine.restore(image)

@@ -378,7 +378,7 @@ class Checkpoint:
             length = sum(len(part) for section in sections for part in section)
             if self._increments_length + length < self._full_length:
                 return False, sections
-        return True, [[engine.snapshot()], [rows]]
+        return True, [[engine._image()], [rows]]
 
     def _count(self, full: bool, length: int) -> None:
         if full:
