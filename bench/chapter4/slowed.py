@@ -50,7 +50,7 @@ class SlowedEngine:
         progress = engine_ffi.addressof(engine_lib, "ss_engine_progress")
         self._pace = self._lib.pace_open(
             self._ffi.cast("struct ss_engine *", native),
-            self._ffi.cast("uint64_t *", self.engine._words.ctypes.data),
+            self._ffi.cast("uint64_t *", self.engine.durable.words.ctypes.data),
             self._ffi.cast(
                 "int64_t (*)(struct ss_engine *)", int(engine_ffi.cast("intptr_t", progress))
             ),

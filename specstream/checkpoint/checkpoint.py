@@ -32,12 +32,13 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from specstream.checkpoint.failpoints import reached
+from specstream.checkpoint import failpoints
+from specstream.checkpoint.batch import Result
 from specstream.checkpoint.file_format import (
     About,
     DamagedImage,
@@ -52,7 +53,7 @@ from specstream.checkpoint.file_format import (
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Place, place_of
 from specstream.declarations.state import Layout
-from specstream.engine.engine import Engine, Mark
+from specstream.engine.engine import Engine, Savepoint
 from specstream.engine.snapshot import Migrate, Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.untrusted import Malformed
@@ -60,7 +61,7 @@ from specstream.files.untrusted import Malformed
 if TYPE_CHECKING:
     from specstream.checkpoint.file_format import Words
 
-__all__ = ["Answer", "Checkpoint", "Recorded"]
+__all__ = ["Checkpoint", "Recorded"]
 
 # So many increments at most follow a full image: a restart reads them all.
 INCREMENTS = 100
@@ -68,20 +69,6 @@ INCREMENTS = 100
 KEPT = 2
 
 _NAME = re.compile(r"([0-9]{10})\.(full|increment)")
-
-
-class Answer(NamedTuple):
-    """What a batch has for the sinks.
-
-    Attributes:
-        output: what it has emitted.
-        late: late rows for a sink; None: there are none, or no sink.
-        bad_rows: likewise.
-    """
-
-    output: pa.Table
-    late: pa.Table | None = None
-    bad_rows: pa.Table | None = None
 
 
 @dataclass(frozen=True)
@@ -93,13 +80,13 @@ class Recorded:
     output: pa.Table
     checksum: int
     late: pa.Table | None = None
-    bad_rows: pa.Table | None = None
+    rejected: pa.Table | None = None
     finished: bool = False
 
     @property
-    def answer(self) -> Answer:
+    def result(self) -> Result:
         """What the sinks are to have."""
-        return Answer(self.output, self.late, self.bad_rows)
+        return Result(self.output, self.late, self.rejected)
 
 
 @dataclass(frozen=True, order=True)
@@ -176,9 +163,11 @@ class Checkpoint:
             raise
         # What the last image holds. Zero where the state is, so that a large state of which little
         # is used takes little here as well.
-        self._before: Words = np.zeros(len(engine._words), np.int64)
-        copy_blocks(engine._words, self._before, changed_blocks(engine._words, self._before))
-        self._note_mark(engine._arrivals.to_bytes())
+        self._before: Words = np.zeros(len(engine.durable.words), np.int64)
+        copy_blocks(
+            engine.durable.words, self._before, changed_blocks(engine.durable.words, self._before)
+        )
+        self._note_mark(engine.durable.pending.to_bytes())
 
     def __repr__(self) -> str:
         batch = "empty" if self.recorded is None else f"batch {self.recorded.batch_id}"
@@ -226,7 +215,7 @@ class Checkpoint:
             )
         recorded = self.recorded
         if recorded is None:
-            if batch_id > 0 and self._engine._next_sequence == 0:
+            if batch_id > 0 and self._engine.durable.next_sequence == 0:
                 raise ConfigurationError(
                     f"{self._what} is empty and the engine is new, but the query goes on with "
                     f"batch {batch_id}: expected batch 0. Give the checkpoint= that this query has "
@@ -266,7 +255,7 @@ class Checkpoint:
         recorded = self.recorded
         return None if recorded is None else (recorded.batch_id, recorded.checksum)
 
-    def mark(self) -> Mark:
+    def mark(self) -> Savepoint:
         """The engine as the last image has it."""
         return self._mark
 
@@ -282,13 +271,13 @@ class Checkpoint:
 
     def _note_mark(self, arrivals: bytes) -> None:
         engine = self._engine
-        self._mark = Mark(
+        self._mark = Savepoint(
             self._before,
-            engine._next_sequence,
-            len(engine._strings),
-            engine._bad_rows.mark(),
+            engine.durable.next_sequence,
+            len(engine.durable.strings),
+            engine.durable.rejected.savepoint(),
             arrivals,
-            engine._reached,
+            engine.durable.reached,
         )
 
     def record(
@@ -297,7 +286,7 @@ class Checkpoint:
         batch_id: int,
         output: pa.Table,
         late: pa.Table | None = None,
-        bad_rows: pa.Table | None = None,
+        rejected: pa.Table | None = None,
         *,
         finished: bool = False,
     ) -> None:
@@ -308,28 +297,28 @@ class Checkpoint:
             batch_id: the batch.
             output: what it has emitted.
             late: its late rows that go to a sink.
-            bad_rows: its bad rows that do; those that the engine keeps are recorded as well.
+            rejected: its rejected rows that do; those that the engine keeps are recorded as well.
             finished: no other batch comes.
 
         When it raises, :meth:`mark` is the state before the batch if it is not recorded, and that
         after it if it is.
         """
         engine = self._engine
-        reached("before-write", batch_id)
-        with engine._open():
-            words = engine._words
+        failpoints.hit("before-write", batch_id)
+        with engine.durable.exclusive():
+            words = engine.durable.words
             changed = changed_blocks(words, self._before)
             full, sections = self._sections(changed, output)
             # Nothing commits: what is pending waits for a frontier that only batches move.
-            arrivals = engine._arrivals.to_bytes()
+            arrivals = engine.durable.pending.to_bytes()
             # Where there never was a source, the images before have nothing of it either.
             named: dict[str, bytes | memoryview] = {}
             if arrivals and not full:
                 named["arrivals"] = arrivals
-            kept = engine._bad_rows.to_bytes()
+            kept = engine.durable.rejected.to_bytes()
             if kept and not full:
                 named["kept"] = kept
-            for key, rows in (("late", late), ("bad_rows", bad_rows)):
+            for key, rows in (("late", late), ("bad_rows", rejected)):
                 if rows is not None:
                     named[key] = stream(rows)
             if self._settings:
@@ -342,7 +331,7 @@ class Checkpoint:
                 engine.seed,
                 engine.operator.layout.name,
                 engine.operator.layout.describe(),
-                engine._next_sequence,
+                engine.durable.next_sequence,
                 None if full or last is None else (last.batch_id, last.checksum),
                 tuple(named),
                 finished,
@@ -352,10 +341,10 @@ class Checkpoint:
             length = self._place.write(str(name), parts, batch_id)
             copy_blocks(words, self._before, changed)
             self._note_mark(arrivals)
-            self.recorded = Recorded(batch_id, query, output, checksum, late, bad_rows, finished)
+            self.recorded = Recorded(batch_id, query, output, checksum, late, rejected, finished)
         self._count(full, length)
         self._good.add(name)
-        reached("before-delete", batch_id)
+        failpoints.hit("before-delete", batch_id)
         try:
             self._delete_superseded(name)
         except OSError as error:
@@ -373,12 +362,12 @@ class Checkpoint:
         engine = self._engine
         rows = stream(output)
         if not self._must_be_full and self._increments < INCREMENTS:
-            strings = engine._strings.to_arrow().slice(self._mark.strings).to_pylist()
-            sections = increment(engine._words, changed, strings, rows)
+            strings = engine.durable.strings.to_arrow().slice(self._mark.strings).to_pylist()
+            sections = increment(engine.durable.words, changed, strings, rows)
             length = sum(len(part) for section in sections for part in section)
             if self._increments_length + length < self._full_length:
                 return False, sections
-        return True, [[engine._image()], [rows]]
+        return True, [[engine.durable.image()], [rows]]
 
     def _count(self, full: bool, length: int) -> None:
         if full:
@@ -418,7 +407,7 @@ class Checkpoint:
             after = name.batch_id >= newest.batch_id and name != newest
             if after or name.batch_id < kept:
                 self._place.delete(str(name))
-                reached("between-deletes", newest.batch_id)
+                failpoints.hit("between-deletes", newest.batch_id)
 
     def _is_good(self, name: _Name) -> bool:
         """Whether an image is whole: the last thing to ask before it is all that can be had."""
@@ -485,7 +474,7 @@ class Checkpoint:
         content = Snapshot.from_bytes(image.sections[0], layout, what)
         # As Arrow has them: ten million strings as Python objects would take a gigabyte.
         words, strings = content.words.copy(), content.strings.chunks
-        arrivals, kept = content.arrivals, content.bad_rows
+        arrivals, kept = content.arrivals, content.rejected_rows
         while (following := self._following(image)) is not None:
             what = f"{self._what}, image {_Name(following.about.batch_id, 'increment')}"
             with refused(what):
@@ -512,7 +501,7 @@ class Checkpoint:
         built = Snapshot(words, about.next_sequence, known, arrivals, kept).to_bytes(layout)
         with refused(what):
             output = image.output
-            late, bad_rows = (
+            late, rejected = (
                 None if found is None else table_of(found, f"section {name!r}")
                 for name in ("late", "bad_rows")
                 for found in (image.named(name),)
@@ -528,7 +517,7 @@ class Checkpoint:
             output,
             image.checksum,
             late,
-            bad_rows,
+            rejected,
             about.finished,
         )
         # Blocks of one layout mean nothing in another.

@@ -20,9 +20,11 @@ from specstream.checkpoint.difference import Difference, first_difference
 from specstream.checkpoint.frontiers import Frontiers
 from specstream.checkpoint.inputs import Origin
 from specstream.columns.events import Events
-from specstream.columns.rejected_rows import BadRows
+from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
-from specstream.engine.arrivals import Arrivals, Sources, unpacked
+from specstream.engine.pending_events import PendingEvents
+from specstream.engine.pending_image import unpacked
+from specstream.engine.sources import Sources
 from specstream.operator.operator import Operator
 
 __all__ = ["Committing", "committing", "first_difference_of_waiting"]
@@ -58,12 +60,12 @@ def committing(
     assert event_time is not None
     assert order_by is not None  # an input without it is refused
     what = f"operator {operator.name!r}"
-    arrivals = Arrivals(
+    arrivals = PendingEvents(
         Sources(strings, what),
         operator.event,
         strings,
         event_time["late"],
-        BadRows(origin.bad_rows),
+        RejectedRows(origin.bad_rows),
         operator.program.reads_timestamp,
         what,
     )
@@ -78,7 +80,7 @@ def committing(
     return _below_frontier(arrivals, operator)
 
 
-def _below_frontier(arrivals: Arrivals, operator: Operator) -> Committing:
+def _below_frontier(arrivals: PendingEvents, operator: Operator) -> Committing:
     """The events that the frontier has passed, in order; those beyond it stay."""
     frontier = arrivals.sources.frontier()
     dtypes: list[Any] = [np.int64, np.int64, *operator.event.dtypes]

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from specstream.checkpoint.delivery import Sink, is_sink
 from specstream.checkpoint.frontiers import Amount, Delay, Frontiers, PlainFrontiers
-from specstream.engine.arrivals import END, Late, Name
 from specstream.engine.engine import Engine
+from specstream.engine.sources import END, Late, Name
 from specstream.errors import ConfigurationError
 
 __all__ = ["Amount", "Delay", "EventTime", "PlainEventTime", "check_late"]
@@ -88,7 +88,7 @@ class EventTime:
             None if idle_timeout is None else Delay("idle_timeout", idle_timeout),
         )
         self._source = source
-        engine._expect(sources, late)
+        engine.durable.expect(sources, late)
 
     def run(self, table: pa.Table) -> pa.Table:
         """Takes in a micro-batch; the rows of all events that are below the frontier then.
@@ -100,12 +100,12 @@ class EventTime:
         """
         engine = self._engine
         reached = self._frontiers.take_in(
-            engine._arrivals.sources,
+            engine.durable.pending.sources,
             table,
             lambda: engine.submit(table, order_by=self._order_by, source_column=self._source),
         )
         if reached:
-            engine._advance_all(reached)
+            engine.durable.advance(reached)
         return engine.poll(timeout=None)
 
     def describe(self) -> PlainEventTime:
@@ -113,16 +113,16 @@ class EventTime:
         engine = self._engine
         return {
             **self._frontiers.describe(),
-            "sources": [n if isinstance(n, str) else int(n) for n in engine._declared],
-            "late": engine._late,
+            "sources": [n if isinstance(n, str) else int(n) for n in engine.durable.sources],
+            "late": engine.durable.late,
         }
 
     def finish(self) -> pa.Table:
         """Ends all sources; the rows of all events that were still waiting."""
         engine = self._engine
-        ends = {source.name: END for source in engine._arrivals.sources}
+        ends = {source.name: END for source in engine.durable.pending.sources}
         if ends:
-            engine._advance_all(ends)
+            engine.durable.advance(ends)
         return engine.poll(timeout=None)
 
 

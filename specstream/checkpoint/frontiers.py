@@ -14,7 +14,7 @@ from typing import TypedDict
 import pyarrow as pa
 
 from specstream.columns.events import order_key
-from specstream.engine.arrivals import Name, Sources
+from specstream.engine.sources import Name, Sources
 from specstream.errors import ConfigurationError, InputError
 
 __all__ = ["Amount", "Delay", "Frontiers", "PlainDelay", "PlainFrontiers"]

@@ -17,7 +17,6 @@ a row is in the metadata of its schema.
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import struct
 import warnings
@@ -28,6 +27,7 @@ import pyarrow as pa
 
 from specstream.checkpoint.event_time import PlainEventTime
 from specstream.checkpoint.file_format import DamagedImage, changed_blocks
+from specstream.checkpoint.recorded_operator import pickled, unpickled
 from specstream.checkpoint.store import Place
 from specstream.columns.rejected_rows import Policy
 from specstream.engine.engine import Engine
@@ -182,7 +182,7 @@ class Input:
         if not self.pickled:
             raise SnapshotError(f"{what} could not be recorded: {way_out}")
         try:
-            made = pickle.loads(self.pickled)
+            made = unpickled(self.pickled)
         except Exception as error:
             raise SnapshotError(
                 f"{what} cannot be made from the record ({type(error).__name__}: {error}): "
@@ -220,10 +220,8 @@ class Inputs:
         self._order_by = order_by
         self._source = source
         self._event_time = event_time
-        try:
-            self._pickled = pickle.dumps(engine.operator)
-        except Exception:  # a constant that cannot be: the user has the operator's module
-            self._pickled = b""
+        # Without it a replay takes the operator from the user's own module.
+        self._pickled = pickled(engine.operator)
         self._has_files = True
         self._current: Input | None = None
 
@@ -237,13 +235,13 @@ class Inputs:
             query,
             engine.name,
             engine.seed,
-            engine._keys,
-            engine._bad_rows.policy,
+            engine.durable.keys,
+            engine.durable.rejected.policy,
             self._order_by,
             self._source,
-            engine._next_sequence,
+            engine.durable.next_sequence,
             image,
-            len(engine._arrivals.sources) > 0,
+            len(engine.durable.pending.sources) > 0,
             event_time=self._event_time,
         )
         before = b"" if image is not None or _is_new(engine) else engine.snapshot()
@@ -259,7 +257,7 @@ class Inputs:
         partial = getattr(error, "specstream_partial", None)
         event = None if partial is None else partial.consumed
         raised = Raised(event, type(error).__name__, str(error))
-        waits = len(self._engine._arrivals.sources) > 0  # the first batch has brought them
+        waits = len(self._engine.durable.pending.sources) > 0  # the first batch has brought them
         self._write(replace(current, origin=replace(current.origin, waits=waits, raised=raised)))
 
     def applied(self, batch_id: int) -> None:
@@ -286,9 +284,9 @@ class Inputs:
 
 def _is_new(engine: Engine) -> bool:
     """Whether the engine is as an engine of its operator begins."""
-    if engine._next_sequence or engine._arrivals.pending:
+    if engine.durable.next_sequence or engine.durable.pending.pending:
         return False
-    return not len(changed_blocks(engine._words, engine.operator.layout.allocate()))
+    return not len(changed_blocks(engine.durable.words, engine.operator.layout.allocate()))
 
 
 def _is_ended(error: Exception) -> bool:

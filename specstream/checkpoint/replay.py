@@ -224,10 +224,10 @@ class _Run:
             self.strings,
             f"operator {operator.name!r}",
             self.first,
-            origin.order_by,
-            origin.source,
-            operator.program.reads_timestamp,
-            origin.bad_rows,
+            order_by=origin.order_by,
+            source=origin.source,
+            reads_timestamp=operator.program.reads_timestamp,
+            rejected_rows=origin.bad_rows,
         )
 
     def sequences(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -127,7 +127,8 @@ class Events:
         keys: timestamp and source as the table had them, for output and messages, in the order of
             the events.
         positions: row of each event in the table.
-        bad: rows of the table that are no events, as they were given, with the column "reason";
+        rejected: rows of the table that are no events, as they were given, with the column
+            "reason";
             None: there are none.
     """
 
@@ -135,7 +136,7 @@ class Events:
     columns: tuple[npt.NDArray[Any], ...]
     keys: Sequence[pa.Array]
     positions: npt.NDArray[np.int64]
-    bad: pa.Table | None = None
+    rejected: pa.Table | None = None
 
     def take(self, rows: npt.NDArray[np.int64]) -> Events:
         """Some of the events, copied."""
@@ -154,16 +155,17 @@ def read_events(
     strings: StringTable,
     what: str,
     first_sequence: int,
+    *,
     order_by: str | None = None,
     source: str | None = None,
     reads_timestamp: bool = False,
-    bad_rows: Policy = "error",
+    rejected_rows: Policy = "error",
 ) -> Events:
     """Checks a table against an event schema, orders its rows, and gives their columns.
 
     With ``order_by``, rows are ordered by (order_by, source, position). Without it they keep their
-    order, and the timestamp of an event is its sequence number. With ``bad_rows="side"``, rows that
-    cannot be events are left out.
+    order, and the timestamp of an event is its sequence number. With ``rejected_rows="side"``, rows
+    that cannot be events are left out.
 
     Raises:
         InputError: a column is missing, has another type, has nulls or values that do not fit, or
@@ -179,9 +181,9 @@ def read_events(
             time = None if order_by is None else _time(table, order_by, what, reads_timestamp)
             break
         except RowError as error:
-            if bad_rows == "error":
+            if rejected_rows == "error":
                 raise
-            # One problem at a time: a row that is found bad is not looked at again.
+            # One problem at a time: a row that is rejected is not looked at again.
             reasons = reasons or [None] * given.num_rows
             for position in positions[error.wrong].tolist():
                 reasons[position] = error.reason
@@ -211,8 +213,8 @@ def read_events(
             columns = [column[order] for column in columns]
             keys = _OrderedKeys(keys, order)
             positions = positions[order]
-    bad = _bad(given, reasons, what) if reasons else None
-    return Events(count, (timestamp, source_code, *columns), keys, positions, bad)
+    rejected = _rejected(given, reasons, what) if reasons else None
+    return Events(count, (timestamp, source_code, *columns), keys, positions, rejected)
 
 
 def _in_order(timestamp: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> bool:
@@ -225,7 +227,7 @@ def _in_order(timestamp: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> 
     return bool((rank[falls + 1] >= rank[falls]).all())
 
 
-def _bad(given: pa.Table, reasons: list[str | None], what: str) -> pa.Table:
+def _rejected(given: pa.Table, reasons: list[str | None], what: str) -> pa.Table:
     """The rows that have a reason, with it."""
     column = pa.array(reasons, pa.string())
     wrong = column.is_valid().to_numpy(zero_copy_only=False)
@@ -271,7 +273,7 @@ def _check_nulls(array: pa.Array, name: str, what: str) -> None:
         raise RowError(
             f"{what}: column {name!r} has {array.null_count} null(s), the first in row "
             f"{wrong.argmax()}: fill or drop them before the operator, declare the column "
-            'ss.nullable(...), or use bad_rows="side"',
+            'ss.nullable(...), or use rejected_rows="side"',
             wrong,
             f"column {name!r} is null",
         )
@@ -319,7 +321,7 @@ def _read(array: pa.Array, name: str, column: Column, what: str) -> _Read:
         raise RowError(
             f"{what}: column {name!r} of type {array.type} does not fit {target} (row {row}: "
             f"{_shown(array[row])}): {hint(column)} yourself, so that you decide what happens to "
-            'such values, or use bad_rows="side"',
+            'such values, or use rejected_rows="side"',
             wrong,
             f"column {name!r} does not fit {target}",
         )
@@ -449,14 +451,14 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
     if pa.types.is_floating(of):
         raise RowError(
             f"{what}: order column {name!r} has a NaN in row {row}, which has no place in "
-            'an order: drop such rows, give them a time, or use bad_rows="side"',
+            'an order: drop such rows, give them a time, or use rejected_rows="side"',
             wrong,
             f"order column {name!r} is NaN",
         )
     raise RowError(
         f"{what}: order column {name!r} of type {of} does not fit int64 (row {row}: "
         f"{array[row]}): "
-        'cast it, or use bad_rows="side"',
+        'cast it, or use rejected_rows="side"',
         wrong,
         f"order column {name!r} does not fit int64",
     )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from specstream.errors import ConfigurationError, InputError
 from specstream.files.untrusted import Malformed, read_tables
 
-__all__ = ["BadRows", "Policy", "RowError", "as_stream", "checked_policy", "take_together"]
+__all__ = ["Policy", "RejectedRows", "RowError", "as_stream", "checked_policy", "take_together"]
 
 Policy = Literal["error", "side"]
 _POLICIES = ("error", "side")
@@ -28,12 +28,14 @@ def checked_policy(policy: Policy) -> Policy:
         ConfigurationError: there is no such.
     """
     if policy not in _POLICIES:
-        raise ConfigurationError(f"bad_rows={policy!r}; expected one of {', '.join(_POLICIES)}")
+        raise ConfigurationError(
+            f"rejected_rows={policy!r}; expected one of {', '.join(_POLICIES)}"
+        )
     return policy
 
 
 class RowError(InputError):
-    """Rows of a table are bad.
+    """Rows of a table are rejected.
 
     Attributes:
         wrong: which rows; a bool each.
@@ -69,8 +71,8 @@ def take_together(kept: list[pa.Table]) -> pa.Table | None:
     return taken
 
 
-class BadRows:
-    """The bad rows of an engine that nobody has fetched."""
+class RejectedRows:
+    """The rejected rows of an engine that nobody has fetched."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = checked_policy(policy)
@@ -94,12 +96,12 @@ class BadRows:
         Raises:
             Malformed: it gave none such.
         """
-        tables = read_tables(image, "bad rows")
+        tables = read_tables(image, "rejected rows")
         for table in tables:
             reasons = [field.type for field in table.schema if field.name == "reason"]
             if not reasons or reasons[-1] != pa.string():
                 raise Malformed(
-                    f"bad rows have the columns {', '.join(map(ascii, table.column_names))}; "
+                    f"rejected rows have the columns {', '.join(map(ascii, table.column_names))}; "
                     "expected a column of texts 'reason' among them"
                 )
         return tables
@@ -108,13 +110,13 @@ class BadRows:
         """Keeps these in place of what is here; they are not counted."""
         self._kept = list(kept)
 
-    def mark(self) -> tuple[int, tuple[pa.Table, ...]]:
-        """What is here, for :meth:`rewind`."""
+    def savepoint(self) -> tuple[int, tuple[pa.Table, ...]]:
+        """What is here, for :meth:`rollback`."""
         return self.count, tuple(self._kept)
 
-    def rewind(self, mark: tuple[int, tuple[pa.Table, ...]]) -> None:
-        """Back to a mark, whatever was kept or fetched since."""
-        self.count, kept = mark
+    def rollback(self, to: tuple[int, tuple[pa.Table, ...]]) -> None:
+        """Back to a savepoint, whatever was kept or fetched since."""
+        self.count, kept = to
         self._kept = list(kept)
 
     def take(self) -> pa.Table | None:

@@ -17,7 +17,8 @@ from specstream.engine.operator_errors import raise_failure
 from specstream.engine.statistics import ABORT_REASONS
 from specstream.engine.turn import WAIT_MILLISECONDS
 from specstream.errors import EngineClosedError, Partial
-from specstream.predictors.predictor import Measurement, Setting, next_of
+from specstream.predictors.checked import next_of
+from specstream.predictors.predictor import Measurement, Setting
 
 if TYPE_CHECKING:
     from specstream.engine.engine import Engine

@@ -23,18 +23,20 @@ from specstream.columns.events import (
     read_events,
 )
 from specstream.columns.python_values import event_values, row_tuples
-from specstream.columns.rejected_rows import BadRows, Policy
+from specstream.columns.rejected_rows import Policy, RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.compiler.types import PROFILED, VARIANTS, Variant
 from specstream.compiler.variants import Entry, compile_entry, compile_operation
+from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
 from specstream.declarations.state import StateView
-from specstream.engine.arrivals import Late, Name, checked_sources
 from specstream.engine.batch import run_batch
+from specstream.engine.durable import Durable
 from specstream.engine.figures import statistics_of
 from specstream.engine.hooks import Hook, Hooks, Notification
 from specstream.engine.out_of_order import NO_FRONTIER, OutOfOrder
 from specstream.engine.snapshot import Migrate, Snapshot, refused
+from specstream.engine.sources import Late, Name, checked_sources
 from specstream.engine.statistics import ABORT_REASONS, Statistics
 from specstream.engine.turn import WAIT_MILLISECONDS, native_turn, turn
 from specstream.errors import (
@@ -45,18 +47,17 @@ from specstream.errors import (
 )
 from specstream.operator.operator import Operator
 from specstream.predictors.automatic import Auto
+from specstream.predictors.checked import checked_predictor, least_of
+from specstream.predictors.fixed import Fixed
 from specstream.predictors.predictor import (
     LONGEST_CHUNK,
     LONGEST_HORIZON,
-    Fixed,
     Predictor,
     check_range,
-    checked_predictor,
-    least_of,
 )
 from specstream.profiling import HotPlace, Profile, hot_places, profile_of
 
-__all__ = ["Engine", "Mark"]
+__all__ = ["Engine", "Savepoint"]
 
 # That a look at the figures waits at most for a plain run to count what it has done.
 ASK_NANOSECONDS = 1_000_000
@@ -81,13 +82,13 @@ _PROTOCOLS: dict[str, tuple[int, Variant]] = {
 
 
 @dataclass(frozen=True)
-class Mark:
-    """The engine between two batches, kept in memory. See :meth:`Engine.mark`."""
+class Savepoint:
+    """The engine between two batches, kept in memory. See :meth:`Engine.savepoint`."""
 
     words: npt.NDArray[np.int64]
     next_sequence: int
     strings: int
-    bad_rows: tuple[int, tuple[pa.Table, ...]] = (0, ())
+    rejected_rows: tuple[int, tuple[pa.Table, ...]] = (0, ())
     arrivals: bytes = b""
     reached: Any = None
     texts: pa.ChunkedArray | None = None  # the strings; None: the table still begins with them
@@ -128,13 +129,15 @@ class Engine(OutOfOrder):
             start, though they be silent; others join when their first event comes.
         late: what :meth:`submit` does with events below their source's frontier: "error" refuses
             the table, "drop" leaves them out and counts them, "side" keeps them for :meth:`late`.
-        bad_rows: what happens to rows that cannot be events, because of a null in a column that is
-            not nullable, a value that does not fit, or a NaN in the order column: "error" refuses
-            the table, "side" leaves them out, counts them, and keeps them for :meth:`bad_rows`.
+        rejected_rows: what happens to rows that cannot be events, because of a null in a column
+            that is not nullable, a value that does not fit, or a NaN in the order column: "error"
+            refuses the table, "side" leaves them out, counts them, and keeps them for
+            :meth:`rejected_rows`.
         on_abort: called before a dropped run is repeated.
         on_commit: called in order, when an event's run is validated and nobody has seen its effects
             yet; ``raise ss.Abort`` has the event run again.
         on_post_commit: called after a commit, in no order.
+        bad_rows: old name of ``rejected_rows``, for one release.
 
     A hook is called with a :class:`specstream.Notification`, in a thread of the engine. It may look
     at ``stats`` and ``profile()``; all else that it asks of the engine, closing it included, raises
@@ -183,11 +186,15 @@ class Engine(OutOfOrder):
         profile: bool = False,
         sources: Iterable[Name] = (),
         late: Late = "error",
-        bad_rows: Policy = "error",
+        rejected_rows: Policy = "error",
         on_abort: Hook | None = None,
         on_commit: Hook | None = None,
         on_post_commit: Hook | None = None,
+        bad_rows: Policy | None = None,
     ) -> None:
+        if bad_rows is not None:
+            renamed("Engine(bad_rows=)", "Engine(rejected_rows=)")
+            rejected_rows = bad_rows
         self._closed = True  # until there is something to close
         self._process = os.getpid()
         if not isinstance(operator, Operator):
@@ -256,7 +263,7 @@ class Engine(OutOfOrder):
                 "on_abort, on_commit or on_post_commit"
             )
         self._late: Late = late
-        self._bad_rows = BadRows(bad_rows)
+        self._rejected = RejectedRows(rejected_rows)
         self._declared = checked_sources(sources)
         self._arrivals = self._new_arrivals(self._strings)
         self._is_open = False  # an open job takes submitted events
@@ -590,15 +597,15 @@ class Engine(OutOfOrder):
                     self._strings,
                     what,
                     self._next_sequence,
-                    order_by,
-                    source,
-                    operator.program.reads_timestamp,
-                    self._bad_rows.policy,
+                    order_by=order_by,
+                    source=source,
+                    reads_timestamp=operator.program.reads_timestamp,
+                    rejected_rows=self._rejected.policy,
                 )
             except BaseException:
                 self._strings.truncate(known)
                 raise
-            self._bad_rows.keep(events.bad)
+            self._rejected.keep(events.rejected)
             return run_batch(self, events, ordered=order_by is not None)
 
     def _end_job(self) -> None:
@@ -620,12 +627,12 @@ class Engine(OutOfOrder):
         buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
         return np.frombuffer(buffer, np.int64).reshape(-1, width)
 
-    def bad_rows(self) -> pa.Table | None:
+    def rejected_rows(self) -> pa.Table | None:
         """Rows that could not be events, since the last call; None: none.
 
         They are as they were given, with a last column ``reason``. Where tables of different calls
         do not go together, because a column has another type, the next call gives the rest. Engines
-        made with ``bad_rows="side"`` keep them; ``stats.bad_rows`` counts them.
+        made with ``rejected_rows="side"`` keep them; ``stats.rejected_rows`` counts them.
 
         >>> import specstream as ss
         >>> class Seen(ss.State):
@@ -634,14 +641,19 @@ class Engine(OutOfOrder):
         ... def running_total(state, event, emit):
         ...     state.count += event.x
         ...     emit(state.count)
-        >>> with ss.Engine(running_total, bad_rows="side") as engine:
+        >>> with ss.Engine(running_total, rejected_rows="side") as engine:
         ...     engine.process({"x": [1, None, 3]})["total"].to_pylist()
-        ...     engine.bad_rows().to_pylist()
+        ...     engine.rejected_rows().to_pylist()
         [1, 4]
         [{'x': None, 'reason': "column 'x' is null"}]
         """
         with self._open():
-            return self._bad_rows.take()
+            return self._rejected.take()
+
+    def bad_rows(self) -> pa.Table | None:
+        """Old name of :meth:`rejected_rows`, for one release."""
+        renamed("Engine.bad_rows()", "Engine.rejected_rows()")
+        return self.rejected_rows()
 
     # ---- hooks ----
 
@@ -741,8 +753,8 @@ class Engine(OutOfOrder):
         """Committed state, strings, sequence numbers, and submitted events, as bytes.
 
         Of events out of order it holds those that are not committed, the sources and their
-        frontiers, and the output that was not polled; and it holds the bad rows and the late events
-        that nobody has fetched.
+        frontiers, and the output that was not polled; and it holds the rejected rows and the late
+        events that nobody has fetched.
 
         While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
         twice the state's size, the bytes that it returns included.
@@ -789,14 +801,15 @@ class Engine(OutOfOrder):
                 self._next_sequence + done,
                 self._strings.to_arrow(),
                 self._arrivals.to_bytes(),
-                self._bad_rows.to_bytes(),
+                self._rejected.to_bytes(),
             )
 
     def restore(self, image: bytes, *, migrate: Migrate | None = None, _new: bool = False) -> None:
-        """Goes on from a snapshot: state, strings, sequence numbers, submitted events, bad rows.
+        """Goes on from a snapshot: state, strings, sequence numbers, submitted events, rejected
+        rows.
 
         Events that were submitted to this engine and are not committed are forgotten, and so are
-        its bad rows. Those of the snapshot run with the next call of :meth:`submit`,
+        its rejected rows. Those of the snapshot run with the next call of :meth:`submit`,
         :meth:`advance` or :meth:`poll`.
 
         Fields are matched by name. One that the snapshot has not gets its fill; one that the
@@ -844,7 +857,7 @@ class Engine(OutOfOrder):
             with refused(what):
                 strings = content.table(self.operator.program.strings)
                 arrivals = self._arrivals_of(strings, content.arrivals)
-                bad_rows = BadRows.read(content.bad_rows)
+                rejected_rows = RejectedRows.read(content.rejected_rows)
             self._end_open_job()
             # Who has seen a batch in flight may still be looking.
             with contextlib.nullcontext() if _new else native_turn(self):
@@ -853,50 +866,65 @@ class Engine(OutOfOrder):
                     lib.ss_engine_state_changed(self._native)
                 self._next_sequence = content.next_sequence
                 self._strings = strings
-                self._bad_rows.take_over(bad_rows)
+                self._rejected.take_over(rejected_rows)
                 self._arrivals = arrivals
                 self._reached = None
 
-    def mark(self) -> Mark:
-        """The engine as it is now, kept in memory; :meth:`rewind` goes back to it.
+    def savepoint(self) -> Savepoint:
+        """The engine as it is now, kept in memory; :meth:`rollback` goes back to it.
 
         It holds a copy of the state, and of submitted events that are not committed, and keeps the
-        strings, bad rows and late events that are there now.
+        strings, rejected rows and late events that are there now.
         """
         with self._open(), native_turn(self):
             if self._is_open:
                 self._hold_rows()
-            return Mark(
+            return Savepoint(
                 self._words.copy(),
                 self._next_sequence,
                 len(self._strings),
-                self._bad_rows.mark(),
+                self._rejected.savepoint(),
                 self._arrivals.to_bytes(),
                 self._reached,
                 self._strings.to_arrow(),
             )
 
-    def rewind(self, mark: Mark) -> None:
-        """Back to a mark: state, string table, next sequence number, bad rows, submitted events.
+    def rollback(self, to: Savepoint) -> None:
+        """Back to a savepoint: state, strings, next sequence number, rejected rows, pending events.
 
         Events that were pending run again from the start, with the next call of :meth:`submit`,
-        :meth:`advance` or :meth:`poll`. Whatever came since the mark, a restored snapshot or an
-        earlier mark that was gone back to, it can be gone back to, again and again.
+        :meth:`advance` or :meth:`poll`. Whatever came since the savepoint, a restored snapshot or
+        an earlier savepoint that was gone back to, it can be gone back to, again and again.
         """
         with self._open():
             strings = self._strings
-            if mark.texts is not None and not strings.begins_with(mark.texts):
-                strings = _table_of(mark.texts)
+            if to.texts is not None and not strings.begins_with(to.texts):
+                strings = _table_of(to.texts)
             self._end_open_job()
             with native_turn(self):
-                self._words[:] = mark.words
+                self._words[:] = to.words
                 lib.ss_engine_state_changed(self._native)
-                self._next_sequence = mark.next_sequence
+                self._next_sequence = to.next_sequence
                 self._strings = strings
-                self._strings.truncate(mark.strings)
-                self._bad_rows.rewind(mark.bad_rows)
-                self._arrivals = self._arrivals_of(self._strings, mark.arrivals)
-                self._reached = mark.reached
+                self._strings.truncate(to.strings)
+                self._rejected.rollback(to.rejected_rows)
+                self._arrivals = self._arrivals_of(self._strings, to.arrivals)
+                self._reached = to.reached
+
+    def mark(self) -> Savepoint:
+        """Old name of :meth:`savepoint`, for one release."""
+        renamed("Engine.mark()", "Engine.savepoint()")
+        return self.savepoint()
+
+    def rewind(self, mark: Savepoint) -> None:
+        """Old name of :meth:`rollback`, for one release."""
+        renamed("Engine.rewind()", "Engine.rollback()")
+        self.rollback(mark)
+
+    @property
+    def durable(self) -> Durable:
+        """What a checkpoint records of the engine: for specstream's own rooms, not for users."""
+        return Durable(self)
 
 
 def _table_of(texts: pa.ChunkedArray, first: Iterable[str] = ()) -> StringTable:

@@ -28,7 +28,7 @@ def statistics_of(engine: Engine, memory: int, waiting: int) -> Statistics:
         engine.threads,
         engine._predictor,
         engine._arrivals,
-        engine._bad_rows.count,
+        engine._rejected.count,
         engine._begun is not None,
         waiting,
         reached,

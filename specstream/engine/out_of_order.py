@@ -1,8 +1,8 @@
 """Events that are submitted to an engine out of order, and commit below the frontier.
 
-What :class:`specstream.Engine` has beside whole batches. ``arrivals.py`` keeps the sources and the
-events; what is here hands them to the runtime, whose *open job* takes events while it runs, and
-brings back what they emit.
+What :class:`specstream.Engine` has beside whole batches. ``pending_events.py`` keeps the sources
+and the events; what is here hands them to the runtime, whose *open job* takes events while it runs,
+and brings back what they emit.
 """
 
 from __future__ import annotations
@@ -20,25 +20,20 @@ import pyarrow as pa
 from specstream._native import ffi, lib
 from specstream.columns.events import as_table, rows_to_table
 from specstream.columns.python_values import row_tuples
-from specstream.columns.rejected_rows import BadRows
+from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.compiler.types import Variant
 from specstream.compiler.variants import Entry, compile_entry
-from specstream.engine.arrivals import (
-    Arrivals,
-    Late,
-    Name,
-    Segment,
-    Sources,
-    checked_late,
-    checked_sources,
-)
 from specstream.engine.hooks import Hooks
 from specstream.engine.operator_errors import raise_failure
+from specstream.engine.pending_events import PendingEvents
+from specstream.engine.segments import Segment
+from specstream.engine.sources import Late, Name, Sources, checked_late, checked_sources
 from specstream.engine.turn import WAIT_MILLISECONDS, native_turn
 from specstream.errors import ConfigurationError, InputError, Partial
 from specstream.operator.operator import Operator
-from specstream.predictors.predictor import Predictor, open_of
+from specstream.predictors.checked import open_of
+from specstream.predictors.predictor import Predictor
 
 __all__ = ["NO_FRONTIER", "OutOfOrder"]
 
@@ -54,7 +49,7 @@ class OutOfOrder:
     name: str
     operator: Operator
     seed: int
-    _arrivals: Arrivals
+    _arrivals: PendingEvents
     _late: Late
     _declared: tuple[Name, ...]
     _is_open: bool
@@ -73,7 +68,7 @@ class OutOfOrder:
     _longest: int
     _hooks: Hooks
     _strings: StringTable
-    _bad_rows: BadRows
+    _rejected: RejectedRows
 
     if TYPE_CHECKING:  # of the engine
 
@@ -215,8 +210,8 @@ class OutOfOrder:
     def poll(self, timeout: float | None = 0.0) -> pa.Table:
         """What submitted events have emitted since the last call, in the order of their keys.
 
-        Pending events of a snapshot or a mark go on with the first call of this, :meth:`submit` or
-        :meth:`advance` after it was restored.
+        Pending events of a snapshot or a savepoint go on with the first call of this,
+        :meth:`submit` or :meth:`advance` after it was restored.
 
         Args:
             timeout: seconds to wait for rows; less if events have committed without emitting any,
@@ -331,22 +326,22 @@ class OutOfOrder:
                 "and poll() first, or submit() this table as well"
             )
 
-    def _new_arrivals(self, strings: StringTable) -> Arrivals:
+    def _new_arrivals(self, strings: StringTable) -> PendingEvents:
         what = f"operator {self.name!r}"
-        arrivals = Arrivals(
+        arrivals = PendingEvents(
             Sources(strings, what),
             self.operator.event,
             strings,
             self._late,
-            self._bad_rows,
+            self._rejected,
             self.operator.program.reads_timestamp,
             what,
         )
         arrivals.sources.declare(self._declared)
         return arrivals
 
-    def _arrivals_of(self, strings: StringTable, image: bytes) -> Arrivals:
-        """What :meth:`Arrivals.to_bytes` gave, as arrivals.
+    def _arrivals_of(self, strings: StringTable, image: bytes) -> PendingEvents:
+        """What :meth:`PendingEvents.to_bytes` gave, as arrivals.
 
         Raises:
             SnapshotError: events or rows are in it that do not fit the operator, or it is none.

@@ -3,8 +3,9 @@
 The format is a magic word, a CRC-32 of all that follows, the length of a JSON header, the header
 (layout, sequence number, strings), the state's words in little-endian order, the strings as an
 Arrow stream where they are too many for the header, and what was submitted out of order and is not
-committed (see :meth:`specstream.engine.arrivals.Arrivals.to_bytes`), and bad rows that nobody has
-fetched (see :meth:`specstream.columns.rejected_rows.BadRows.to_bytes`), if anything.
+committed (see :meth:`specstream.engine.pending_events.PendingEvents.to_bytes`), and rejected rows
+that nobody has fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), if
+anything.
 
 A snapshot of another layout is brought into the operator's: field by field, by name, or by the
 user's own function. A state may be large, so nothing here copies its words without need.
@@ -64,7 +65,7 @@ class _Header:
     next_sequence: int
     strings: list[str] | int
     arrivals: int = 0
-    bad_rows: int = 0
+    bad_rows: int = 0  # the rejected rows; so it is called in the file
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Snapshot:
     next_sequence: int
     strings: pa.ChunkedArray  # of large_string
     arrivals: bytes = b""
-    bad_rows: bytes = b""
+    rejected_rows: bytes = b""
 
     def to_bytes(self, layout: Layout) -> bytes:
         """Packs it."""
@@ -87,12 +88,12 @@ class Snapshot:
                 "next_sequence": self.next_sequence,
                 "strings": self.strings.to_pylist() if strings is None else strings.size,
                 **({"arrivals": len(self.arrivals)} if self.arrivals else {}),
-                **({"bad_rows": len(self.bad_rows)} if self.bad_rows else {}),
+                **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
             }
         ).encode()
         words = self.words.astype("<i8", copy=False).data.cast("B")
         texts = [] if strings is None else [strings]
-        parts = [header, words, *texts, self.arrivals, self.bad_rows]
+        parts = [header, words, *texts, self.arrivals, self.rejected_rows]
         checksum = 0
         for part in parts:
             checksum = zlib.crc32(part, checksum)

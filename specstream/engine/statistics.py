@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from specstream._native import lib
-from specstream.engine.arrivals import Arrivals
-from specstream.predictors.predictor import Decision, Predictor, current_of
+from specstream.declarations.deprecated import renamed
+from specstream.engine.pending_events import PendingEvents
+from specstream.predictors.checked import current_of
+from specstream.predictors.predictor import Decision, Predictor
 
 __all__ = ["ABORT_REASONS", "Statistics"]
 
@@ -65,7 +67,7 @@ class Statistics:
         decisions: the predictor's latest changes of setting, each with its reason.
         pending: submitted events that are not committed.
         late: submitted events that came below their source's frontier.
-        bad_rows: rows that were left out because they cannot be events.
+        rejected_rows: rows that were left out because they cannot be events.
         running: a batch is in flight.
         waiting: length of the wait queue: transactions that have run ahead of their turn and are
             not yet committed.
@@ -94,11 +96,17 @@ class Statistics:
     decisions: tuple[Decision, ...]
     pending: int
     late: int
-    bad_rows: int
+    rejected_rows: int
     running: bool
     waiting: int
     reached: Any
     lag: float | None
+
+    @property
+    def bad_rows(self) -> int:
+        """Old name of ``rejected_rows``, for one release."""
+        renamed("stats.bad_rows", "stats.rejected_rows")
+        return self.rejected_rows
 
     @property
     def time_per_event(self) -> float:
@@ -125,6 +133,7 @@ class Statistics:
         plain = replace(self, aborts=dict(self.aborts), reached=reached)
         return {
             **asdict(plain),
+            "bad_rows": self.rejected_rows,  # the old name, for one release
             "decisions": [asdict(decision) for decision in self.decisions],
             "time_per_event": self.time_per_event,
             "abort_rate": self.abort_rate,
@@ -141,8 +150,8 @@ class Statistics:
         string_bytes: int,
         threads: int,
         predictor: Predictor,
-        arrivals: Arrivals,
-        bad_rows: int,
+        arrivals: PendingEvents,
+        rejected_rows: int,
         running: bool,
         waiting: int,
         reached: Any,
@@ -171,7 +180,7 @@ class Statistics:
             decisions=tuple(predictor.decisions.copy()),
             pending=arrivals.pending,
             late=arrivals.late,
-            bad_rows=bad_rows,
+            rejected_rows=rejected_rows,
             running=running,
             waiting=waiting,
             reached=reached,

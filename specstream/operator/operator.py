@@ -13,8 +13,10 @@ from specstream.columns.events import as_table, keys_of, read_events, rows_to_ta
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
+from specstream.compiler.program import Program
 from specstream.compiler.shipping import pack, unpack
-from specstream.compiler.source import Program, analyse
+from specstream.compiler.source import analyse
+from specstream.declarations.deprecated import renamed
 from specstream.declarations.schema import Declared, Schema
 from specstream.declarations.state import Layout, State, StateView
 from specstream.errors import CompileError, ConfigurationError, DeclarationError, Partial
@@ -30,14 +32,20 @@ class SequentialRun:
         output: emitted rows.
         state: the state after the last event.
         raised: (row, exception) of the events that raised, with ``on_error="skip"``.
-        bad_rows: rows that are no events, with ``bad_rows="side"``: as they were given, and a
-            column "reason"; None: there are none.
+        rejected_rows: rows that are no events, with ``rejected_rows="side"``: as they were given,
+            and a column "reason"; None: there are none.
     """
 
     output: pa.Table
     state: StateView
     raised: tuple[tuple[int, Exception], ...]
-    bad_rows: pa.Table | None = None
+    rejected_rows: pa.Table | None = None
+
+    @property
+    def bad_rows(self) -> pa.Table | None:
+        """Old name of ``rejected_rows``, for one release."""
+        renamed("SequentialRun.bad_rows", "SequentialRun.rejected_rows")
+        return self.rejected_rows
 
 
 class Operator:
@@ -130,8 +138,9 @@ class Operator:
         source: str | None = None,
         keys: bool = False,
         on_error: Literal["raise", "skip"] = "raise",
-        bad_rows: Policy = "error",
+        rejected_rows: Policy = "error",
         progress: Callable[[int], None] | None = None,
+        bad_rows: Policy | None = None,
     ) -> SequentialRun:
         """Runs the plain function over a table, one event after the other, from a fresh state.
 
@@ -145,8 +154,9 @@ class Operator:
             source: column that names each event's source.
             keys: add the order-key columns to the output.
             on_error: "skip" goes on after an event that raises, which is not applied.
-            bad_rows: "side" leaves out rows that cannot be events, as an engine does.
+            rejected_rows: "side" leaves out rows that cannot be events, as an engine does.
             progress: called with the number of events done, about every thousand.
+            bad_rows: old name of ``rejected_rows``, for one release.
 
         Raises:
             InputError: the table does not fit.
@@ -164,6 +174,9 @@ class Operator:
         """
         if on_error not in ("raise", "skip"):
             raise ConfigurationError(f"on_error={on_error!r}; expected 'raise' or 'skip'")
+        if bad_rows is not None:
+            renamed("bad_rows=", "rejected_rows=")
+            rejected_rows = bad_rows
         what = f"operator {self.name!r}"
         strings = StringTable(self.program.strings)
         events = read_events(
@@ -172,10 +185,10 @@ class Operator:
             strings,
             what,
             0,
-            order_by,
-            source,
-            self.program.reads_timestamp,
-            checked_policy(bad_rows),
+            order_by=order_by,
+            source=source,
+            reads_timestamp=self.program.reads_timestamp,
+            rejected_rows=checked_policy(rejected_rows),
         )
         words = self.layout.allocate()
         oracle = Oracle(self.program, self.layout, words)
@@ -198,7 +211,9 @@ class Operator:
                 raised.append((row, error))
             if progress is not None and row % 1024 == 1023:
                 progress(row + 1)
-        return SequentialRun(output(), StateView(self.layout, words), tuple(raised), events.bad)
+        return SequentialRun(
+            output(), StateView(self.layout, words), tuple(raised), events.rejected
+        )
 
 
 def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:

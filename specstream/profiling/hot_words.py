@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specstream._native import ffi, lib
-from specstream.compiler.source import Program, Written
+from specstream.compiler.program import Program, Written
 from specstream.declarations.state import Field, Layout
 
 __all__ = ["HotPlace", "HotWord", "Line", "hot_places", "hot_words"]

@@ -142,7 +142,7 @@ class EngineContestant(Contestant):
         self._order = order
         if warm_up is not None:
             self.engine.process(warm_up, **order)
-        self._start = self.engine.mark()
+        self._start = self.engine.savepoint()
 
     def run(self, batch: pa.Table, number: int) -> pa.Table | None:
         before = self.engine.stats
@@ -156,7 +156,7 @@ class EngineContestant(Contestant):
         return rows
 
     def restart(self) -> None:
-        self.engine.rewind(self._start)
+        self.engine.rollback(self._start)
 
     def close(self) -> None:
         self.engine.close()

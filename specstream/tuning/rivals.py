@@ -109,9 +109,9 @@ class PurePython(Contestant):
             strings,
             operator.name,
             0,
-            self._order["order_by"],
-            self._order["source"],
-            operator.program.reads_timestamp,
+            order_by=self._order["order_by"],
+            source=self._order["source"],
+            reads_timestamp=operator.program.reads_timestamp,
         )
         self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0)
         began = time.perf_counter()

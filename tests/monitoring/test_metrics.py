@@ -141,7 +141,7 @@ def test_engines_of_one_operator_have_their_own_labels_and_closed_ones_are_gone(
 
 
 def test_rejected_rows_are_told_under_their_old_name_as_well(scrape: Scraper) -> None:
-    with ss.Engine(one_word, threads=1, bad_rows="side") as engine:
+    with ss.Engine(one_word, threads=1, rejected_rows="side") as engine:
         ss.metrics.watch(engine, registry=scrape.registry)
         engine.process({"x": [1, None, 2]})
         samples = scrape()
