@@ -73,6 +73,7 @@ lint: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(MAKE) --silent -C stm_native/tests layout
 
 # Two processes: these tests wait for each other's engines, never for a clock.
 quick: lint

@@ -112,7 +112,7 @@ def _toolchain() -> str:
     for path in _files_that_decide():
         digest.update(path.read_bytes())
     host = llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
-    versions = numba.__version__, llvmlite.__version__, lib.SS_ABI_VERSION
+    versions = numba.__version__, llvmlite.__version__, lib.SS_ABI
     digest.update(repr((versions, host)).encode())
     return digest.hexdigest()
 

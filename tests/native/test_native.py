@@ -37,7 +37,7 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "range writes: passed",
         "ranges: passed",
         "redo log: passed",
+        "retry queue: passed",
         "table 4.1: passed",
-        "wait queue: passed",
         "watchdog: passed",
     }

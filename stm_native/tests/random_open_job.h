@@ -1,8 +1,9 @@
 /* A batch of events that come out of order, from several sources, while the job runs. */
-#ifndef SPECSTREAM_TESTS_OPEN_JOB_H
-#define SPECSTREAM_TESTS_OPEN_JOB_H
+#ifndef SPECSTREAM_TESTS_RANDOM_OPEN_JOB_H
+#define SPECSTREAM_TESTS_RANDOM_OPEN_JOB_H
 
 #include "random_operator.h"
+#include "specstream.h"
 
 struct arrivals {
     struct ss_engine *engine;

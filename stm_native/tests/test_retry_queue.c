@@ -1,4 +1,4 @@
-/* The wait queue (Brito 2010, 4.2.1 and 4.2.2), step by step: who runs next.
+/* The wait queue and the retry queue (Brito 2010, 4.2.1 and 4.2.2), step by step: who runs next.
  *
  * A finished transaction waits under its own number. One that lost to another directly (reasons ii,
  * iv) waits until that one has committed; one that did so indirectly (i, iii) runs again at once.
@@ -6,7 +6,10 @@
  * workers that never wake by themselves. */
 #include <stdio.h>
 
+#include "engine.h"
+#include "specstream.h"
 #include "steps.h"
+#include "transaction.h"
 
 enum { A = 1, B, C, X, Y, Z };
 
@@ -280,6 +283,6 @@ int main(void)
         losers_are_woken();
     }
     patience_stop();
-    puts("wait queue: passed");
+    puts("retry queue: passed");
     return 0;
 }

@@ -19,13 +19,24 @@
  * The note of a counter is read by all and changed by who holds the turn: a number of -1 says that
  * it is being changed, and a number that is the same before and after that nothing was.
  *
- * In an open job (arrivals.c) numbers do not tell the order, but the row of active transactions
+ * In an open job (open_job.c) numbers do not tell the order, but the row of active transactions
  * does. It is looked at when a transaction is formed or repeated, under the mutex that is held for
  * that anyway: what the counter was after the last commit, and what all before it in the row add,
  * each event what those of the last commit added. The sum stands whatever commits meanwhile. An
  * event that comes late, between others, makes the predictions of those behind it wrong that are
  * there already. */
-#include "internal.h"
+#include "counter_prediction.h"
+
+#include <stdatomic.h>
+
+#include "delta.h"
+#include "engine.h"
+#include "narrow.h"
+#include "redo_log.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "worker.h"
 
 /* Which counter a word is; -1: there are more counters than places. A word takes its place with its
  * first increment and keeps it. */

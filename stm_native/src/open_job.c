@@ -29,10 +29,32 @@
  * taken for a claim, at the end of a run and for each commit, never while an operator runs. Whoever
  * changes anything under it works out what there is to do next (`work`), so that idle workers look at
  * one word only. */
+#include "open_job.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "internal.h"
+#include "boosting.h"
+#include "commit.h"
+#include "counter_prediction.h"
+#include "engine.h"
+#include "hooks.h"
+#include "now.h"
+#include "parking.h"
+#include "processor.h"
+#include "protocol.h"
+#include "retry_queue.h"
+#include "scheduler.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "transaction.h"
+#include "turn.h"
+#include "watchdog.h"
+#include "worker.h"
 
 enum work {
     WORK_ADVANCE = 1, /* the head can be committed, or run in place */
@@ -409,7 +431,7 @@ static bool take_events(struct ss_engine *engine, struct ss_transaction *transac
 static void look_ahead(struct ss_engine *engine, uint64_t position)
 {
     struct ss_queue *queue = &engine->queue;
-    if (SS_UNLIKELY(ss_predicts(engine)))
+    if (SS_UNLIKELY(ss_predicts(engine->counters)))
         ss_prediction_look_ahead(engine, active_at(engine, position),
                                  queue->active + queue->active_first, position);
 }
@@ -595,7 +617,7 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
         }
         /* The front of the row: nothing is earlier than the head. */
         assert(active_at(engine, 0) == transaction);
-        if (SS_UNLIKELY(ss_predicts(engine)))
+        if (SS_UNLIKELY(ss_predicts(engine->counters)))
             ss_prediction_fold_open(engine, progress == SS_COMMITTED ? transaction->last : 0);
         discard(engine, 0);
         queue->has_moved = true;

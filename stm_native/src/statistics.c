@@ -14,7 +14,17 @@
  * they do.) And a plain run counts its events
  * when it comes back, which may be at the end of the batch: ss_engine_ask makes it come back between
  * two events, as a reader of the state does, but does not take the turn from it. */
-#include "internal.h"
+#include "statistics.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "engine.h"
+#include "now.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "worker.h"
 
 void ss_clock_in(struct ss_engine *engine)
 {

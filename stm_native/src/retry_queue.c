@@ -1,4 +1,6 @@
-/* The wait queue of dropped transactions (Brito 2010, 4.2.1), protocol `eager` only.
+/* The retry queue: dropped transactions that are to run again, protocol `eager` only. The dissertation
+ * keeps them in one "wait queue" with the finished ones (Brito 2010, 4.2.1
+ * and 4.2.2).
  *
  * A finished transaction waits in the ring under its own number. So does a dropped one, but under the
  * number of the transaction that it lost to: before that has committed, it would most likely lose
@@ -7,7 +9,18 @@
  * They are few, and a search looks at a whole horizon of slots. Hence a hint, `retries`: it is up
  * whenever there may be something to find. It goes up after a transaction is put back or doomed, and
  * only a search that has found nothing takes it down. */
-#include "internal.h"
+#include "retry_queue.h"
+
+#include <stdatomic.h>
+
+#include "commit.h"
+#include "engine.h"
+#include "forced_abort.h"
+#include "parking.h"
+#include "protocol.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "worker.h"
 
 void ss_put_back(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number)
 {
@@ -30,7 +43,7 @@ bool ss_can_retry(struct ss_engine *engine, struct ss_transaction *transaction, 
     if (*status == ss_status_word(number, SS_WAITING))
         waits_for = atomic_load_explicit(&transaction->waits_for, memory_order_relaxed);
     else if (*status != ss_status_word(number, SS_FINISHED) ||
-             !ss_eager_is_doomed(transaction, number, &waits_for))
+             !ss_is_doomed(transaction, number, &waits_for))
         return false;
     bool ready = ss_has_committed(engine, waits_for);
     *later = *later || !ready;
@@ -57,7 +70,7 @@ static int64_t scan_queue(struct ss_worker *worker, bool take, bool *later)
             continue;
         if (take && was_finished) {
             int64_t thief;
-            if (!ss_eager_is_doomed(transaction, number, &thief)) {
+            if (!ss_is_doomed(transaction, number, &thief)) {
                 /* Between our look and our grip somebody else has repeated it: this is a new run. */
                 ss_set_status(transaction, number, SS_FINISHED);
                 ss_wake(engine);

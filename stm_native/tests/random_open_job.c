@@ -1,4 +1,4 @@
-#include "open_job.h"
+#include "random_open_job.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "patience.h"
+#include "specstream.h"
 
 enum { SOURCES = 4 };
 
