@@ -350,7 +350,7 @@ class OutOfOrder:
         arrivals.from_bytes(image)
         nothing = np.empty((0, self.operator.emits.row_words), np.int64)
         keys = arrivals.keys(nothing[:, 0]) if self._keys else None
-        arrivals.check_held(rows_to_table(nothing, self.operator.emits, strings, keys).schema)
+        open_job.check_held(rows_to_table(nothing, self.operator.emits, strings, keys).schema)
         return arrivals
 
     def _move_frontier(self) -> None:

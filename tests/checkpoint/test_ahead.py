@@ -79,7 +79,8 @@ def drive(home: Path) -> None:
 def run(home: Path, crash: str | None) -> int:
     code = "import sys, test_ahead; from pathlib import Path; test_ahead.drive(Path(sys.argv[1]))"
     environment = {key: value for key, value in os.environ.items() if key != "SPECSTREAM_CRASH"}
-    environment["PYTHONPATH"] = str(Path(__file__).parent)
+    here = Path(__file__).parent
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (here, here.parent / "support")))
     environment["SPECSTREAM_CRASH_LOG"] = str(home / "crashes")
     if crash is not None:
         environment["SPECSTREAM_CRASH"] = crash
