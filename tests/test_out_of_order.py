@@ -718,7 +718,7 @@ def test_sources_that_join_after_all_others_have_ended(before: int) -> None:
 @pytest.mark.parametrize("back", ["restore", "rewind"])
 def test_what_nobody_has_fetched_comes_back(back: str) -> None:
     """Late events, bad rows, and frontiers that were given before any event."""
-    options: dict[str, Any] = {"late": "side", "bad_rows": "side", "sources": ["a", "b"]}
+    options: dict[str, Any] = {"late": "side", "rejected_rows": "side", "sources": ["a", "b"]}
     with ss.Engine(places, **options) as engine:
         engine.advance("a", datetime.datetime(2013, 1, 2))
         image, mark = engine.snapshot(), engine.savepoint()
