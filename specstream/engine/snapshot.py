@@ -31,6 +31,7 @@ import pyarrow as pa
 from specstream.columns.strings import StringTable
 from specstream.declarations.state import Description, Field, Layout, StateView
 from specstream.errors import InputError, SnapshotError
+from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, json_of, made_of, natural, read_table
 
 __all__ = ["Migrate", "Snapshot", "refused"]
@@ -181,10 +182,7 @@ class Snapshot:
 
 def _packed(strings: pa.ChunkedArray) -> pa.Buffer:
     table = pa.table([strings], names=["strings"])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
+    return stream_of(table)
 
 
 def _unpacked(image: memoryview) -> pa.ChunkedArray:
