@@ -1,7 +1,7 @@
 """The syntax tree of a function, rewritten for the oracle.
 
 Literals become numbers that wrap and texts that are codes; builtins and modules become those of
-:mod:`specstream.compiler.oracle` and :mod:`specstream.compiler.numbers`.
+:mod:`specstream.compiler.oracle_view` and :mod:`specstream.compiler.numbers`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from typing import Any
 import numpy as np
 
 from specstream.columns.strings import string_code
-from specstream.compiler import (
-    numbers,
-    oracle,
-)
+from specstream.compiler import numbers, oracle_view
 from specstream.compiler.check import builtin_name, math_name, numpy_name
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
 from specstream.compiler.text import Text
@@ -50,7 +47,7 @@ class OracleRewriter(Rewriter):
             numpy_name(value),
         )
         if builtin is not None:
-            return oracle.BUILTINS[builtin]
+            return oracle_view.BUILTINS[builtin]
         if mathematical is not None:
             return getattr(_ORACLE_MATH, mathematical)
         if numeric is not None:
@@ -93,7 +90,7 @@ class OracleRewriter(Rewriter):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
-        self.source.oracle_namespace["__ss_by_value"] = oracle.by_value
+        self.source.oracle_namespace["__ss_by_value"] = oracle_view.by_value
         for at, (op, container) in enumerate(zip(node.ops, node.comparators, strict=True)):
             if isinstance(op, ast.In | ast.NotIn):
                 call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [container], [])
@@ -122,7 +119,7 @@ class OracleRewriter(Rewriter):
         if type(node.op) not in numbers.ORACLE_OPERATORS:
             return self.generic_visit(node)
         namespace = self.source.oracle_namespace
-        namespace |= {"__ss_to_power": oracle.to_power, "__ss_slice": slice}
+        namespace |= {"__ss_to_power": oracle_view.to_power, "__ss_slice": slice}
         assert isinstance(node.op, ast.Pow)
 
         def combine(load: ast.expr, value: ast.expr) -> ast.expr:

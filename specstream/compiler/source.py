@@ -73,15 +73,15 @@ class _Analysis(Analysis):
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         return Program(
-            self.operator,
-            oracle,
-            native,
-            tuple(helper.__name__ for helper in self.done if helper is not function),
-            tuple(dict.fromkeys(self.strings)),
-            "\n".join(self.fingerprint),
-            self.reads_timestamp,
-            self.written,
-            operations,
+            operator=self.operator,
+            oracle=oracle,
+            native=native,
+            helpers=tuple(helper.__name__ for helper in self.done if helper is not function),
+            strings=tuple(dict.fromkeys(self.strings)),
+            fingerprint="\n".join(self.fingerprint),
+            reads_timestamp=self.reads_timestamp,
+            written=self.written,
+            operations=operations,
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:
