@@ -132,11 +132,6 @@ class BatchRunner:
                 None if self._event_time is None else self._event_time.describe(),
             )
 
-    @property
-    def in_event_time(self) -> bool:
-        """Whether events wait for a watermark."""
-        return self._event_time is not None
-
     def what(self, batch_id: int) -> str:
         """Names a batch in messages."""
         return f"operator {self.engine.name!r}, batch {batch_id}"
@@ -291,11 +286,28 @@ class BatchRunner:
             "can come"
         )
 
+    def check_finish(self) -> None:
+        """Whether the stream can have an end.
+
+        Raises:
+            ConfigurationError: it is not in event time.
+        """
+        if self._event_time is None:
+            raise ConfigurationError(
+                "finish() without watermark=: all events are applied with their batch, and nothing "
+                "waits"
+            )
+
     def finish(self) -> None:
         """Ends the stream: what waits is committed under the batch id after the last one.
 
         It may be called again, also after a crash: all calls give the sinks the same rows.
+
+        Raises:
+            ConfigurationError: the stream is not in event time.
+            Exception: what the operator or a sink raised; state and waiting events are as before.
         """
+        self.check_finish()
         last = self._last
         query, batch_id, finished, result = last.query, last.batch_id, last.finished, last.result
         if self.checkpoint is not None and self.checkpoint.recorded is not None:

@@ -474,7 +474,7 @@ class Checkpoint:
         content = Snapshot.from_bytes(image.sections[0], layout, what)
         # As Arrow has them: ten million strings as Python objects would take a gigabyte.
         words, strings = content.words.copy(), content.strings.chunks
-        arrivals, kept = content.arrivals, content.rejected_rows
+        arrivals, kept = content.pending, content.rejected_rows
         while (following := self._following(image)) is not None:
             what = f"{self._what}, image {_Name(following.about.batch_id, 'increment')}"
             with refused(what):

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from specstream.declarations.state import Description
 from specstream.errors import SnapshotError, SpecstreamError
+from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, json_of, made_of, natural, object_of, read_table
 
 __all__ = [
@@ -232,10 +233,7 @@ def increment(
 
 def stream(output: pa.Table) -> memoryview:
     """A table as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, output.schema) as writer:
-        writer.write_table(output)
-    return memoryview(sink.getvalue())
+    return memoryview(stream_of(output))
 
 
 def table_of(content: Buffer, what: str) -> pa.Table:

@@ -32,6 +32,7 @@ from specstream.checkpoint.store import Place
 from specstream.columns.rejected_rows import Policy
 from specstream.engine.engine import Engine
 from specstream.errors import EngineClosedError, SnapshotError, SpecstreamError
+from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, made_of, natural, object_of, read_table
 from specstream.operator.operator import Operator
 
@@ -43,7 +44,6 @@ READ = (1, VERSION)
 _NAME = re.compile(r"([0-9]{10})\.input")
 _TRAILER = struct.Struct("<8sI")
 _MAGIC = b"SPECINPT"
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 @dataclass(frozen=True)
@@ -132,11 +132,8 @@ class Input:
             b"specstream.operator": self.pickled,
             b"specstream.before": self.before,
         }
-        sink = pa.BufferOutputStream()
         rows = self.rows.replace_schema_metadata(metadata)
-        with pa.ipc.new_stream(sink, rows.schema, options=_OPTIONS) as writer:
-            writer.write_table(rows)
-        content: bytes = sink.getvalue().to_pybytes()
+        content: bytes = stream_of(rows, compression="lz4").to_pybytes()
         return content + _TRAILER.pack(_MAGIC, zlib.crc32(content))
 
     @classmethod

@@ -191,7 +191,7 @@ class _Run:
         self.origin = origin
         self.strings = strings
         self.first = start.next_sequence
-        self.arrivals = start.arrivals
+        self.arrivals = start.pending
         self.committing: Committing | None = None  # in event time
         self.oracle = Oracle(operator.program, operator.layout, start.words)
         self.events: Events | None = None
@@ -427,7 +427,7 @@ def _state(place: Place, names: list[str], batch_id: int) -> _State:
     with refused(f"image {at} of {place!r}"):
         layout = Layout.described(image.about.state, fields)
     content = Snapshot.from_bytes(image.sections[0], layout, f"image {at} of {place!r}")
-    words, strings, arrivals = content.words.copy(), content.strings.chunks, content.arrivals
+    words, strings, arrivals = content.words.copy(), content.strings.chunks, content.pending
     while at < batch_id:
         name = f"{at + 1:010d}.increment"
         following = _image(place, name)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.errors import ConfigurationError, InputError
+from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, read_tables
 
 __all__ = ["Policy", "RejectedRows", "RowError", "as_stream", "checked_policy", "take_together"]
@@ -50,10 +51,7 @@ class RowError(InputError):
 
 def as_stream(table: pa.Table) -> bytes:
     """A table as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
+    content: bytes = stream_of(table).to_pybytes()
     return content
 
 

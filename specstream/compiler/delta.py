@@ -23,7 +23,7 @@ from specstream.compiler.types import EAGER, SPECULATIVE, StateType, Variant, Vi
 from specstream.compiler.views import View, index_types, index_values, remaining
 from specstream.declarations.element_types import Storage
 
-__all__ = ["increment_element", "update_add", "update_maximum", "update_minimum"]
+__all__ = ["UPDATES"]
 
 _OPERATIONS = {"add": lib.SS_ADD, "minimum": lib.SS_MINIMUM, "maximum": lib.SS_MAXIMUM}
 
@@ -175,3 +175,13 @@ def increment_element(typing_context: Any, container: Any, key: Any) -> Any:
         return count
 
     return types.int64(container, target.key), code
+
+
+UPDATES: dict[str, Any] = {
+    "add": update_add,
+    "minimum": update_minimum,
+    "maximum": update_maximum,
+    "increment": increment_element,
+}
+"""By the name under which a structure marks its function as an update
+(:mod:`specstream.declarations.updates`)."""

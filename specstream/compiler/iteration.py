@@ -24,7 +24,7 @@ from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.native_function import integer_kind
 from specstream.compiler.refusals import refuse
 
-__all__ = ["integers"]
+__all__ = ["BUILTINS", "integers"]
 
 
 class RangeType(types.IterableType):
@@ -153,3 +153,8 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Sequence[Value], resul
         builder.store(builder.sub(left, I64(1)), iterator.left)
         builder.store(builder.add(item, iterator.step), iterator.next)
         result.yield_(item)
+
+
+BUILTINS: dict[str, Any] = {"range": integers, "len": len, "enumerate": enumerate, "zip": zip}
+"""Builtins about arrays and loops, by what takes their place; ``len`` and the last two are Numba's
+own."""

@@ -21,7 +21,7 @@ from specstream.compiler.refusals import refuse
 from specstream.compiler.types import RunType
 from specstream.declarations.state import Field
 
-__all__ = ["LocksType", "lock_acquire", "lock_release"]
+__all__ = ["METHODS", "LocksType"]
 
 
 class LocksType(types.Type):
@@ -107,3 +107,6 @@ def _change(name: str, symbol: str, why: str) -> Any:
 
 lock_acquire = _change("lock_acquire", "ss_lock", "Waits until nobody holds the lock; takes it.")
 lock_release = _change("lock_release", "ss_unlock", "Gives the lock back.")
+
+METHODS: dict[str, Any] = {"acquire": lock_acquire, "release": lock_release}
+"""Methods of a lock."""

@@ -50,7 +50,7 @@ class CompiledOperation:
     oracle: Callable[..., Any]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Program:
     """An operator's function and all it calls, rewritten.
 

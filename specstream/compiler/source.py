@@ -2,14 +2,13 @@
 
 Both are rewritten from one syntax tree, so that they cannot drift apart.
 
-*Native.* Every operator and every call of a builtin becomes a call of a core function of
-:mod:`specstream.compiler.arithmetic`, whose meaning is ours and not Numba's. Access to state, event
-and emit becomes calls of :mod:`specstream.compiler.access`. Every function gets the running
-transaction as a hidden first parameter, because loops poll its kill flag.
+*Native* (:mod:`specstream.compiler.rewrite_native`). Operators, builtins and access to state, event
+and emit become calls of core functions, whose meaning is ours and not Numba's. Every function gets
+the running transaction as a hidden first parameter, because loops poll its kill flag.
 
-*Oracle.* The same code, with integer literals as wrapping integers and the names of builtins and
-modules bound to :mod:`specstream.compiler.numbers`. Line numbers are those of the file, so that
-tracebacks and pdb point into the user's own text.
+*Oracle* (:mod:`specstream.compiler.rewrite_oracle`). The same code, with integer literals as
+wrapping integers and the names of builtins and modules bound to :mod:`specstream.compiler.numbers`.
+Line numbers are those of the file, so that tracebacks and pdb point into the user's own text.
 
 Globals and closures are read once, at decoration: constants are frozen for both, plain functions
 are taken along. What could not mean the same in both is refused here, with its line and a way out.
@@ -28,7 +27,8 @@ from specstream.compiler import sites
 from specstream.compiler.check import Analysis, Check, FunctionSource
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
-from specstream.compiler.rewrite import NativeRewriter, OracleRewriter
+from specstream.compiler.rewrite_native import NativeRewriter
+from specstream.compiler.rewrite_oracle import OracleRewriter
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
@@ -73,15 +73,15 @@ class _Analysis(Analysis):
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         return Program(
-            self.operator,
-            oracle,
-            native,
-            tuple(helper.__name__ for helper in self.done if helper is not function),
-            tuple(dict.fromkeys(self.strings)),
-            "\n".join(self.fingerprint),
-            self.reads_timestamp,
-            self.written,
-            operations,
+            operator=self.operator,
+            oracle=oracle,
+            native=native,
+            helpers=tuple(helper.__name__ for helper in self.done if helper is not function),
+            strings=tuple(dict.fromkeys(self.strings)),
+            fingerprint="\n".join(self.fingerprint),
+            reads_timestamp=self.reads_timestamp,
+            written=self.written,
+            operations=operations,
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:

@@ -11,7 +11,6 @@ code, for hashes."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -30,6 +29,7 @@ from numba.extending import (
 )
 
 from specstream.compiler.numbers import Int64
+from specstream.compiler.own_code import is_own
 from specstream.errors import CompileError
 
 __all__ = ["TEXT", "Text", "TextType", "refusal", "refuse", "text_of"]
@@ -100,9 +100,8 @@ class Text:
 
 def refuse(problem: str, way_out: str) -> NoReturn:
     """Refuses while the oracle runs what compiling would have refused."""
-    package = os.path.dirname(os.path.dirname(__file__))
     frame = sys._getframe(1)
-    while os.path.dirname(os.path.dirname(frame.f_code.co_filename)) == package:
+    while is_own(frame.f_code.co_filename):
         assert frame.f_back is not None
         frame = frame.f_back
     code = frame.f_code

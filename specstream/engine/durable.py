@@ -15,7 +15,11 @@ import numpy.typing as npt
 
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
+from specstream.engine.committed import Savepoint
+from specstream.engine.out_of_order import OutOfOrder
+from specstream.engine.parts import Parts
 from specstream.engine.pending_events import PendingEvents
+from specstream.engine.snapshot import Migrate, Snapshot
 from specstream.engine.sources import Late, Name
 
 __all__ = ["Durable"]
@@ -36,65 +40,103 @@ class Durable:
         sources: names of the declared sources.
     """
 
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
+    def __init__(self, parts: Parts, out_of_order: OutOfOrder) -> None:
+        self._parts = parts
+        self._out_of_order = out_of_order
 
     @property
     def words(self) -> npt.NDArray[np.int64]:
-        words: npt.NDArray[np.int64] = self._engine._words
-        return words
+        return self._parts.committed.words
 
     @property
     def strings(self) -> StringTable:
-        strings: StringTable = self._engine._strings
-        return strings
+        return self._parts.committed.strings
 
     @property
     def next_sequence(self) -> int:
-        return int(self._engine._next_sequence)
+        return self._parts.committed.next_sequence
 
     @property
     def reached(self) -> Any:
-        return self._engine._reached
+        return self._parts.committed.reached
 
     @property
     def pending(self) -> PendingEvents:
-        pending: PendingEvents = self._engine._arrivals
-        return pending
+        return self._parts.committed.pending
 
     @property
     def rejected(self) -> RejectedRows:
-        rejected: RejectedRows = self._engine._rejected
-        return rejected
+        return self._parts.committed.rejected
 
     @property
     def keys(self) -> bool:
-        return bool(self._engine._keys)
+        return self._parts.options.keys
 
     @property
     def late(self) -> Late:
-        late: Late = self._engine._late
-        return late
+        return self._parts.committed.late
 
     @property
     def sources(self) -> tuple[Name, ...]:
-        sources: tuple[Name, ...] = self._engine._declared
-        return sources
+        return self._parts.committed.sources
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Inside, nobody else calls the engine; it is not closed."""
-        alone: AbstractContextManager[None] = self._engine._open()
-        return alone
+        return self._parts.lifetime.exclusive()
 
     def image(self) -> bytes:
         """A snapshot, inside :meth:`exclusive`."""
-        image: bytes = self._engine._image()
-        return image
+        with self._parts.turn.taken():
+            content = self.content()
+        return content.to_bytes(self._parts.operator.layout)
+
+    def content(self) -> Snapshot:
+        """What a snapshot holds, while nobody commits."""
+        flight = self._parts.flight
+        with flight.between:
+            done = 0
+            if flight.begun is not None:
+                done = flight.begun + self._parts.native.outcome().consumed
+            self._hold_rows()
+            return self._parts.committed.content(done)
+
+    def savepoint(self) -> Savepoint:
+        """The engine as it is, kept in memory."""
+        with self.exclusive(), self._parts.turn.taken():
+            self._hold_rows()
+            return self._parts.committed.savepoint()
+
+    def _hold_rows(self) -> None:
+        """What is committed and was not polled would be lost with this engine."""
+        if self._parts.flight.is_open and not self._parts.lifetime.is_inherited():
+            self._out_of_order.hold_rows()
+
+    def rollback(self, to: Savepoint) -> None:
+        """Back to a savepoint."""
+        committed = self._parts.committed
+        with self.exclusive():
+            strings = committed.strings_of(to)
+            self._out_of_order.end_job()
+            with self._parts.turn.taken():
+                committed.rollback(to, strings)
+                self._parts.native.state_changed()
+
+    def restore(self, image: bytes, migrate: Migrate | None) -> None:
+        """Goes on from a snapshot. See :meth:`specstream.Engine.restore`."""
+        committed = self._parts.committed
+        with self.exclusive():
+            restored = committed.restored(image, migrate)
+            self._out_of_order.end_job()
+            # Who has seen a batch in flight may still be looking.
+            with self._parts.turn.taken():
+                committed.take_over(restored)
+                self._parts.native.state_changed()
 
     def expect(self, sources: Iterable[Name], late: Late | None = None) -> None:
         """Declares more sources, and what happens to late events; None: that stays."""
-        self._engine._expect(sources, late)
+        with self.exclusive():
+            self._parts.committed.expect(sources, late)
 
     def advance(self, reached: Mapping[Name, int]) -> None:
         """Moves frontiers, given as they are kept: order keys of the order column's values."""
-        self._engine._advance_all(reached)
+        self._out_of_order.advance_all(reached)

@@ -6,15 +6,19 @@ engine's :class:`Hooks` through the handle that the engine gave it.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from specstream._native import ffi, lib
+from specstream.columns.python_values import event_values, row_tuples
+from specstream.engine.committed import Committed
+from specstream.engine.flight import Flight
+from specstream.engine.native import ABORT_REASONS, Native
 from specstream.errors import ConfigurationError
+from specstream.operator.operator import Operator
 
-__all__ = ["Abort", "Hook", "Hooks", "Notification"]
+__all__ = ["Abort", "Describer", "Hook", "Hooks", "Notification"]
 
 
 class Abort(Exception):
@@ -50,13 +54,36 @@ _KINDS = {
 }
 
 
+class Describer:
+    """Tells hooks of an engine what happens, in Python's terms."""
+
+    def __init__(self, operator: Operator, committed: Committed, flight: Flight) -> None:
+        self._operator = operator
+        self._committed = committed
+        self._flight = flight
+
+    def describe(self, occasion: Any) -> Notification:
+        """An occasion of the C side, as a hook is told of it."""
+        locate = self._flight.locate or self._committed.pending.locate
+        events, row, timestamp, source, sequence = locate(occasion.row)
+        strings, emits = self._committed.strings, self._operator.emits
+        values = event_values(self._operator.event, events, row, strings)
+        rows: list[tuple[Any, ...]] = []
+        reason = ""
+        if occasion.kind == lib.SS_ON_COMMIT:
+            rows = row_tuples(emits, Native.rows(occasion, emits.row_words), strings)
+        elif occasion.kind == lib.SS_ON_ABORT:
+            reason = next(name for name, at in ABORT_REASONS.items() if at == occasion.reason)
+        return Notification(timestamp, source, sequence, values, rows, reason)
+
+
 class Hooks:
     """The hooks of one engine.
 
     Args:
         given: callables by the names on_abort, on_commit, on_post_commit; None: not set.
-        describe: a method that makes the notification of an occasion of the C side. Its object is
-            not kept alive, so that an engine that nobody holds ends without the collector.
+        describe: makes the notification of an occasion of the C side. It must not refer to the
+            engine, which is to end without the collector when nobody holds it.
     """
 
     def __init__(
@@ -69,17 +96,16 @@ class Hooks:
                 )
         self._hooks = {_KINDS[name]: hook for name, hook in given.items() if hook is not None}
         self._names = {kind: name for name, kind in _KINDS.items()}
-        self._describe = weakref.WeakMethod(describe)
-        self._handle = ffi.new_handle(self)
+        self._describe = describe
         self._error: BaseException | None = None
 
     def __bool__(self) -> bool:
         return bool(self._hooks)
 
-    def set_in(self, native: Any) -> None:
+    def set_in(self, native: Native) -> None:
         """Has the C side call them."""
         if self._hooks:
-            lib.ss_engine_set_hook(native, sum(self._hooks), lib.ss_python_hook, self._handle)
+            native.set_hook(sum(self._hooks), lib.ss_python_hook, ffi.new_handle(self))
 
     def take_error(self) -> BaseException | None:
         """What a hook raised since the last call."""
@@ -90,10 +116,7 @@ class Hooks:
         """One call; gives an ``enum ss_answer``."""
         name = self._names[occasion.kind]
         try:
-            describe = self._describe()
-            if describe is None:  # the collector is about to end the engine
-                return int(lib.SS_FAIL)
-            notification = describe(occasion)
+            notification = self._describe(occasion)
             try:
                 self._hooks[occasion.kind](notification)
             except Abort:

@@ -456,6 +456,13 @@ class PendingEvents:
         segment = self._segments[at]
         return segment, row - segment.first
 
+    def locate(self, row: int) -> tuple[Events, int, Any, Any, int]:
+        """An event for a hook: (events, row among them, timestamp, source, sequence)."""
+        segment, at = self.find(row)
+        events = segment.events
+        time = events.keys[0][at].as_py()
+        return events, at, time, segment.source.name, segment.first_sequence + at
+
     def keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         """The order-key columns of events, by their rows."""
         starts = np.array([segment.first for segment in self._segments], np.int64)

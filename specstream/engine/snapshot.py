@@ -31,6 +31,7 @@ import pyarrow as pa
 from specstream.columns.strings import StringTable
 from specstream.declarations.state import Description, Field, Layout, StateView
 from specstream.errors import InputError, SnapshotError
+from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, json_of, made_of, natural, read_table
 
 __all__ = ["Migrate", "Snapshot", "refused"]
@@ -64,7 +65,7 @@ class _Header:
     fields: list[Description]
     next_sequence: int
     strings: list[str] | int
-    arrivals: int = 0
+    arrivals: int = 0  # the pending events; so they are called in the file
     bad_rows: int = 0  # the rejected rows; so it is called in the file
 
 
@@ -75,7 +76,7 @@ class Snapshot:
     words: npt.NDArray[np.int64]
     next_sequence: int
     strings: pa.ChunkedArray  # of large_string
-    arrivals: bytes = b""
+    pending: bytes = b""
     rejected_rows: bytes = b""
 
     def to_bytes(self, layout: Layout) -> bytes:
@@ -87,13 +88,13 @@ class Snapshot:
                 "fields": layout.describe(),
                 "next_sequence": self.next_sequence,
                 "strings": self.strings.to_pylist() if strings is None else strings.size,
-                **({"arrivals": len(self.arrivals)} if self.arrivals else {}),
+                **({"arrivals": len(self.pending)} if self.pending else {}),
                 **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
             }
         ).encode()
         words = self.words.astype("<i8", copy=False).data.cast("B")
         texts = [] if strings is None else [strings]
-        parts = [header, words, *texts, self.arrivals, self.rejected_rows]
+        parts = [header, words, *texts, self.pending, self.rejected_rows]
         checksum = 0
         for part in parts:
             checksum = zlib.crc32(part, checksum)
@@ -181,10 +182,7 @@ class Snapshot:
 
 def _packed(strings: pa.ChunkedArray) -> pa.Buffer:
     table = pa.table([strings], names=["strings"])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
+    return stream_of(table)
 
 
 def _unpacked(image: memoryview) -> pa.ChunkedArray:

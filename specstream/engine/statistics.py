@@ -1,33 +1,27 @@
-"""Figures of an engine. The C side does the counting, and is asked without stopping it."""
+"""What an engine has done so far. The C side counts, and is asked without stopping it."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from specstream._native import lib
+from specstream.columns.conversion import order_distance, time_at
 from specstream.declarations.deprecated import renamed
-from specstream.engine.pending_events import PendingEvents
+from specstream.engine.native import ABORT_REASONS
+from specstream.engine.parts import Parts
+from specstream.errors import EngineClosedError
 from specstream.predictors.checked import current_of
-from specstream.predictors.predictor import Decision, Predictor
+from specstream.predictors.predictor import Decision
+from specstream.profiling import HotPlace, hot_places
 
-__all__ = ["ABORT_REASONS", "Statistics"]
+__all__ = ["Counted", "Statistics"]
 
-ABORT_REASONS = {
-    "conflict": lib.SS_ABORT_CONFLICT,
-    "raised": lib.SS_ABORT_RAISED,
-    "log_full": lib.SS_ABORT_LOG_FULL,
-    "runaway": lib.SS_ABORT_RUNAWAY,
-    "inconsistent_snapshot": lib.SS_ABORT_INCONSISTENT_SNAPSHOT,
-    "locked": lib.SS_ABORT_LOCKED,
-    "stolen": lib.SS_ABORT_STOLEN,
-    "reordered": lib.SS_ABORT_REORDERED,
-    "hook": lib.SS_ABORT_HOOK,
-    "fault": lib.SS_ABORT_FAULT,
-    "shadow": lib.SS_ABORT_SHADOW,
-}
+# That a look at the statistics waits at most for a plain run to count what it has done.
+ASK_NANOSECONDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -35,8 +29,8 @@ class Statistics:
     """What an engine has done since it was made, and how it stands.
 
     Of two looks, the later one sees no less of what only grows: events, commits, runs, aborts,
-    seconds. Figures of one look are not of one instant, as nobody stops for it: while a batch is in
-    flight they differ by what happens in a few microseconds.
+    seconds. The numbers of one look are not of one instant, as nobody stops for it: while a batch
+    is in flight they differ by what happens in a few microseconds.
 
     Attributes:
         events: events applied.
@@ -126,7 +120,7 @@ class Statistics:
         return self.commits / runs if runs else 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures as plain data, for JSON."""
+        """All of them as plain data, for JSON."""
         reached = self.reached
         if not isinstance(reached, int | float | None):
             reached = str(reached)
@@ -140,27 +134,68 @@ class Statistics:
             "commit_rate": self.commit_rate,
         }
 
-    @classmethod
-    def of(
-        cls,
-        counted: Any,
-        seconds: float,
-        memory: int,
-        state_bytes: int,
-        string_bytes: int,
-        threads: int,
-        predictor: Predictor,
-        arrivals: PendingEvents,
-        rejected_rows: int,
-        running: bool,
-        waiting: int,
-        reached: Any,
-        lag: float | None,
-    ) -> Statistics:
-        """From the C runtime's ``struct ss_statistics``."""
-        horizon, chunk = current_of(predictor)
+
+class Counted:
+    """The statistics of one engine, as far as somebody has looked at them.
+
+    Attributes:
+        latest: what the last look has found.
+        hot_places: the words that speculative runs were dropped for, likewise.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        # Held by who looks at the statistics: of two looks, the later one sees no less.
+        self._lock = threading.RLock()
+        self._seconds = 0.0  # that a look has told of
+        self.hot_places: tuple[HotPlace, ...] = ()
+        self.latest = self._statistics(parts.native.memory(), parts.native.waiting())
+
+    def count(self) -> None:
+        """Looks at the engine as it stands."""
+        native = self._parts.native
+        self.latest = self._statistics(native.memory(), native.waiting())
+
+    def look(self) -> Statistics:
+        """The statistics as they are at this instant; in a forked process, or of an engine that is
+        closed, as they were at the end."""
+        lifetime, native = self._parts.lifetime, self._parts.native
+        if lifetime.is_inherited():
+            # No mutex may be asked for, and what was in flight has no end.
+            if not lifetime.closed and lifetime.lock.acquire(blocking=False):
+                try:
+                    self.latest = self._statistics(self.latest.memory, 0)
+                finally:
+                    lifetime.lock.release()
+            return self.latest
+        with contextlib.suppress(EngineClosedError), lifetime.inside(), self._lock:
+            if self._parts.flight.begun is not None:
+                native.ask(ASK_NANOSECONDS)
+            self.count()
+        return self.latest
+
+    def look_at_places(self) -> None:
+        """Takes in the places of conflicts, if nobody else uses the engine."""
+        lifetime = self._parts.lifetime
+        if lifetime.is_inside():
+            return
+        with contextlib.suppress(EngineClosedError), lifetime.inside(), lifetime.try_lock() as mine:
+            if mine:
+                self.take_places()
+
+    def take_places(self) -> None:
+        """Takes in the places of conflicts; between two jobs."""
+        self.hot_places = hot_places(self._parts.native.pointer, self._parts.options.threads)
+
+    def _statistics(self, memory: int, waiting: int) -> Statistics:
+        """Since the engine was made; bytes of its logs and buffers, and events that wait, given."""
+        parts, committed = self._parts, self._parts.committed
+        counted = parts.native.statistics()
+        self._seconds = max(self._seconds, int(counted.nanoseconds) / 1e9)
+        reached, lag = self._progress(int(counted.events))
+        horizon, chunk = current_of(parts.predictor)
         aborts = {name: int(counted.aborts[at]) for name, at in ABORT_REASONS.items()}
-        return cls(
+        return Statistics(
             events=int(counted.events),
             commits=int(counted.commits),
             head_runs=int(counted.head_runs),
@@ -169,20 +204,32 @@ class Statistics:
             reruns=int(counted.reruns),
             head_aborts=int(counted.head_aborts),
             parks=int(counted.parks),
-            seconds=seconds,
+            seconds=self._seconds,
             memory=memory,
-            state_bytes=state_bytes,
-            string_bytes=string_bytes,
-            threads=threads,
+            state_bytes=committed.words.nbytes,
+            string_bytes=committed.strings.memory,
+            threads=parts.options.threads,
             horizon=horizon,
             chunk=chunk,
             # A copy is made at one go; iterating would fail where one is added meanwhile.
-            decisions=tuple(predictor.decisions.copy()),
-            pending=arrivals.pending,
-            late=arrivals.late,
-            rejected_rows=rejected_rows,
-            running=running,
+            decisions=tuple(parts.predictor.decisions.copy()),
+            pending=committed.pending.pending,
+            late=committed.pending.late,
+            rejected_rows=committed.rejected.count,
+            running=parts.flight.begun is not None,
             waiting=waiting,
             reached=reached,
             lag=lag,
         )
+
+    def _progress(self, events: int) -> tuple[Any, float | None]:
+        """Order time of the last event applied, and how far it lies behind what has come."""
+        committed, in_flight = self._parts.committed, self._parts.flight.batch
+        if in_flight is None or not in_flight[0].count:
+            lag = committed.pending.lag()
+            return committed.reached, 0.0 if lag is None and committed.reached is not None else lag
+        batch, before = in_flight
+        times, numbers = batch.keys[0], batch.columns[0]
+        row = min(events - before, batch.count) - 1
+        reached = time_at(times, row) if row >= 0 else committed.reached
+        return reached, order_distance(times.type, int(numbers[-1]), int(numbers[max(row, 0)]))

@@ -4,77 +4,81 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from specstream._native import ffi, lib
+from specstream._native import ffi
+from specstream.engine.flight import Flight
+from specstream.engine.lifetime import Lifetime
+from specstream.engine.native import Native
 from specstream.errors import EngineClosedError
 
-if TYPE_CHECKING:
-    from specstream.engine.engine import Engine
-    from specstream.engine.out_of_order import OutOfOrder
+__all__ = ["Turn"]
 
-__all__ = ["WAIT_MILLISECONDS", "native_turn", "turn"]
-
-# Between two looks at the interpreter's signals.
-WAIT_MILLISECONDS = 50
 # Between two looks whether who uses the engine has begun with a batch.
 LOOK_SECONDS = 0.001
 
 
-@contextlib.contextmanager
-def turn(engine: Engine) -> Iterator[bool]:
-    """The state stands still inside; True: no batch is in flight."""
-    if engine._is_inherited():
-        _check_left_idle(engine)
-        yield True
-        return
-    engine._check_caller()
-    with engine._inside():
-        # Everything but a batch is soon done, and must not be seen half done.
-        while engine._begun is None:
-            with engine._try_lock(LOOK_SECONDS) as mine:
-                if not mine:
-                    engine._check_open()
-                    continue
-                if not engine._is_open:
-                    yield True
+class Turn:
+    """The turn of one engine; ``name`` is its operator's."""
+
+    def __init__(self, native: Native, lifetime: Lifetime, flight: Flight, name: str) -> None:
+        self._native = native
+        self._lifetime = lifetime
+        self._flight = flight
+        self._name = name
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """Nothing commits inside; for who is inside the engine already."""
+        # Set where the turn is taken: a signal handler may raise before we see what was returned.
+        held = ffi.new("bool *", False)
+        try:
+            while not self._native.try_turn(held):
+                self._lifetime.check_open()
+            yield
+        finally:
+            if held[0]:
+                self._native.release_turn()
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[bool]:
+        """The state stands still inside; True: no batch is in flight."""
+        lifetime, flight = self._lifetime, self._flight
+        if lifetime.is_inherited():
+            self._check_left_idle()
+            yield True
+            return
+        lifetime.check_caller()
+        with lifetime.inside():
+            # Everything but a batch is soon done, and must not be seen half done.
+            while flight.begun is None:
+                with lifetime.try_lock(LOOK_SECONDS) as mine:
+                    if not mine:
+                        lifetime.check_open()
+                        continue
+                    if not flight.is_open:
+                        yield True
+                        return
+                    with self.taken():
+                        yield False
                     return
-                with native_turn(engine):
-                    yield False
-                return
-        # A batch is in flight in another thread.
-        with native_turn(engine):
-            yield False
+            # A batch is in flight in another thread.
+            with self.taken():
+                yield False
 
-
-@contextlib.contextmanager
-def native_turn(engine: OutOfOrder) -> Iterator[None]:
-    """Nothing commits inside."""
-    # Set where the turn is taken: a signal handler may raise before we see what was returned.
-    held = ffi.new("bool *", False)
-    try:
-        while not lib.ss_engine_try_turn(engine._native, WAIT_MILLISECONDS, held):
-            engine._check_open()
-        yield
-    finally:
-        if held[0]:
-            lib.ss_engine_release_turn(engine._native)
-
-
-def _check_left_idle(engine: Engine) -> None:
-    """In a forked process: the state was whole at the fork, and nobody changes it any more."""
-    idle = True
-    for lock in (engine._lock, engine._between):
-        # One held by a thread of this process comes free at once, one held at the fork never.
-        idle = idle and lock.acquire(timeout=0.1)
-        if idle:
-            lock.release()
-    # The thread that forked may itself have been in process(), in a signal handler.
-    if idle and engine._native != ffi.NULL:
-        idle = lib.ss_engine_is_idle(engine._native)
-    if not idle:
-        raise EngineClosedError(
-            f"engine of {engine.name!r} was busy in process {engine._process} when this one was "
-            "forked from it, so that its state here is that between no two events: fork "
-            "between batches, or take a snapshot before"
-        )
+    def _check_left_idle(self) -> None:
+        """In a forked process: the state was whole at the fork, and nobody changes it any more."""
+        idle = True
+        for lock in (self._lifetime.lock, self._flight.between):
+            # One held by a thread of this process comes free at once, one held at the fork never.
+            idle = idle and lock.acquire(timeout=0.1)
+            if idle:
+                lock.release()
+        # The thread that forked may itself have been in process(), in a signal handler.
+        if idle and not self._native.is_freed:
+            idle = self._native.is_idle()
+        if not idle:
+            raise EngineClosedError(
+                f"engine of {self._name!r} was busy in process {self._lifetime.process} when this "
+                "one was forked from it, so that its state here is that between no two events: "
+                "fork between batches, or take a snapshot before"
+            )

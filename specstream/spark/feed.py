@@ -124,11 +124,7 @@ class BatchFeed:
             ConfigurationError: the feed has no watermark, or its query still runs.
             Exception: what the operator or a sink raised; state and waiting events are as before.
         """
-        if not self.runner.in_event_time:
-            raise ConfigurationError(
-                "finish() without watermark=: all events are applied with their batch, and nothing "
-                "waits"
-            )
+        self.runner.check_finish()
         tenancy = self._tenancy
         if tenancy.in_use():
             raise ConfigurationError(

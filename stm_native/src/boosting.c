@@ -195,6 +195,7 @@ static void take_latch(struct ss_boost *boost)
     if (pthread_mutex_trylock(&boost->latch) == 0)
         return;
     while (!lock_within(&boost->latch, PATIENCE_NANOSECONDS))
+        /* Relaxed: it is polled, and asked again until it is seen. */
         __atomic_store_n(&boost->shadow_worker.run.kill, SS_LEAVE, __ATOMIC_RELAXED);
 }
 
@@ -220,6 +221,7 @@ static bool perform(struct ss_boost *boost, ss_operation_entry entry, const uint
 {
     struct ss_run *run = &boost->shadow_worker.run;
     run->undo_top = run->undo_base;
+    /* Relaxed: with the latch; one that was meant for the last operation is taken down. */
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     if (call(run, entry, operands, result, returned))
         return true;
@@ -262,6 +264,7 @@ static uint32_t performed_count(const struct ss_transaction *transaction)
 
 static void set_performed_count(struct ss_transaction *transaction, uint32_t count)
 {
+    /* Release: pairs with the acquire in performed_count. */
     atomic_store_explicit(&transaction->performed_count, count, memory_order_release);
 }
 
@@ -293,6 +296,7 @@ static void break_shadow(struct ss_engine *engine)
         set_stolen(transaction, -1);
     }
     memset(boost->held, 0, sizeof boost->held);
+    /* Relaxed: with the latch, with which it is believed. */
     atomic_store_explicit(&boost->broken, 1, memory_order_relaxed);
 }
 
@@ -369,6 +373,7 @@ static void abort_run(struct ss_run *run, const struct ss_boosted *operation,
     run->verdict = SS_ABORTED;
     transaction->reason = reason;
     transaction->conflict = place_of(operation, run->site);
+    /* Relaxed: the status of the dropped run releases it. */
     atomic_store_explicit(&transaction->waits_for, lost_to, memory_order_relaxed);
 }
 
@@ -383,12 +388,14 @@ static void copy_state(struct ss_engine *engine)
         for (uint64_t word = operation->first; word < operation->first + operation->words; word++)
             boost->shadow[word - boost->first] = ss_word_read(&state[word]);
     }
+    /* Relaxed: with the latch, or between jobs. */
     atomic_store_explicit(&boost->broken, 0, memory_order_relaxed);
 }
 
 /* Whether the shadow can be used; only with the turn it can be copied, so that may have to wait. */
 static bool is_whole(struct ss_engine *engine)
 {
+    /* Relaxed: with the latch. */
     if (atomic_load_explicit(&engine->boost->broken, memory_order_relaxed) == 0)
         return true;
     if (!ss_try_turn(engine))
@@ -425,6 +432,7 @@ static uint64_t perform_speculatively(struct ss_run *run, uint64_t number, const
     const struct ss_boosted *operation = &boost->operations[number];
     struct ss_performed done = {.operation = (uint32_t)number,
                                 .lock = lock_of(operation, operands)};
+    /* Relaxed: with the latch, with which it changes. */
     int64_t stolen_by = atomic_load_explicit(&transaction->stolen_by, memory_order_relaxed);
 
     if (stolen_by != SS_NOT_STOLEN) {
@@ -505,6 +513,7 @@ void ss_boost_roll_back(struct ss_engine *engine, struct ss_transaction *transac
 static bool let_go(struct ss_engine *engine, struct ss_transaction *transaction, uint32_t *count)
 {
     *count = performed_count(transaction);
+    /* Relaxed: with the latch. */
     if (atomic_load_explicit(&transaction->stolen_by, memory_order_relaxed) != SS_NOT_STOLEN)
         return false;
     for (uint32_t i = 0; i < *count; i++)
@@ -539,6 +548,8 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
         return false;
     }
     run->undo_top = run->undo_base;
+    /* Relaxed: as before a run in place (commit.c). A wish to leave that is still up is not
+     * meant for the commit. */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < count; i++) {
@@ -572,11 +583,13 @@ void ss_boost_follow(struct ss_run *run, uint64_t number, const uint64_t *operan
     struct ss_boost *boost = engine->boost;
     const struct ss_boosted *operation = &boost->operations[number];
     struct lock lock = lock_of(operation, operands);
+    /* Relaxed: only holders of the turn move the head. */
     int64_t thief = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
     assert(ss_turn_is_held(engine));
     sig_atomic_t was = ss_step_outside();
     take_latch(boost);
     worker->has_followed = 1;
+    /* Relaxed: with the latch. */
     if (atomic_load_explicit(&boost->broken, memory_order_relaxed) == 0) {
         uint64_t same;
         /* All others are later. */
@@ -617,6 +630,7 @@ void ss_boost_start(struct ss_engine *engine)
         boost->stale = boost->stale || performed_count(&engine->ring[i]) > 0;
         set_performed_count(&engine->ring[i], 0);
     }
+    /* Relaxed: no worker is in a job. */
     boost->stale = boost->stale || atomic_load_explicit(&boost->broken, memory_order_relaxed) != 0;
     if (boosting && boost->stale) {
         memset(boost->held, 0, sizeof boost->held);

@@ -22,7 +22,8 @@ void ss_boost_start(struct ss_engine *engine);
 void ss_boost_begin(struct ss_transaction *transaction);
 /* Takes back the operations of a run that does not commit; idempotent. */
 void ss_boost_roll_back(struct ss_engine *engine, struct ss_transaction *transaction);
-/* With the turn, of the head: whether an operation of its was taken back. */
+/* With the turn, of the head: whether an operation of its was taken back. Relaxed: the thief had the
+ * turn or the latch before. */
 static inline bool ss_boost_is_stolen(const struct ss_transaction *transaction)
 {
     return atomic_load_explicit(&transaction->stolen_by, memory_order_relaxed) != SS_NOT_STOLEN;

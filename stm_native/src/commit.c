@@ -58,6 +58,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     while (*first < last) {
         int64_t from = *first;
+        /* Relaxed: the fence below orders them. */
         __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
         /* Dekker with take_turn and stop: the flags are down before we look who asked. */
@@ -89,6 +90,8 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         if (run->verdict == SS_COMPLETED)
             continue;
         if (run->verdict == SS_KILLED) {
+            /* Relaxed: where the wish is not seen yet, the next turn of the loop looks behind
+             * its fence. */
             if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
                 return false;
             continue; /* meant for a speculative run of this worker that is long over */
@@ -206,12 +209,14 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     }
     ss_drop(worker, transaction, reason);
     if (!in_place) {
+        /* Relaxed: the status that ss_put_back sets releases it. */
         atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
         ss_put_back(engine, transaction, number);
         return SS_PUT_BACK;
     }
     /* No longer FINISHED: while the rerun lends the turn to a reader, who else gets hold of it must
-     * not commit the dropped run, or run the chunk a second time. */
+     * not commit the dropped run, or run the chunk a second time. (`rerunning` is relaxed: it is but a
+     * hint for ss_reach.) */
     ss_set_status(transaction, number, SS_IN_PLACE);
     atomic_store_explicit(&engine->rerunning, engine->was_rerun, memory_order_relaxed);
     engine->was_rerun = true;

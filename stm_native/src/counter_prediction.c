@@ -61,6 +61,7 @@ static uint64_t foreseen_increments(struct ss_engine *engine, int64_t number, in
 {
     struct ss_transaction *transaction = ss_slot_of(engine, number);
     bool finished = ss_has_status(transaction, number, SS_FINISHED);
+    /* Relaxed: a look at another one's run; if it is wrong, it costs a rerun. */
     uint64_t logged =
         atomic_load_explicit(&transaction->increments[counter], memory_order_relaxed);
     if (finished)
@@ -123,12 +124,15 @@ uint64_t ss_predict_increment(struct ss_run *run, uint64_t word, uint16_t read_a
 void ss_prediction_begin(struct ss_transaction *transaction)
 {
     for (int i = 0; i < SS_COUNTERS; i++)
+        /* Relaxed: who reads it guesses. */
         atomic_store_explicit(&transaction->increments[i], 0, memory_order_relaxed);
 }
 
 /* The word, at the instant at which transaction `number` begins. */
 static void note(struct ss_engine *engine, struct ss_counter *counter, int64_t number)
 {
+    /* Relaxed, but for the last store: only who holds the turn, or in an open job its mutex,
+     * changes a note. */
     uint64_t word = atomic_load_explicit(&counter->name, memory_order_relaxed) - 1;
     uint64_t value = ss_word_read(&engine->config.state[word]);
     uint64_t before = atomic_load_explicit(&counter->value, memory_order_relaxed);
@@ -146,6 +150,7 @@ static void note(struct ss_engine *engine, struct ss_counter *counter, int64_t n
 void ss_prediction_fold(struct ss_engine *engine, int64_t number)
 {
     for (int i = 0; i < SS_COUNTERS; i++) {
+        /* Relaxed: a name that is seen late is noted from the next commit on. */
         if (atomic_load_explicit(&engine->counters[i].name, memory_order_relaxed) == 0)
             return;
         note(engine, &engine->counters[i], number);
@@ -183,6 +188,7 @@ void ss_prediction_fold_open(struct ss_engine *engine, int64_t events)
 {
     for (int i = 0; i < SS_COUNTERS; i++) {
         struct ss_counter *counter = &engine->counters[i];
+        /* Relaxed, here and below: only who holds the mutex changes a note. */
         if (atomic_load_explicit(&counter->name, memory_order_relaxed) == 0)
             return;
         bool known = atomic_load_explicit(&counter->number, memory_order_relaxed) >= 0;
@@ -201,6 +207,7 @@ void ss_prediction_start(struct ss_engine *engine, int64_t chunk_before)
 {
     for (int i = 0; i < SS_COUNTERS; i++) {
         struct ss_counter *counter = &engine->counters[i];
+        /* Relaxed, here and below: no worker is in a job. */
         uint64_t usual = atomic_load_explicit(&counter->usual, memory_order_relaxed);
         uint64_t now = (uint64_t)engine->job.chunk;
         /* As often for each event as before. */

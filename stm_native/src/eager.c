@@ -187,6 +187,7 @@ static bool lock_record(struct ss_run *run, struct ss_place place)
         struct ss_owned *entry = &transaction->owned[transaction->owned_count];
         entry->record = (uint32_t)record;
         entry->site = place.site;
+        /* Relaxed: the exchange below releases it. */
         atomic_store_explicit(&entry->version, version, memory_order_relaxed);
         uint64_t mine = ss_reference(engine, transaction, transaction->owned_count);
         /* Release: who follows the reference finds the entry filled in. Acquire on failure: the next
@@ -306,6 +307,8 @@ static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
     transaction->incarnation = (transaction->incarnation + 1) & ss_incarnation_mask;
     /* Relaxed: who could doom this run has its reference, and with that this store. */
     atomic_store_explicit(&transaction->doom, transaction->incarnation << 32, memory_order_relaxed);
+    /* Relaxed: this thread reads it, or who sees the status that it is released with. Acquire:
+     * who begins as the head sees what the one before has left. */
     atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
     if (!ss_is_open(engine))
         transaction->began_as_head = atomic_load_explicit(&engine->next_commit,
@@ -434,6 +437,7 @@ static void publish(struct ss_engine *engine, struct ss_transaction *transaction
     assert(ss_reads_hold(engine, transaction, transaction->reads + transaction->read_count));
     if (transaction->owned_count == 0 && transaction->delta_count == 0)
         return;
+    /* Relaxed: only holders of the turn move the clock. */
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     if (SS_UNLIKELY(transaction->delta_count != 0)) {
         ss_redo_publish(engine, transaction);
@@ -460,6 +464,7 @@ static void invalidate_readers(struct ss_worker *worker, int64_t number, const s
     assert(ss_turn_is_held(engine));
     if (end == worker->run.undo_base)
         return;
+    /* Relaxed: only holders of the turn move the clock. */
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     for (const struct ss_undo *undo = worker->run.undo_base; undo != end; undo++) {
         uint64_t record = ss_record_of(engine, (uint64_t)(undo->address - engine->config.state));

@@ -274,6 +274,7 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
                 return false;
         }
     for (uint64_t i = 0; i < engine->ring_size; i++)
+        /* Relaxed: no worker is in a job, and the pool's mutex hands it to them. */
         atomic_store_explicit(&engine->ring[i].status, ss_status_word(-1, SS_FREE),
                               memory_order_relaxed);
     return job->mode != SS_MODE_OPEN || ss_queue_open(engine);
@@ -298,6 +299,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->no_memory = false;
     ss_prediction_start(engine, chunk_before);
     ss_boost_start(engine);
+    /* Relaxed, here and below: no worker is in a job, and the pool's mutex hands it to them. */
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->over, 0, memory_order_relaxed);

@@ -108,6 +108,8 @@ static inline bool ss_is_open(const struct ss_engine *engine)
 static inline bool ss_has_committed(struct ss_engine *engine, int64_t number)
 {
     if (!ss_is_open(engine))
+        /* Acquire, here and below: who sees that it has committed sees the state that it has
+         * left. */
         return atomic_load_explicit(&engine->next_commit, memory_order_acquire) > number;
     if (number < 0)
         return true;

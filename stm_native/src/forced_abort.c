@@ -20,6 +20,7 @@ void ss_eager_abort(struct ss_run *run, enum ss_abort_reason reason, int64_t los
     struct ss_transaction *transaction = run->worker->transaction;
     run->verdict = SS_ABORTED;
     transaction->reason = reason;
+    /* Relaxed: read by this thread, or with the status of the dropped run, which releases it. */
     atomic_store_explicit(&transaction->waits_for, lost_to, memory_order_relaxed);
 }
 
@@ -30,6 +31,8 @@ void ss_doom(struct ss_engine *engine, uint64_t content, int64_t thief)
         (uint64_t)(ss_number_of_owner(engine, thief, content) - thief) & UINT32_MAX;
     uint64_t incarnation = content >> (1 + SS_SLOT_BITS + SS_POSITION_BITS);
     uint64_t alive = incarnation << 32;
+    /* Relaxed: see ss_is_doomed; that the victim has the right incarnation is all it needs.
+     * Release: who takes the hint down sees the doom. */
     if (atomic_compare_exchange_strong_explicit(&ss_owner_of(engine, content)->doom, &alive,
                                                 alive | distance, memory_order_relaxed,
                                                 memory_order_relaxed))

@@ -210,6 +210,7 @@ static void remove_at(struct ss_queue *queue, uint64_t position)
 
 static uint64_t status_of(struct ss_transaction *transaction)
 {
+    /* Acquire: who sees that a run is over sees its logs. */
     return atomic_load_explicit(&transaction->status, memory_order_acquire) & 7;
 }
 
@@ -264,6 +265,7 @@ static void dissolve(struct ss_engine *engine, uint64_t position, uint64_t statu
 static void ask_to_dissolve(struct ss_engine *engine, uint64_t position)
 {
     struct ss_transaction *transaction = active_at(engine, position);
+    /* Relaxed: written with the mutex, which we hold. */
     if (atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0)
         return;
     uint64_t status = status_of(transaction);
@@ -275,6 +277,8 @@ static void ask_to_dissolve(struct ss_engine *engine, uint64_t position)
     atomic_store_explicit(&transaction->dissolved, 1, memory_order_relaxed);
     /* Dekker with run_once: the wish is there before the flag is up. */
     atomic_thread_fence(memory_order_seq_cst);
+    /* Relaxed: whoever claimed or repeats the run has set it with the mutex; the flag is only
+     * polled, and the fence has put it behind the wish. */
     struct ss_worker *owner = atomic_load_explicit(&transaction->owner, memory_order_relaxed);
     if (owner != NULL)
         __atomic_store_n(&owner->run.kill, SS_LEAVE, __ATOMIC_RELAXED);
@@ -350,12 +354,16 @@ static void refresh(struct ss_engine *engine)
     bool pending = head_is_pending(engine);
     if (!queue->failed && (head_is_for_us(engine) || head_is_finished(engine)))
         work |= WORK_ADVANCE;
+    /* Release: the watchdog and who asks for progress look without the mutex, and see the head's
+     * slot as it is now. The same holds for the next one. */
     atomic_store_explicit(&engine->next_commit,
                           pending || queue->active_count == 0 ? -1 : active_at(engine, 0)->number,
                           memory_order_release);
     atomic_store_explicit(&queue->head_is_unclaimed,
                           pending && !queue->failed && is_safe(queue, pending_key(queue)),
                           memory_order_release);
+    /* Release, here and for what follows: who looks without the mutex sees what has led to it.
+     * The mutex orders those who work it out, so nothing needs to be acquired. */
     uint32_t before = atomic_exchange_explicit(&queue->work, work, memory_order_acq_rel);
     atomic_fetch_add_explicit(&queue->changes, 1, memory_order_release);
     if ((work & ~before) != 0)
@@ -457,12 +465,15 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
     transaction->number = queue->claims++ * (int64_t)engine->ring_size + (int64_t)slot;
     transaction->began_as_head = engine->protocol->head_speculates && place == 0 &&
                                  is_safe(queue, last_key(transaction));
+    /* Relaxed: the slot is ours, and the release of its status, below, shows all of it. */
     atomic_store_explicit(&transaction->dissolved, 0, memory_order_relaxed);
     atomic_store_explicit(&transaction->owner, NULL, memory_order_relaxed);
     struct ss_key key = first_key(transaction);
     /* Pairs with the fence in eager.c's is_still: who still follows a reference to the last tenant
      * and sees this key also sees that the reference is gone. */
     atomic_thread_fence(memory_order_release);
+    /* Relaxed: ordered by the fence above; a stale look is told from a true one by looking at
+     * the record again. */
     atomic_store_explicit(&transaction->key.timestamp, key.timestamp, memory_order_relaxed);
     atomic_store_explicit(&transaction->key.source, key.source, memory_order_relaxed);
     atomic_store_explicit(&transaction->key.sequence, key.sequence, memory_order_relaxed);
@@ -486,6 +497,8 @@ static int64_t claim(struct ss_worker *worker)
                      status_of(active_at(engine, queue->active_count - 1)));
         struct ss_transaction *transaction = form(engine, SS_RUNNING);
         if (transaction != NULL) {
+            /* Relaxed: a watcher that sees the owner before asks the wrong worker, which costs a
+             * rerun at most. */
             atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
             number = transaction->number;
         }
@@ -525,6 +538,7 @@ static int64_t retry(struct ss_worker *worker)
         found = transaction->number;
         doomed = (status & 7) == SS_FINISHED ? transaction : NULL;
         is_head = i == 0 && !head_is_pending(engine) && is_safe(queue, last_key(transaction));
+        /* Relaxed: as in claim. */
         atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
         ss_set_status(transaction, found, SS_RUNNING);
         look_ahead(engine, i);
@@ -537,6 +551,7 @@ static int64_t retry(struct ss_worker *worker)
                 doomed->verdict == SS_COMPLETED ? SS_ABORT_STOLEN : ss_reason_of(doomed->verdict));
     if (found >= 0)
         ss_slot_of(engine, found)->began_as_head = is_head;
+    /* Release: as in ss_put_back. */
     if (found >= 0 || later)
         atomic_store_explicit(&engine->retries, 1, memory_order_release);
     return found;
@@ -548,11 +563,13 @@ void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transactio
     struct ss_engine *engine = worker->engine;
     struct ss_queue *queue = &engine->queue;
     pthread_mutex_lock(&queue->mutex);
+    /* Relaxed: written with the mutex, which we hold. */
     if (atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0) {
         queue->dissolving--;
         dissolve(engine, place_of(engine, first_key(transaction)), status);
     } else {
         ss_set_status(transaction, number, status);
+        /* Release: as in ss_put_back. */
         if (status == SS_WAITING)
             atomic_store_explicit(&engine->retries, 1, memory_order_release);
     }
@@ -635,6 +652,7 @@ static void advance(struct ss_worker *worker)
     /* As in the scheduler's: one at least. */
     for (bool committed = false;; committed = true) {
         assert(ss_turn_is_held(engine));
+        /* Relaxed: a wish, which brings nothing with it. */
         if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
             ss_end_job(engine);
             return;
@@ -652,6 +670,7 @@ static void advance(struct ss_worker *worker)
         }
         if (progress == SS_COMMITTED)
             ss_count(&worker->statistics.commits, 1);
+        /* Relaxed: who looks meanwhile counts from its own first look. */
         atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
         if (progress == SS_COMMITTED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT)))
             worker->committed_row = ss_row_of(engine, transaction);
@@ -663,18 +682,22 @@ static void advance(struct ss_worker *worker)
 
 bool ss_queue_can_advance(struct ss_engine *engine)
 {
+    /* Acquire: pairs with the release in refresh. Of `stop` nothing but itself is wanted. */
     return (atomic_load_explicit(&engine->queue.work, memory_order_acquire) & WORK_ADVANCE) != 0 ||
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0;
 }
 
 bool ss_queue_head_is_unclaimed(struct ss_engine *engine)
 {
+    /* Acquire: pairs with the release in refresh. */
     return atomic_load_explicit(&engine->queue.head_is_unclaimed, memory_order_acquire) != 0;
 }
 
 static bool has_work(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
+    /* Acquire, here and below: who sees the end of the job, or work, sees what has led to it.
+     * The turn is only guessed at: who takes it acquires it. */
     if (atomic_load_explicit(&engine->over, memory_order_acquire) != 0)
         return true;
     if ((atomic_load_explicit(&engine->queue.work, memory_order_acquire) & WORK_CLAIM) != 0)
@@ -691,6 +714,7 @@ void ss_run_open(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     struct ss_queue *queue = &engine->queue;
+    /* Acquire: pairs with the release in ss_end_job. */
     while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
         int64_t number;
         int64_t since = ss_now();
@@ -701,6 +725,8 @@ void ss_run_open(struct ss_worker *worker)
             ss_after_commit(worker);
         } else if ((number = retry(worker)) >= 0 || (number = claim(worker)) >= 0) {
             ss_run_speculatively(worker, number);
+            /* Relaxed, here and below: they are added up for a mean, and nothing is read on
+             * their account. */
             atomic_fetch_add_explicit(&queue->runs, 1, memory_order_relaxed);
         } else {
             /* A dropped run that has to wait is looked for again soon; a new event wakes. */
@@ -716,6 +742,7 @@ void ss_run_open(struct ss_worker *worker)
 
 int64_t ss_queue_mean(struct ss_engine *engine)
 {
+    /* Relaxed: the two need not belong together. */
     uint64_t runs = atomic_load_explicit(&engine->queue.runs, memory_order_relaxed);
     int64_t nanoseconds = atomic_load_explicit(&engine->queue.nanoseconds, memory_order_relaxed);
     return runs == 0 ? 0 : nanoseconds / (int64_t)runs;
@@ -737,6 +764,7 @@ bool ss_queue_open(struct ss_engine *engine)
     }
     queue->pending_capacity = first_pending;
     queue->unused_count = queue->slots;
+    /* Relaxed: nobody is in the job yet, and the pool's mutex hands it to the workers. */
     atomic_store_explicit(&queue->runs, 0, memory_order_relaxed);
     atomic_store_explicit(&queue->nanoseconds, 0, memory_order_relaxed);
     for (uint64_t i = 0; i < queue->slots; i++)
@@ -759,6 +787,7 @@ void ss_queue_close(struct ss_engine *engine)
     queue->dissolving = 0;
     queue->has_frontier = queue->has_rows = queue->has_moved = queue->failed = false;
     queue->failed_segment = NULL;
+    /* Relaxed: nobody is in a job, and who waits for news takes the mutex before it acts. */
     atomic_store_explicit(&queue->work, 0, memory_order_relaxed);
     atomic_store_explicit(&queue->has_news, 1, memory_order_relaxed);
 }
@@ -824,6 +853,7 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
     int64_t at = now + milliseconds * 1000000;
     /* One event is often done before a thread has gone to sleep and been woken. */
     int64_t spin = milliseconds > 0 ? now + listener_nanoseconds : 0;
+    /* Acquire: pairs with the release in refresh; what counts is the look with the mutex, below. */
     while (atomic_load_explicit(&queue->has_news, memory_order_acquire) == 0 && ss_now() < spin)
         ss_relax();
     until.tv_sec = (time_t)(at / 1000000000);
@@ -832,6 +862,7 @@ bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
     queue->listeners++;
     int rc = 0;
     bool news;
+    /* Relaxed: with the mutex it does not change. */
     while (!(news = atomic_load_explicit(&queue->has_news, memory_order_relaxed) != 0) && rc == 0)
         rc = pthread_cond_timedwait(&queue->news, &queue->mutex, &until);
     queue->listeners--;

@@ -129,6 +129,8 @@ static inline int64_t ss_number_of_owner(const struct ss_engine *engine, int64_t
                                       uint64_t content)
 {
     if (ss_is_open(engine))
+        /* Relaxed: a number that is wrong by now belongs to a transaction that is gone; who
+         * waits for it does not wait. */
         return (int64_t)(atomic_load_explicit(&ss_owner_of(engine, content)->status,
                                               memory_order_relaxed) >>
                          3);

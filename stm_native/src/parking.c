@@ -21,6 +21,7 @@ void ss_wake(struct ss_engine *engine)
 {
     /* Pairs with the fence in ss_park: orders the caller's change before the look at sleepers. */
     atomic_thread_fence(memory_order_seq_cst);
+    /* Relaxed: the fence orders it. */
     if (atomic_load_explicit(&engine->sleepers, memory_order_relaxed) == 0)
         return;
     /* Taking the mutex closes the gap between a sleeper's last look and its wait. */
@@ -44,6 +45,7 @@ void ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_
         ss_count(&worker->statistics.parks, 1);
         pthread_cond_timedwait(&engine->park_condition, &engine->park_mutex, &until);
     }
+    /* Relaxed: seen late, it costs a wake-up of nobody. */
     atomic_fetch_sub_explicit(&engine->sleepers, 1, memory_order_relaxed);
     pthread_mutex_unlock(&engine->park_mutex);
 }

@@ -28,6 +28,8 @@ static inline uint64_t packed(struct ss_place place)
 
 static inline void write_entry(struct ss_hot_place *entry, struct ss_place place)
 {
+    /* Relaxed, here and where it is read: who looks while it changes may see the place of one
+     * entry with the count of another, and a sketch can bear that. */
     __atomic_store_n(&entry->word, place.word, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->bytes, place.bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->site, place.site, __ATOMIC_RELAXED);

@@ -24,6 +24,7 @@
 
 void ss_put_back(struct ss_engine *engine, struct ss_transaction *transaction, int64_t number)
 {
+    /* Relaxed: this thread has stored it. */
     int64_t waits_for = atomic_load_explicit(&transaction->waits_for, memory_order_relaxed);
     ss_set_status(transaction, number, SS_WAITING);
     /* Release: who takes the hint down sees what it was about. */
@@ -39,6 +40,7 @@ bool ss_can_retry(struct ss_engine *engine, struct ss_transaction *transaction, 
                   uint64_t *status, bool *later)
 {
     int64_t waits_for;
+    /* Acquire: the slot as its last run has left it, with what it waits for. */
     *status = atomic_load_explicit(&transaction->status, memory_order_acquire);
     if (*status == ss_status_word(number, SS_WAITING))
         waits_for = atomic_load_explicit(&transaction->waits_for, memory_order_relaxed);
@@ -55,6 +57,8 @@ static int64_t scan_queue(struct ss_worker *worker, bool take, bool *later)
 {
     struct ss_engine *engine = worker->engine;
     int64_t found = -1;
+    /* Relaxed: what is claimed meanwhile has not been dropped yet. Acquire: as everywhere, the
+     * head's slot as the commit before has left it. */
     int64_t end = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
     for (int64_t number = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
          number < end && found < 0; number++) {
@@ -89,6 +93,7 @@ int64_t ss_find_retry(struct ss_worker *worker, bool take)
 {
     struct ss_engine *engine = worker->engine;
     bool later = false;
+    /* Relaxed: a hint; who raises it wakes those who have gone to sleep without it. */
     if (!engine->protocol->head_speculates ||
         atomic_load_explicit(&engine->retries, memory_order_relaxed) == 0)
         return -1;

@@ -81,6 +81,7 @@ static void set_range(const struct ss_engine *engine, struct ss_transaction *tra
 /* True when the slot of the head is FREE and nobody has claimed it. */
 static bool head_is_unclaimed(struct ss_engine *engine, int64_t head)
 {
+    /* Relaxed: a guess; the exchange in `advance` decides. */
     return engine->job.mode == SS_MODE_ORDERED &&
            (!engine->protocol->head_speculates || engine->job.horizon == 0) &&
            atomic_load_explicit(&engine->next_start, memory_order_relaxed) == head;
@@ -103,6 +104,8 @@ static bool win_finished(struct ss_engine *engine, struct ss_transaction *transa
 
 static bool head_can_advance(struct ss_engine *engine)
 {
+    /* Acquire: the slot of this head as the commit before it has left it. `stop` brings nothing
+     * with it. */
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
     return head == engine->transactions ||
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ||
@@ -120,6 +123,7 @@ static void advance(struct ss_worker *worker)
         /* Only holders of the turn change next_commit, so we read our own or our predecessor's. */
         assert(ss_turn_is_held(engine));
         int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
+        /* Relaxed: a wish, which brings nothing with it. */
         if (head == engine->transactions ||
             atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
             ss_end_job(engine);
@@ -134,6 +138,7 @@ static void advance(struct ss_worker *worker)
             progress = ss_commit(worker, transaction, head);
         } else {
             int64_t unclaimed = head;
+            /* Relaxed: the number is all there is to win; the slot came with the turn. */
             if (!head_is_unclaimed(engine, head) ||
                 !atomic_compare_exchange_strong_explicit(&engine->next_start, &unclaimed, head + 1,
                                                          memory_order_relaxed,
@@ -153,6 +158,7 @@ static void advance(struct ss_worker *worker)
             return;
         }
         ss_count(&worker->statistics.commits, 1);
+        /* Relaxed: who looks meanwhile counts from its own first look. */
         atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
         if (SS_UNLIKELY(ss_predicts(engine->counters)))
             ss_prediction_fold(engine, head + 1);
@@ -161,6 +167,7 @@ static void advance(struct ss_worker *worker)
         if (((head + 1) & 63) == 0) {
             int64_t spin = ss_mean_transaction(engine, ss_now(), head + 1);
             spin = spin < 200 ? 200 : spin > 20000 ? 20000 : spin;
+            /* Relaxed: a hint. */
             __atomic_store_n(&engine->spin_nanoseconds, spin, __ATOMIC_RELAXED);
         }
         if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT))) {
@@ -183,6 +190,7 @@ static void advance(struct ss_worker *worker)
 int64_t ss_reach(const struct ss_engine *engine)
 {
     int64_t others = (int64_t)engine->config.threads - 1;
+    /* Relaxed: a hint; seen late, one transaction starts too far ahead. */
     if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) == 0 ||
         others >= engine->job.horizon)
         return engine->job.horizon;
@@ -206,6 +214,8 @@ static bool claim(struct ss_engine *engine, int64_t *number)
 {
     while (can_claim(engine, number)) {
         int64_t next = *number;
+        /* Relaxed: the number is all there is to win; can_claim has acquired the slot with the
+         * head. */
         if (atomic_compare_exchange_weak_explicit(&engine->next_start, &next, next + 1,
                                                   memory_order_relaxed, memory_order_relaxed))
             /* The ring is longer than the horizon: the slot's last tenant has committed. */
@@ -228,6 +238,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     transaction->cleared = 0;
     protocol->begin(worker, transaction);
     ss_boost_begin(transaction);
+    /* Relaxed: the fence below orders it, and ss_set_status releases what the run begins with. */
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     ss_set_status(transaction, number, SS_RUNNING);
     /* Dekker with end_job and stop: the flag is down before we look whether there is still a job. */
@@ -264,6 +275,9 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
     enum ss_status status = SS_FINISHED;
     if (!ss_is_open(engine))
         set_range(engine, transaction, number);
+    /* Relaxed: a watcher that sees the owner before asks the wrong worker, which costs a rerun
+     * at most. Who stops the job looks at `speculative` behind its fence, and we look for its
+     * wish behind ours. */
     atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
     __atomic_store_n(&worker->run.speculative, 1, __ATOMIC_RELAXED);
     for (;;) {
@@ -272,6 +286,7 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
         if (transaction->verdict != SS_ABORTED || !engine->protocol->head_speculates)
             break;
         ss_drop(worker, transaction, transaction->reason);
+        /* Relaxed: this thread has stored it. */
         int64_t waits_for = atomic_load_explicit(&transaction->waits_for, memory_order_relaxed);
         if (!ss_has_committed(engine, waits_for)) {
             status = SS_WAITING;
@@ -293,9 +308,11 @@ static bool has_work(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     int64_t number;
+    /* Acquire: as in ss_run_ordered. */
     if (atomic_load_explicit(&engine->over, memory_order_acquire) != 0 ||
         can_claim(engine, &number) || ss_find_retry(worker, false) >= 0)
         return true;
+    /* Relaxed: a guess; who takes the turn acquires it. */
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
            !ss_reader_comes_first(engine) && head_can_advance(engine);
 }
@@ -304,6 +321,7 @@ void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *
                    int64_t nanoseconds)
 {
     struct ss_engine *engine = worker->engine;
+    /* Relaxed: a hint. */
     int64_t until =
         ss_now() + __atomic_load_n(&engine->spin_nanoseconds, __ATOMIC_RELAXED);
     do {
@@ -321,6 +339,7 @@ void ss_run_ordered(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     int64_t number;
+    /* Acquire: who sees the end of the job sees what it has left. */
     while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
         if (head_can_advance(engine) && ss_try_turn(engine)) {
             advance(worker);
@@ -369,6 +388,7 @@ void ss_engine_kill(struct ss_engine *engine)
     atomic_thread_fence(memory_order_seq_cst);
     for (uint64_t i = 0; i < engine->config.threads; i++) {
         struct ss_run *run = &engine->workers[i].run;
+        /* Relaxed: they are polled; the fence has put them behind the wish. */
         __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&run->kill, SS_LEAVE, __ATOMIC_RELAXED);
     }
@@ -395,5 +415,6 @@ bool ss_engine_wait(struct ss_engine *engine, int64_t milliseconds)
 
 int64_t ss_engine_progress(struct ss_engine *engine)
 {
+    /* Relaxed: a figure, for who watches. */
     return atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
 }

@@ -43,6 +43,7 @@ void ss_clock_out(struct ss_engine *engine)
 
 static uint64_t busy_nanoseconds(struct ss_engine *engine)
 {
+    /* Relaxed: as above. */
     int64_t busy = atomic_load_explicit(&engine->busy, memory_order_relaxed);
     return (uint64_t)(busy < 0 ? busy + ss_now() : busy);
 }
@@ -81,6 +82,7 @@ void ss_engine_ask(struct ss_engine *engine, int64_t nanoseconds)
 {
     uint64_t before = events_applied(engine);
     int64_t until = ss_now() + nanoseconds;
+    /* Relaxed: only how it looks now. */
     while (atomic_load_explicit(&engine->busy, memory_order_relaxed) < 0 &&
            events_applied(engine) == before && ss_now() < until) {
         /* Each time anew: a run that was about to begin has taken the flag down. */
@@ -112,6 +114,8 @@ uint64_t ss_engine_waiting(struct ss_engine *engine)
             count += waits(transaction, transaction->number);
         }
     } else {
+        /* Acquire: the slots from there on as they were then. Relaxed: how far claims have come
+         * is a guess. */
         int64_t number = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
         int64_t end = atomic_load_explicit(&engine->next_start, memory_order_relaxed);
         /* The two belong together only roughly. */

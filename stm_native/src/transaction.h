@@ -118,6 +118,7 @@ static inline void ss_set_status(struct ss_transaction *transaction, int64_t num
 static inline bool ss_has_status(struct ss_transaction *transaction, int64_t number,
                               enum ss_status status)
 {
+    /* Acquire: pairs with the release in ss_set_status. */
     return atomic_load_explicit(&transaction->status, memory_order_acquire) ==
            ss_status_word(number, status);
 }
@@ -127,6 +128,7 @@ static inline bool ss_has_earlier_key(const struct ss_transaction *a,
                                       const struct ss_transaction *b)
 {
     int64_t difference[2];
+    /* Relaxed: a stale key costs a rerun; see ss_relation_to. */
     difference[0] = atomic_load_explicit(&a->key.timestamp, memory_order_relaxed);
     difference[1] = atomic_load_explicit(&b->key.timestamp, memory_order_relaxed);
     if (difference[0] == difference[1]) {

@@ -65,6 +65,7 @@ static void *partner(void *argument)
             tell(pair, value + 1);
         }
         await(pair, value);
+        /* Relaxed: ordered by the flag. */
         for (int i = 0; i < LINES; i++)
             atomic_store_explicit(&pair->lines[i].word, value, memory_order_relaxed);
         tell(pair, value + 1);
@@ -90,6 +91,7 @@ static void *measure(void *argument)
         await(pair, value + 1);
         value += 2;
         began = ss_now();
+        /* Relaxed: ordered by the flag. */
         for (int i = 0; i < LINES; i++)
             sum += atomic_load_explicit(&pair->lines[i].word, memory_order_relaxed);
         double bulk = (double)(ss_now() - began) / LINES;

@@ -55,6 +55,7 @@ static void begin_share(struct ss_engine *engine)
      * tries again, and is noticed by the reader that turns it away then. */
     atomic_store_explicit(&engine->turned_away, 0, memory_order_relaxed);
     if (SS_UNLIKELY(engine->owed != 0)) {
+        /* Relaxed: published with the turn. */
         atomic_store_explicit(&engine->share_end, ss_now() + engine->owed, memory_order_relaxed);
         engine->owed = 0;
     }
@@ -121,6 +122,8 @@ static bool may_read(struct ss_engine *engine)
 bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds, bool *held)
 {
     int64_t until = ss_now() + milliseconds * 1000000;
+    /* Before the first look, so that workers leave the turn to us from now on; the fence below
+     * pairs with that of a run in place. */
     atomic_fetch_add_explicit(&engine->readers, 1, memory_order_seq_cst);
     for (;;) {
         uint32_t free = 0;
@@ -139,6 +142,7 @@ bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds, bool *he
                 __atomic_store_n(&engine->workers[i].run.yield, 1, __ATOMIC_RELAXED);
             /* Whoever commits one event is soon done. */
             for (int i = 0; i < 100; i++) {
+                /* Relaxed, here and below: a look; the exchange decides. */
                 if (atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0)
                     break;
                 ss_relax();
@@ -147,6 +151,7 @@ bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds, bool *he
                 continue;
         }
         if (ss_now() >= until) {
+            /* Whoever is woken finds us gone: before the fence in ss_wake. */
             atomic_fetch_sub_explicit(&engine->readers, 1, memory_order_seq_cst);
             ss_wake(engine);
             return false;
@@ -172,7 +177,8 @@ void ss_engine_release_turn(struct ss_engine *engine)
         atomic_store_explicit(&engine->share_end, now + engine->owed + engine->patience_nanoseconds,
                               memory_order_relaxed);
     }
-    /* Release: the next holder sees whose share it is, and what this one has stored. */
+    /* Release: the next holder sees whose share it is, and what this one has stored. Then, before the
+     * fence in ss_wake, we are gone: whoever is woken leaves the turn to no reader. */
     atomic_store_explicit(&engine->turn, 0, memory_order_release);
     atomic_fetch_sub_explicit(&engine->readers, 1, memory_order_seq_cst);
     ss_wake(engine);

@@ -10,6 +10,7 @@
 /* The invariants of docs/architecture.md, checked where NDEBUG is not set: in the stress programs. */
 static inline bool ss_turn_is_held(struct ss_engine *engine)
 {
+    /* Relaxed: whoever asserts it holds it. */
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 1;
 }
 

@@ -408,7 +408,7 @@ def test_rows_that_were_fetched_ahead_are_checked(files: readers.CheckpointReade
     checkpoint = files.open()
     try:
         with pytest.raises(SnapshotError, match=r"0000000004\.rows in .*no sound Arrow stream"):
-            catch_up(checkpoint, mock.Mock(side_effect=AssertionError), lambda recorded: None)
+            catch_up(mock.Mock(checkpoint=checkpoint, run=mock.Mock(side_effect=AssertionError)))
     finally:
         checkpoint.close()
 

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from fed import Fed
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import specstream as ss
-
-pytest.importorskip("pyspark")
-
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.event_time import Delay, EventTime
 
@@ -523,17 +521,17 @@ def test_an_error_without_a_checkpoint_brings_back_the_events_that_waited(sessio
 )
 def test_options_that_do_not_go_together_are_refused(options: Any, message: str) -> None:
     with ss.Engine(fragile) as engine, pytest.raises(ss.ConfigurationError, match=message):
-        ss.spark.foreach_batch(engine, to=lambda table, batch_id: None, **options)
+        Fed(engine, to=lambda table, batch_id: None, **options)
 
 
 def test_finish_needs_events_that_wait() -> None:
     with ss.Engine(fragile) as engine:
-        feed = ss.spark.foreach_batch(engine, to=lambda table, batch_id: None)
+        feed = Fed(engine, to=lambda table, batch_id: None)
         with pytest.raises(ss.ConfigurationError, match="without watermark="):
-            feed.finish()
+            feed.runner.finish()
         calls: list[int] = []
-        feed = ss.spark.foreach_batch(
+        feed = Fed(
             engine, order_by="time", watermark=1, to=lambda table, batch_id: calls.append(batch_id)
         )
-        feed.finish()  # nothing has come
+        feed.runner.finish()  # nothing has come
         assert calls == []

@@ -1,8 +1,8 @@
 """Files that version 0.1 has written: restored, gone on from, replayed, with what it had there.
 
-``version_0_1/`` has the checkpoint of seven batches (full images, increments, and the inputs of the
-last three, each with its operator) and two snapshots: one between batches, and one with events that
-wait. Beside them is what version 0.1 itself emitted when it went on from there.
+``tests/version_0_1/`` has the checkpoint of seven batches (full images, increments, and the inputs
+of the last three, each with its operator) and two snapshots: one between batches, and one with
+events that wait. Beside them is what version 0.1 itself emitted when it went on from there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import Image
 from specstream.checkpoint.recorded_operator import MOVED
 
-FILES = Path(__file__).with_name("version_0_1")
+FILES = Path(__file__).parents[1] / "version_0_1"
 SOURCES = ("web", "phone", "shop")
 
 

@@ -392,3 +392,15 @@ def test_processes_store_load_and_prune_at_once(
     with multiprocessing.get_context("fork").Pool(4) as pool:
         assert sum(pool.map(_store_and_load, range(0, 40, 10))) > 0
     assert all(len(path.name) == 64 for path in folder.iterdir())
+
+
+# ---- what an entry depends on ----
+
+
+def test_the_key_covers_every_file_that_decides_machine_code() -> None:
+    own = {path.resolve() for path in cache._files_that_decide()}
+    package = Path(cache.__file__).parents[1]
+    for room in ("compiler", "structures", "declarations"):
+        assert {path.resolve() for path in package.joinpath(room).rglob("*.py")} <= own
+    assert package.joinpath("columns", "strings.py").resolve() in own
+    assert all(path.is_file() for path in own)

@@ -64,7 +64,7 @@ def test_closing_waits_for_who_reads_the_state() -> None:
             thread.start()
         reading.wait()
         engine.close()
-        assert engine._closed
+        assert engine.parts.lifetime.closed
         for thread in threads:
             thread.join()
 
@@ -77,11 +77,11 @@ USES: dict[str, Callable[[ss.Engine], object]] = {
     "poll": lambda engine: engine.poll(),
     "poll_rows": lambda engine: engine.poll_rows(),
     "late": lambda engine: engine.late(),
-    "bad_rows": lambda engine: engine.rejected_rows(),
+    "rejected_rows": lambda engine: engine.rejected_rows(),
     "snapshot": lambda engine: engine.snapshot(),
     "restore": lambda engine: engine.restore(b""),
-    "mark": lambda engine: engine.savepoint(),
-    "rewind": lambda engine: engine.rollback(None),  # type: ignore[arg-type]
+    "savepoint": lambda engine: engine.savepoint(),
+    "rollback": lambda engine: engine.rollback(None),  # type: ignore[arg-type]
     "state": lambda engine: engine.state,
     "close": lambda engine: engine.close(),
     "with": lambda engine: engine.__exit__(None, None, None),
@@ -96,7 +96,8 @@ LOOKS: dict[str, Callable[[ss.Engine], object]] = {
 
 def test_all_that_an_engine_can_do_is_tried_in_hooks() -> None:
     of_the_engine = {name for name in vars(ss.Engine) if not name.startswith("_")}
-    of_the_engine |= {name for name in vars(ss.Engine.__mro__[1]) if not name.startswith("_")}
+    of_the_engine -= {"durable", "parts"}  # of specstream's own rooms
+    of_the_engine -= {"mark", "rewind", "bad_rows"}  # old names
     assert of_the_engine == (USES.keys() | LOOKS.keys()) - {"with", "repr"}
 
 

@@ -92,7 +92,7 @@ def test_a_crash_of_the_head_costs_its_event(
     crash: Callable[[], None], text: str, options: dict[str, object]
 ) -> None:
     with ss.Engine(add, keys=True, **options) as engine:  # type: ignore[arg-type]
-        kept = [crash_at(engine, variant, 13, crash) for variant in engine._entries]
+        kept = [crash_at(engine, variant, 13, crash) for variant in engine.parts.code.entries]
         with pytest.raises(ss.OperatorCrashError, match=text) as caught:
             engine.process({"x": XS})
         error = caught.value
@@ -142,10 +142,10 @@ def test_a_column_that_ends_too_early_faults_at_its_end(
     with ss.Engine(operator, threads=4, horizon=8, protocol=protocol) as engine:
         for _ in range(20):
             engine.durable.words[:] = 0
-            assert lib.ss_engine_start(engine._native, ffi.new("struct ss_job *", job))
-            while not lib.ss_engine_wait(engine._native, 50):
+            assert lib.ss_engine_start(engine.parts.native.pointer, ffi.new("struct ss_job *", job))
+            while not lib.ss_engine_wait(engine.parts.native.pointer, 50):
                 pass
-            outcome = lib.ss_engine_outcome(engine._native)
+            outcome = lib.ss_engine_outcome(engine.parts.native.pointer)
             assert outcome.failed
             assert outcome.consumed == outcome.fault.event == count
             assert outcome.fault.signal == signal.SIGSEGV
@@ -333,7 +333,9 @@ def test_threads_that_used_up_their_stacks_leave_nothing_behind() -> None:
 
     def crash() -> None:
         with ss.Engine(add, threads=4, horizon=8, chunk=1) as engine:
-            kept = [crash_at(engine, variant, 13, overflow) for variant in engine._entries]
+            kept = [
+                crash_at(engine, variant, 13, overflow) for variant in engine.parts.code.entries
+            ]
             with pytest.raises(ss.OperatorCrashError, match="stack overflow"):
                 engine.process({"x": XS})
             assert kept

@@ -243,8 +243,8 @@ INTERRUPTED = """
     table = {{"x": np.full(3_000_000, {x})}}
 
     def report():
-        while engine._lock.acquire(blocking=False):
-            engine._lock.release()
+        while engine.parts.lifetime.lock.acquire(blocking=False):
+            engine.parts.lifetime.lock.release()
         print("ready", flush=True)  # the main thread is inside process()
 
     threading.Thread(target=report).start()
@@ -338,7 +338,7 @@ def test_what_is_not_given_is_chosen_by_measurement(
     options: dict[str, Any], predictor: type[Predictor]
 ) -> None:
     with ss.Engine(one_word, **options) as engine:
-        assert type(engine._predictor) is predictor
+        assert type(engine.parts.predictor) is predictor
         chosen = engine.stats.horizon, engine.stats.chunk
     if predictor is ss.Fixed and "horizon" not in options:
         assert chosen == ((0, 1) if "threads" in options else (8, 8))

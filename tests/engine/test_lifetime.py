@@ -149,7 +149,7 @@ def test_one_operator_s_code_is_loaded_once() -> None:
 
     def address(operator: ss.Operator) -> int:
         with ss.Engine(operator, horizon=0) as engine:
-            return engine._entries["plain"].address
+            return engine.parts.code.entries["plain"].address
 
     assert address(running_total) == address(running_total)
     same = [

@@ -179,7 +179,7 @@ def test_predictors_ask_for_no_longer_horizon_than_fits(horizon: int) -> None:
         assert max((d.horizon for d in stats.decisions), default=0) <= horizon
         # All the rest is the output's.
         assert stats.memory <= memory + 2 * 8 * (1 + len(scattered.emits)) * 20_000
-        predictor = engine._predictor
+        predictor = engine.parts.predictor
         longest = predictor.open()[0] if isinstance(predictor, ss.Auto) else predictor.limit
         assert longest == horizon
     with pytest.raises(ss.ConfigurationError, match="twice horizon 1,"):

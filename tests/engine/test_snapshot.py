@@ -17,7 +17,6 @@ import pytest
 
 import specstream as ss
 from specstream.declarations.state import Layout, StateView
-from specstream.engine.turn import native_turn
 
 
 class Old(ss.State):
@@ -206,7 +205,7 @@ def test_who_began_to_look_during_a_batch_may_finish_before_another_state_comes(
             target=lambda: engine.restore(image) if back == "restore" else engine.rollback(mark)
         )
         # As snapshot() does when it finds a batch in flight; that one is over by now.
-        with native_turn(engine):
+        with engine.parts.turn.taken():
             go_back.start()
             go_back.join(0.2)
             assert go_back.is_alive(), "it did not wait"

@@ -172,7 +172,7 @@ class Round:
         while self.calls_left > 0 and not self.engine.closed and not self.problems:
             time.sleep(0.0005)
         self.engine.close()
-        if not self.engine._closed:
+        if not self.engine.parts.lifetime.closed:
             self.problems.append("close() has returned, and the engine has not ended")
 
     def interrupt(self, number: int, frame: object) -> None:

@@ -14,8 +14,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 import specstream as ss
-from specstream._native import ffi, lib
-from specstream.compiler.types import VARIANTS, Variant
+from specstream._native import ffi
+from specstream.compiler.types import Variant
 from specstream.compiler.variants import Entry
 
 # Numba itself writes no assembly.
@@ -96,7 +96,7 @@ def overflow() -> None:
 def crash_at(engine: ss.Engine, variant: Variant, x: int, crash: Callable[[], None]) -> Any:
     """Makes a variant crash at the end of each event with this x. Keep what is returned alive."""
     word = ctypes.c_int64
-    address = engine._entries[variant].address
+    address = engine.parts.code.entries[variant].address
     original = ctypes.CFUNCTYPE(ctypes.c_int32, word, word, word, word, word)(address)
 
     @numba.cfunc(types.int32(types.int64, types.int64, types.int64, types.int64, types.int64))
@@ -110,7 +110,7 @@ def crash_at(engine: ss.Engine, variant: Variant, x: int, crash: Callable[[], No
                 crash()
         return 0
 
-    lib.ss_engine_set_entry(engine._native, VARIANTS[variant], ffi.cast("ss_entry", entry.address))
+    engine.parts.native.set_entry(variant, entry.address)
     return entry
 
 
@@ -140,7 +140,7 @@ def crash_in_operations(
 
         return Entry(entry.address, (compiled, original, entry))
 
-    for number, entries in enumerate(engine._operations):
-        engine._operations[number] = [crashing(entry) for entry in entries]
-        engine._set_operation(number)
+    for number, entries in enumerate(engine.parts.code.operations):
+        engine.parts.code.operations[number] = [crashing(entry) for entry in entries]
+    engine.parts.code.set_in(engine.parts.native)
     return counts

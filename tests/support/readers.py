@@ -30,7 +30,7 @@ from specstream.checkpoint.file_format import BLOCK_WORDS
 from specstream.checkpoint.inputs import Inputs
 from specstream.checkpoint.prefetch import catch_up
 from specstream.checkpoint.stream_options import StreamOptions
-from specstream.spark.packing import to_table
+from specstream.files.untrusted import read_table
 
 SECONDS = 30.0
 
@@ -311,7 +311,7 @@ class AheadReader(_Files):
         given = table(4).replace_schema_metadata({"specstream.query": json.dumps("q")})
         content = crafted.other_arrow(rng, crafted.stream(given))
         with contextlib.suppress(ss.SnapshotError):
-            to_table(content)
+            read_table(content, "rows on their way through Spark")
         self.engine.restore(self.fresh)
         self.put({**self.files, "0000000004.rows": content})
         options = StreamOptions(

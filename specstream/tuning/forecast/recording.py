@@ -212,7 +212,7 @@ def _run(
     ) as engine:
         engine.process(warm_up, **order)
         before = engine.stats.seconds
-        lib.ss_engine_record(engine._native, recorder)
+        engine.parts.native.record(recorder)
         engine.process(batch, **order)
         seconds = engine.stats.seconds - before
     found = records[: recorder.record_count]
