@@ -124,7 +124,7 @@ class BatchRunner:
                 },
             )
             self.inputs = Inputs(
-                self.checkpoint.place,
+                self.checkpoint.store,
                 engine,
                 options.keep_batches,
                 options.order_by,

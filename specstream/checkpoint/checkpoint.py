@@ -41,8 +41,8 @@ from specstream.checkpoint import failpoints
 from specstream.checkpoint.batch import Result
 from specstream.checkpoint.file_format import (
     About,
-    DamagedImage,
-    Image,
+    CheckpointFile,
+    DamagedFile,
     changed_blocks,
     copy_blocks,
     increment,
@@ -51,7 +51,7 @@ from specstream.checkpoint.file_format import (
     table_of,
 )
 from specstream.checkpoint.settings import check_settings
-from specstream.checkpoint.store import Place, place_of
+from specstream.checkpoint.store import Store, store_of
 from specstream.declarations.state import Layout
 from specstream.engine.engine import Engine, Savepoint
 from specstream.engine.snapshot import Migrate, Snapshot, refused
@@ -100,7 +100,7 @@ class _Name:
         return f"{self.batch_id:010d}.{self.kind}"
 
 
-# Who uses a place in this process: the place's own lock only tells processes apart.
+# Who uses a store in this process: the store's own lock only tells processes apart.
 _users: weakref.WeakValueDictionary[str, Checkpoint] = weakref.WeakValueDictionary()
 _users_guard = threading.Lock()
 
@@ -145,10 +145,10 @@ class Checkpoint:
         self._keep_batches = keep_batches
         self._closed = False
         self.recorded: Recorded | None = None
-        self._place = place_of(directory)
-        self._take_place()
-        weakref.finalize(self, self._place.close)  # where nobody calls close()
-        self._what = f"checkpoint {self._place!r} of operator {engine.name!r}"
+        self._store = store_of(directory)
+        self._take_store()
+        weakref.finalize(self, self._store.close)  # where nobody calls close()
+        self._what = f"checkpoint {self._store!r} of operator {engine.name!r}"
         self._damaged: list[str] = []
         self._good: set[_Name] = set()  # images read whole, or written, by this process
         self._full_length = 0
@@ -171,34 +171,34 @@ class Checkpoint:
 
     def __repr__(self) -> str:
         batch = "empty" if self.recorded is None else f"batch {self.recorded.batch_id}"
-        return f"Checkpoint({self._place!r}, {batch})"
+        return f"Checkpoint({self._store!r}, {batch})"
 
-    def _take_place(self) -> None:
+    def _take_store(self) -> None:
         with _users_guard:
-            user = _users.get(self._place.key)
+            user = _users.get(self._store.key)
             if user is not None and not user._closed:
                 if user._in_use():
                     raise ConfigurationError(
-                        f"checkpoint={self._place!r} is in use by a streaming query of operator "
+                        f"checkpoint={self._store!r} is in use by a streaming query of operator "
                         f"{user._engine.name!r} in this process: stop that query, or give every "
                         "query a checkpoint of its own"
                     )
                 # Closed before it is opened again: closing a file ends all locks that the process
                 # has on it.
                 user.close()
-            self._place.open()
-            _users[self._place.key] = self
+            self._store.open()
+            _users[self._store.key] = self
 
     @property
-    def place(self) -> Place:
+    def store(self) -> Store:
         """Where the images are."""
-        return self._place
+        return self._store
 
     def close(self) -> None:
-        """Gives the directory free."""
+        """Releases the directory lock."""
         if not self._closed:
             self._closed = True
-            self._place.close()
+            self._store.close()
 
     # ---- batches ----
 
@@ -338,7 +338,7 @@ class Checkpoint:
             )
             parts, checksum = pack(about, [*sections, *([content] for content in named.values())])
             name = _Name(batch_id, "full" if full else "increment")
-            length = self._place.write(str(name), parts, batch_id)
+            length = self._store.write(str(name), parts, batch_id)
             copy_blocks(words, self._before, changed)
             self._note_mark(arrivals)
             self.recorded = Recorded(batch_id, query, output, checksum, late, rejected, finished)
@@ -381,7 +381,7 @@ class Checkpoint:
 
     def _names(self) -> list[_Name]:
         """The images that are there, early ones first."""
-        matches = map(_NAME.fullmatch, self._place.names())
+        matches = map(_NAME.fullmatch, self._store.names())
         return sorted(_Name(int(match[1]), match[2]) for match in matches if match)
 
     def _delete_superseded(self, newest: _Name) -> None:
@@ -406,7 +406,7 @@ class Checkpoint:
         for name in reversed(names):
             after = name.batch_id >= newest.batch_id and name != newest
             if after or name.batch_id < kept:
-                self._place.delete(str(name))
+                self._store.delete(str(name))
                 failpoints.hit("between-deletes", newest.batch_id)
 
     def _is_good(self, name: _Name) -> bool:
@@ -414,16 +414,16 @@ class Checkpoint:
         if name not in self._good:
             try:
                 self._read(name)
-            except (DamagedImage, SnapshotError):
+            except (DamagedFile, SnapshotError):
                 return False
         return True
 
-    def _read(self, name: _Name) -> Image:
-        content = self._place.read(str(name))
+    def _read(self, name: _Name) -> CheckpointFile:
+        content = self._store.read(str(name))
         what = f"{self._what}, image {name}"
         with refused(what):
             try:
-                image = Image.from_bytes(content)
+                image = CheckpointFile.from_bytes(content)
             except Malformed:
                 raise
             except SnapshotError as error:
@@ -441,7 +441,7 @@ class Checkpoint:
         for full in reversed([name for name in names if name.kind == "full"]):
             try:
                 image = self._read(full)
-            except DamagedImage as error:
+            except DamagedFile as error:
                 self._damaged.append(f"{full}, because {error}")
                 continue
             self._full_length = image.length
@@ -464,7 +464,7 @@ class Checkpoint:
                 stacklevel=5,
             )
 
-    def _build(self, full: _Name, image: Image, migrate: Migrate | None) -> None:
+    def _build(self, full: _Name, image: CheckpointFile, migrate: Migrate | None) -> None:
         """Brings the engine to a full image and the increments on it."""
         about = image.about
         self._check(about, full)
@@ -524,13 +524,13 @@ class Checkpoint:
         same = about.fields == self._engine.operator.layout.describe()
         self._must_be_full = migrate is not None or not same
 
-    def _following(self, image: Image) -> Image | None:
+    def _following(self, image: CheckpointFile) -> CheckpointFile | None:
         """The increment on an image, if there is one that can be had."""
         at = image.about.batch_id
         name = _Name(at + 1, "increment")
         try:
             following = self._read(name)
-        except DamagedImage as error:
+        except DamagedFile as error:
             self._damaged.append(f"{name}, because {error}")
             return None
         except FileNotFoundError:

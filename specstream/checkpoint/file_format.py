@@ -31,8 +31,8 @@ from specstream.files.untrusted import Malformed, json_of, made_of, natural, obj
 __all__ = [
     "BLOCK_WORDS",
     "About",
-    "DamagedImage",
-    "Image",
+    "CheckpointFile",
+    "DamagedFile",
     "changed_blocks",
     "copy_blocks",
     "increment",
@@ -57,7 +57,7 @@ Words = npt.NDArray[np.int64]
 Buffer = bytes | memoryview
 
 
-class DamagedImage(SpecstreamError):
+class DamagedFile(SpecstreamError):
     """An image is torn or its bytes have changed; the message says what was found."""
 
 
@@ -91,7 +91,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Image:
+class CheckpointFile:
     """An image that was read and found whole.
 
     Attributes:
@@ -108,20 +108,20 @@ class Image:
     length: int
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> Image:
+    def from_bytes(cls, content: bytes) -> CheckpointFile:
         """Unpacks and checks one.
 
         Raises:
-            DamagedImage: it is cut short, or a byte of it has changed.
+            DamagedFile: it is cut short, or a byte of it has changed.
             SnapshotError: it is whole, and of a version that this one cannot read, or no image
                 although its checksum is right.
         """
         if len(content) < _PREFIX.size or content[:8] != MAGIC:
-            raise DamagedImage(f"its {len(content)} bytes do not begin as an image does")
+            raise DamagedFile(f"its {len(content)} bytes do not begin as an image does")
         _, checksum, version, header_length = _PREFIX.unpack_from(content)
         view = memoryview(content)
         if zlib.crc32(view[_CHECKED_FROM:]) != checksum:
-            raise DamagedImage(f"the checksum of its {len(content)} bytes differs")
+            raise DamagedFile(f"the checksum of its {len(content)} bytes differs")
         if version not in _READ:
             raise SnapshotError(
                 f"it has version {version} of the format, and this specstream reads version "
@@ -202,7 +202,7 @@ def pack(about: About, sections: Sequence[Sequence[Buffer]]) -> tuple[list[Buffe
 
     >>> about = About(0, None, "count", 0, "Seen", [], 3)
     >>> parts, checksum = pack(about, [[b"snapshot"], [b"out", b"put"]])
-    >>> image = Image.from_bytes(b"".join(parts))
+    >>> image = CheckpointFile.from_bytes(b"".join(parts))
     >>> image.about == about, image.checksum == checksum, bytes(image.sections[1])
     (True, True, b'output')
     """

@@ -26,9 +26,9 @@ from dataclasses import asdict, dataclass, replace
 import pyarrow as pa
 
 from specstream.checkpoint.event_time import PlainEventTime
-from specstream.checkpoint.file_format import DamagedImage, changed_blocks
+from specstream.checkpoint.file_format import DamagedFile, changed_blocks
 from specstream.checkpoint.recorded_operator import pickled, unpickled
-from specstream.checkpoint.store import Place
+from specstream.checkpoint.store import Store
 from specstream.columns.rejected_rows import Policy
 from specstream.engine.engine import Engine
 from specstream.errors import EngineClosedError, SnapshotError, SpecstreamError
@@ -141,13 +141,13 @@ class Input:
         """Unpacks and checks one.
 
         Raises:
-            DamagedImage: it is cut short, or a byte of it has changed.
+            DamagedFile: it is cut short, or a byte of it has changed.
             SnapshotError: it is whole, and of a version that this one cannot read, or no input
                 although its checksum is right.
         """
         body, trailer = content[: -_TRAILER.size], content[-_TRAILER.size :]
         if len(trailer) < _TRAILER.size or _TRAILER.unpack(trailer) != (_MAGIC, zlib.crc32(body)):
-            raise DamagedImage(f"the checksum of its {len(content)} bytes differs")
+            raise DamagedFile(f"the checksum of its {len(content)} bytes differs")
         rows = read_table(body, "rows")
         metadata = dict(rows.schema.metadata or {})
         about = object_of(metadata.pop(b"specstream", b""), "the origin")
@@ -194,7 +194,7 @@ class Inputs:
     """Keeps the inputs of a query's batches.
 
     Args:
-        place: where the images are.
+        store: where the images are.
         engine: the engine.
         keep: how many batches' inputs are kept; that of one that fails is, in any case.
         order_by: column of the event time, or None.
@@ -204,14 +204,14 @@ class Inputs:
 
     def __init__(
         self,
-        place: Place,
+        store: Store,
         engine: Engine,
         keep: int,
         order_by: str | None,
         source: str | None,
         event_time: PlainEventTime | None = None,
     ) -> None:
-        self._place = place
+        self._store = store
         self._engine = engine
         self._keep = keep
         self._order_by = order_by
@@ -264,19 +264,19 @@ class Inputs:
             return
         self._has_files = bool(self._keep)
         try:
-            for kept in input_batches(self._place):
+            for kept in input_batches(self._store):
                 if kept <= batch_id - self._keep:
-                    self._place.delete(_name(kept))
+                    self._store.delete(_name(kept))
         except OSError as error:
-            _warn(f"inputs in {self._place!r} are left, because they cannot be deleted: {error}")
+            _warn(f"inputs in {self._store!r} are left, because they cannot be deleted: {error}")
 
     def _write(self, kept: Input) -> None:
         name = _name(kept.origin.batch_id)
         try:
-            self._place.note(name, [kept.to_bytes()])
+            self._store.note(name, [kept.to_bytes()])
             self._has_files = True
         except (OSError, pa.ArrowException) as error:
-            _warn(f"{name} cannot be kept in {self._place!r}, for a replay of the batch: {error}")
+            _warn(f"{name} cannot be kept in {self._store!r}, for a replay of the batch: {error}")
 
 
 def _is_new(engine: Engine) -> bool:
@@ -299,12 +299,12 @@ def _warn(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
-def input_batches(place: Place) -> list[int]:
+def input_batches(store: Store) -> list[int]:
     """Ids of the batches whose inputs are there, ascending."""
-    return sorted(int(match[1]) for match in map(_NAME.fullmatch, place.names()) if match)
+    return sorted(int(match[1]) for match in map(_NAME.fullmatch, store.names()) if match)
 
 
-def read_input(place: Place, batch_id: int) -> Input:
+def read_input(store: Store, batch_id: int) -> Input:
     """The input of a batch.
 
     Raises:
@@ -313,9 +313,9 @@ def read_input(place: Place, batch_id: int) -> Input:
     """
     name = _name(batch_id)
     try:
-        kept = Input.from_bytes(place.read(name))
+        kept = Input.from_bytes(store.read(name))
         if kept.origin.batch_id != batch_id:
             raise Malformed(f"it is the input of batch {kept.origin.batch_id}")
         return kept
     except SpecstreamError as error:
-        raise SnapshotError(f"{name} in {place!r}: {error}: it cannot be replayed") from None
+        raise SnapshotError(f"{name} in {store!r}: {error}: it cannot be replayed") from None

@@ -44,26 +44,26 @@ def _name(batch_id: int) -> str:
 
 def _kept(checkpoint: Checkpoint) -> list[int]:
     """The batches whose rows are kept, early ones first."""
-    matches = map(_NAME.fullmatch, checkpoint.place.names())
+    matches = map(_NAME.fullmatch, checkpoint.store.names())
     return sorted(int(match[1]) for match in matches if match)
 
 
 def _keep(checkpoint: Checkpoint, query: str | None, rows: pa.Table, batch_id: int) -> None:
     if query is not None:
         rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), _QUERY: query})
-    checkpoint.place.write(_name(batch_id), [b"", stream(rows)], batch_id)
+    checkpoint.store.write(_name(batch_id), [b"", stream(rows)], batch_id)
 
 
 def _read(checkpoint: Checkpoint, batch_id: int) -> tuple[str | None, pa.Table]:
     """The query and the rows that :func:`_keep` has written."""
     name = _name(batch_id)
     try:
-        rows = read_table(checkpoint.place.read(name), "it")
+        rows = read_table(checkpoint.store.read(name), "it")
         query = (rows.schema.metadata or {}).get(_QUERY)
         return None if query is None else query.decode(), rows
     except (Malformed, UnicodeDecodeError) as error:
         raise SnapshotError(
-            f"{name} in {checkpoint.place!r} cannot be used, the rows of a batch that Spark takes "
+            f"{name} in {checkpoint.store!r} cannot be used, the rows of a batch that Spark takes "
             f"for done: {error}: put a copy of it back"
         ) from None
 
@@ -88,11 +88,11 @@ def catch_up(runner: BatchRunner) -> None:
             runner.run(Batch(batch_id, query, rows))
         elif batch_id > recorded.batch_id:
             raise ConfigurationError(
-                f"checkpoint={checkpoint.place!r} holds the state after batch "
+                f"checkpoint={checkpoint.store!r} holds the state after batch "
                 f"{recorded.batch_id} and the rows of batch {batch_id}; expected those of batch "
                 f"{recorded.batch_id + 1}: put back what is missing, from one copy"
             )
-        checkpoint.place.delete(_name(batch_id))
+        checkpoint.store.delete(_name(batch_id))
 
 
 class Prefetch:
@@ -142,7 +142,7 @@ class Prefetch:
 
     def _run(self, batch: Batch) -> None:
         self._runner.run(batch)
-        self._checkpoint.place.delete(_name(batch.batch_id))
+        self._checkpoint.store.delete(_name(batch.batch_id))
 
     def wait(self) -> None:
         """Waits until the last batch is through.

@@ -33,9 +33,9 @@ from specstream.checkpoint.difference import (
     first_difference,
     first_difference_of_states,
 )
-from specstream.checkpoint.file_format import DamagedImage, Image
+from specstream.checkpoint.file_format import CheckpointFile, DamagedFile
 from specstream.checkpoint.inputs import Input, Origin, Raised, input_batches, read_input
-from specstream.checkpoint.store import Place, place_of
+from specstream.checkpoint.store import Store, store_of
 from specstream.columns.events import Events, keys_of, plain_value, read_events, rows_to_table
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
@@ -128,10 +128,10 @@ def replay(
         found = ss.spark.replay("/data/top/images", batch=12)
         found.output, found.state.counts, found.difference
     """
-    place = place_of(checkpoint)
-    given, before, after = _read(place, batch)
+    store = store_of(checkpoint)
+    given, before, after = _read(store, batch)
     origin = given.origin
-    what = f"batch {batch} of {place!r}"
+    what = f"batch {batch} of {store!r}"
     if origin.event_time is None and (origin.waits or (after is not None and after.arrivals)):
         raise SnapshotError(
             f"{what} cannot be replayed: events wait in its engine for the frontier of their "
@@ -355,44 +355,44 @@ class _Start:
         return replace(content, words=content.words.copy())
 
 
-def _read(place: Place, batch_id: int) -> tuple[Input, _State | _Start, _State | None]:
+def _read(store: Store, batch_id: int) -> tuple[Input, _State | _Start, _State | None]:
     """A batch's input, the engine before it, and after it where that was recorded."""
     for look in range(_LOOKS):
-        names = _names(place)
+        names = _names(store)
         try:
-            given = read_input(place, batch_id)
-            before = _before(place, names, given)
-            after = _state(place, names, batch_id) if _has(names, batch_id) else None
+            given = read_input(store, batch_id)
+            before = _before(store, names, given)
+            after = _state(store, names, batch_id) if _has(names, batch_id) else None
             return given, before, after
         except FileNotFoundError as error:
             if look == _LOOKS - 1:
-                _refuse(place, names, batch_id, error)
+                _refuse(store, names, batch_id, error)
     raise AssertionError
 
 
-def _refuse(place: Place, names: list[str], batch_id: int, error: OSError) -> NoReturn:
-    kept = input_batches(place)
+def _refuse(store: Store, names: list[str], batch_id: int, error: OSError) -> NoReturn:
+    kept = input_batches(store)
     there = f"batches that can be replayed: {', '.join(map(str, kept)) or 'none'}"
     if batch_id not in kept:
         recorded = _has(names, batch_id)
         raise ConfigurationError(
-            f"batch {batch_id} of {place!r} cannot be replayed: "
+            f"batch {batch_id} of {store!r} cannot be replayed: "
             + ("it is recorded, but " if recorded else "")
             + f"its rows are not there; {there}. Those of the last K batches are kept by "
             "foreach_batch(..., checkpoint=..., keep_batches=K), and those of one that fails"
         ) from None
     raise SnapshotError(
-        f"batch {batch_id} of {place!r} cannot be replayed: an image of the state before it is not "
+        f"batch {batch_id} of {store!r} cannot be replayed: an image of the state before it is not "
         f"there any more ({error})"
     ) from None
 
 
-def _names(place: Place) -> list[str]:
+def _names(store: Store) -> list[str]:
     try:
-        return place.names()
+        return store.names()
     except OSError as error:
         raise ConfigurationError(
-            f"checkpoint={place!r} cannot be read: {error}; expected the directory that "
+            f"checkpoint={store!r} cannot be read: {error}; expected the directory that "
             "foreach_batch(checkpoint=...) got"
         ) from None
 
@@ -401,46 +401,46 @@ def _has(names: list[str], batch_id: int) -> bool:
     return any(f"{batch_id:010d}.{kind}" in names for kind in ("full", "increment"))
 
 
-def _before(place: Place, names: list[str], given: Input) -> _State | _Start:
+def _before(store: Store, names: list[str], given: Input) -> _State | _Start:
     origin = given.origin
     if origin.builds_on is None:
         return _Start(given.before)
     batch_id, checksum = origin.builds_on
-    state = _state(place, names, batch_id)
+    state = _state(store, names, batch_id)
     if state.checksum != checksum:
         raise SnapshotError(
-            f"batch {origin.batch_id} of {place!r} cannot be replayed: its rows are of another "
+            f"batch {origin.batch_id} of {store!r} cannot be replayed: its rows are of another "
             f"history than image {batch_id}, which was written anew since"
         )
     return state
 
 
-def _state(place: Place, names: list[str], batch_id: int) -> _State:
+def _state(store: Store, names: list[str], batch_id: int) -> _State:
     """The engine after a batch: a full image, and the increments on it."""
     matches = map(_NAME.fullmatch, names)
     fulls = [int(m[1]) for m in matches if m and m[2] == "full" and int(m[1]) <= batch_id]
     if not fulls:
         raise FileNotFoundError(f"no full image up to batch {batch_id}")
     at = max(fulls)
-    image = _image(place, f"{at:010d}.full")
+    image = _image(store, f"{at:010d}.full")
     fields = image.about.fields
-    with refused(f"image {at} of {place!r}"):
+    with refused(f"image {at} of {store!r}"):
         layout = Layout.described(image.about.state, fields)
-    content = Snapshot.from_bytes(image.sections[0], layout, f"image {at} of {place!r}")
+    content = Snapshot.from_bytes(image.sections[0], layout, f"image {at} of {store!r}")
     words, strings, arrivals = content.words.copy(), content.strings.chunks, content.pending
     while at < batch_id:
         name = f"{at + 1:010d}.increment"
-        following = _image(place, name)
+        following = _image(store, name)
         if following.about.builds_on != (at, image.checksum):
-            raise SnapshotError(f"{name} in {place!r} builds on another image {at}")
-        with refused(f"{name} in {place!r}"):
+            raise SnapshotError(f"{name} in {store!r} builds on another image {at}")
+        with refused(f"{name} in {store!r}"):
             if following.about.fields != fields:
                 raise Malformed("its fields are not those of the image that it builds on")
             strings.append(pa.array(following.apply(words), pa.large_string()))
         pending = following.named("arrivals")
         arrivals = arrivals if pending is None else bytes(pending)
         image, at = following, at + 1
-    with refused(f"image {at} of {place!r}"):
+    with refused(f"image {at} of {store!r}"):
         output = image.output
     return _State(
         words,
@@ -453,11 +453,11 @@ def _state(place: Place, names: list[str], batch_id: int) -> _State:
     )
 
 
-def _image(place: Place, name: str) -> Image:
+def _image(store: Store, name: str) -> CheckpointFile:
     try:
-        image = Image.from_bytes(place.read(name))
+        image = CheckpointFile.from_bytes(store.read(name))
         if image.about.batch_id != int(name[:10]):
             raise Malformed(f"it is the image of batch {image.about.batch_id}")
         return image
-    except (DamagedImage, SnapshotError) as error:
-        raise SnapshotError(f"{name} in {place!r} cannot be used: {error}") from None
+    except (DamagedFile, SnapshotError) as error:
+        raise SnapshotError(f"{name} in {store!r} cannot be used: {error}") from None

@@ -25,18 +25,18 @@ from specstream.checkpoint import failpoints
 from specstream.errors import ConfigurationError
 from specstream.files.writing import writing
 
-__all__ = ["LocalPlace", "Place", "RemotePlace", "place_of"]
+__all__ = ["LocalStore", "RemoteStore", "Store", "store_of"]
 
 Buffer = bytes | memoryview
 LOCK = "lock"
 _SUFFIX = ".writing"
 
 
-class Place(Protocol):
+class Store(Protocol):
     """A directory of files that are there whole or not at all.
 
     Attributes:
-        key: the same for two places that are one directory.
+        key: the same for two stores that are one directory.
     """
 
     key: str
@@ -64,16 +64,16 @@ class Place(Protocol):
         """Removes a file, if it is there."""
 
     def close(self) -> None:
-        """Gives the directory free for others."""
+        """Releases the directory lock."""
 
 
-def place_of(checkpoint: str | os.PathLike[str]) -> Place:
-    """The place that ``checkpoint=`` names: a path, or a URI that ``FileSystem.from_uri`` knows.
+def store_of(checkpoint: str | os.PathLike[str]) -> Store:
+    """The store that ``checkpoint=`` names: a path, or a URI that ``FileSystem.from_uri`` knows.
 
     Raises:
         ConfigurationError: it is neither.
 
-    >>> place_of("images").key.endswith("/images")
+    >>> store_of("images").key.endswith("/images")
     True
     """
     if not isinstance(checkpoint, str | os.PathLike):
@@ -83,7 +83,7 @@ def place_of(checkpoint: str | os.PathLike[str]) -> Place:
         )
     text = os.fspath(checkpoint)
     if "://" not in text:
-        return LocalPlace(text)
+        return LocalStore(text)
     try:
         filesystem, path = fs.FileSystem.from_uri(text)
     except (OSError, ValueError) as error:
@@ -91,11 +91,11 @@ def place_of(checkpoint: str | os.PathLike[str]) -> Place:
             f"checkpoint={text!r} is no URI that pyarrow.fs.FileSystem.from_uri reaches: {error}"
         ) from error
     if isinstance(filesystem, fs.LocalFileSystem):
-        return LocalPlace(path)
-    return RemotePlace(filesystem, path, text)
+        return LocalStore(path)
+    return RemoteStore(filesystem, path, text)
 
 
-class LocalPlace:
+class LocalStore:
     """A local or mounted directory, locked."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -177,7 +177,7 @@ class LocalPlace:
             self._lock.close()
 
 
-class RemotePlace:
+class RemoteStore:
     """A directory of another filesystem. It is not locked."""
 
     def __init__(self, filesystem: fs.FileSystem, path: str, key: str) -> None:

@@ -20,8 +20,13 @@ from pyarrow import fs
 import specstream as ss
 from specstream.checkpoint import checkpoint as checkpoints
 from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import BLOCK_WORDS, DamagedImage, Image, changed_blocks
-from specstream.checkpoint.store import LocalPlace, RemotePlace, place_of
+from specstream.checkpoint.file_format import (
+    BLOCK_WORDS,
+    CheckpointFile,
+    DamagedFile,
+    changed_blocks,
+)
+from specstream.checkpoint.store import LocalStore, RemoteStore, store_of
 
 WORDS = 40 * BLOCK_WORDS + 3
 
@@ -108,7 +113,7 @@ def test_each_batch_comes_back_and_goes_on(tmp_path: Path) -> None:
 def test_an_increment_holds_the_blocks_that_changed(tmp_path: Path) -> None:
     write(tmp_path, range(3))
     full = (tmp_path / "0000000000.full").stat().st_size
-    image = Image.from_bytes((tmp_path / "0000000002.increment").read_bytes())
+    image = CheckpointFile.from_bytes((tmp_path / "0000000002.increment").read_bytes())
     strings, numbers, blocks, output = image.sections
     assert bytes(strings) == b'["batch 2"]'  # the other was met before
     assert len(np.frombuffer(numbers, "<i8")) <= 3
@@ -164,7 +169,7 @@ def test_two_full_images_are_kept_and_early_ones_deleted_from_late_to_early(
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, tmp_path)
         place = checkpoint._place
-        assert isinstance(place, LocalPlace)
+        assert isinstance(place, LocalStore)
         delete, deleted = place.delete, []
 
         def watched(name: str) -> None:
@@ -188,7 +193,7 @@ def test_two_full_images_are_kept_and_early_ones_deleted_from_late_to_early(
 
 def assert_can_be_restored(path: Path, newest: int) -> None:
     """Every image that is there still has what it builds on."""
-    there = [Image.from_bytes((path / name).read_bytes()).about for name in images(path)]
+    there = [CheckpointFile.from_bytes((path / name).read_bytes()).about for name in images(path)]
     for about in there:
         assert about.builds_on is None or about.builds_on[0] in [each.batch_id for each in there]
     assert there[-1].batch_id == newest
@@ -248,14 +253,14 @@ def flip(path: Path, at: int) -> None:
 def test_every_flipped_byte_and_every_cut_is_detected(tmp_path: Path) -> None:
     write(tmp_path, range(2))
     content = (tmp_path / "0000000001.increment").read_bytes()
-    assert Image.from_bytes(content).about.batch_id == 1
+    assert CheckpointFile.from_bytes(content).about.batch_id == 1
     for at in range(0, len(content), 1 if len(content) < 4000 else 7):
-        with pytest.raises(DamagedImage):
-            Image.from_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-        with pytest.raises(DamagedImage):
-            Image.from_bytes(content[:at])
-    with pytest.raises(DamagedImage):
-        Image.from_bytes(content + b"\0")
+        with pytest.raises(DamagedFile):
+            CheckpointFile.from_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(DamagedFile):
+            CheckpointFile.from_bytes(content[:at])
+    with pytest.raises(DamagedFile):
+        CheckpointFile.from_bytes(content + b"\0")
 
 
 @pytest.mark.parametrize("cut", [0, 7, 12, 20, 23, 24, 300, -1])
@@ -468,8 +473,8 @@ def test_a_directory_has_one_user_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(ss.ConfigurationError, match=r"in use by a streaming query of .*mark"):
             Checkpoint(other, tmp_path)
         code = (
-            "import sys; from specstream.checkpoint.store import LocalPlace;"
-            "LocalPlace(sys.argv[1]).open()"
+            "import sys; from specstream.checkpoint.store import LocalStore;"
+            "LocalStore(sys.argv[1]).open()"
         )
         command = [sys.executable, "-c", code, str(tmp_path)]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -493,7 +498,7 @@ def _wait(inside: Any, leave: Any) -> None:
 
 
 def test_a_forked_child_does_not_hold_the_lock_on(tmp_path: Path) -> None:
-    place = LocalPlace(tmp_path)
+    place = LocalStore(tmp_path)
     place.open()
     context = multiprocessing.get_context("fork")
     inside, leave = context.Event(), context.Event()
@@ -504,8 +509,8 @@ def test_a_forked_child_does_not_hold_the_lock_on(tmp_path: Path) -> None:
     assert inside.wait(60)
     place.close()
     code = (
-        "import sys; from specstream.checkpoint.store import LocalPlace; "
-        "LocalPlace(sys.argv[1]).open()"
+        "import sys; from specstream.checkpoint.store import LocalStore; "
+        "LocalStore(sys.argv[1]).open()"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 0
     leave.set()
@@ -520,10 +525,10 @@ def test_another_filesystem_keeps_images_as_well(
 ) -> None:
     monkeypatch.setattr(checkpoints, "INCREMENTS", 2)
 
-    def remote(text: Any) -> RemotePlace:
-        return RemotePlace(fs.LocalFileSystem(), str(text), f"remote://{text}")
+    def remote(text: Any) -> RemoteStore:
+        return RemoteStore(fs.LocalFileSystem(), str(text), f"remote://{text}")
 
-    monkeypatch.setattr(checkpoints, "place_of", remote)
+    monkeypatch.setattr(checkpoints, "store_of", remote)
     path = tmp_path / "deep" / "images"
     write(path, range(5))
     write(path, range(5, 10))
@@ -536,16 +541,16 @@ def test_another_filesystem_keeps_images_as_well(
 
 
 def test_paths_and_uris(tmp_path: Path) -> None:
-    assert isinstance(place_of(f"file://{tmp_path}/a"), LocalPlace)
-    assert place_of(tmp_path / "a").key == place_of(f"file://{tmp_path}/b/../a").key
+    assert isinstance(store_of(f"file://{tmp_path}/a"), LocalStore)
+    assert store_of(tmp_path / "a").key == store_of(f"file://{tmp_path}/b/../a").key
     with pytest.raises(ss.ConfigurationError, match="nowhere://x/y"):
-        place_of("nowhere://x/y")
+        store_of("nowhere://x/y")
     bad: Any = 7
     with pytest.raises(ss.ConfigurationError, match="checkpoint=7"):
-        place_of(bad)
+        store_of(bad)
     (tmp_path / "file").touch()
     with pytest.raises(ss.ConfigurationError, match="cannot be a directory"):
-        place_of(tmp_path / "file").open()
+        store_of(tmp_path / "file").open()
 
 
 def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:

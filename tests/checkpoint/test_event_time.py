@@ -186,11 +186,11 @@ def test_any_batches_of_any_shuffle_give_the_rows_in_order(
         life.end()
     found = pa.concat_tables(outputs)
     ids = found["x"].to_pylist()
-    place_of = {x: at for at, x in enumerate(expected.output["x"].to_pylist())}
+    store_of = {x: at for at, x in enumerate(expected.output["x"].to_pylist())}
     counts = {
-        "lost": len(place_of.keys() - set(ids)),
+        "lost": len(store_of.keys() - set(ids)),
         "duplicated": len(ids) - len(set(ids)),
-        "reordered": sum(place_of[a] > place_of[b] for a, b in itertools.pairwise(ids)),
+        "reordered": sum(store_of[a] > store_of[b] for a, b in itertools.pairwise(ids)),
     }
     assert sum(counts.values()) == 0, counts
     assert found.equals(expected.output)

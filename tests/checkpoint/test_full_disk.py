@@ -18,9 +18,9 @@ from fed import Fed
 from pyarrow import fs
 
 import specstream as ss
-from specstream.checkpoint import store as places
+from specstream.checkpoint import store as stores
 from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.store import RemotePlace
+from specstream.checkpoint.store import RemoteStore
 from specstream.spark.sinks.parquet import parquet_sink
 
 pytestmark = pytest.mark.slow
@@ -111,7 +111,7 @@ def test_an_image_that_has_no_room_is_named_and_the_batch_comes_again(
     images = small.path / "images"
     if remote:
         monkeypatch.setattr(
-            places, "LocalPlace", lambda path: RemotePlace(fs.LocalFileSystem(), path, path)
+            stores, "LocalStore", lambda path: RemoteStore(fs.LocalFileSystem(), path, path)
         )
     with ss.Engine(count, horizon=0) as engine:
         answers: list[pa.Table] = []

@@ -21,7 +21,7 @@ import specstream as ss
 from specstream.checkpoint import checkpoint as checkpoints
 from specstream.checkpoint import inputs
 from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import DamagedImage
+from specstream.checkpoint.file_format import DamagedFile
 from specstream.checkpoint.inputs import Input, Inputs
 from specstream.cli import main
 
@@ -103,7 +103,7 @@ class Life:
     def __init__(self, operator: ss.Operator, path: Path, keep: int = 3, **options: Any) -> None:
         self.engine = ss.Engine(operator, horizon=0, **options)
         self.checkpoint = Checkpoint(self.engine, path, keep_batches=keep)
-        self.inputs = Inputs(self.checkpoint.place, self.engine, keep, "time", "origin")
+        self.inputs = Inputs(self.checkpoint.store, self.engine, keep, "time", "origin")
 
     def run(self, batch_id: int, rows: pa.Table) -> None:
         mark = self.checkpoint.mark()
@@ -351,9 +351,9 @@ def test_every_flipped_byte_and_every_cut_of_an_input_is_detected(recorded: Path
     content = (recorded / "0000000005.input").read_bytes()
     assert Input.from_bytes(content).origin.batch_id == 5
     for at in range(0, len(content), 11):
-        with pytest.raises(DamagedImage):
+        with pytest.raises(DamagedFile):
             Input.from_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-        with pytest.raises(DamagedImage):
+        with pytest.raises(DamagedFile):
             Input.from_bytes(content[:at])
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import specstream as ss
 from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import Image
+from specstream.checkpoint.file_format import CheckpointFile
 from specstream.checkpoint.settings import check_settings
 
 BATCHES, ROWS, DISORDER = 5, 4, 3
@@ -161,7 +161,7 @@ def test_options_are_in_full_images_and_increments_and_may_be_in_none(tmp_path: 
     with pytest.raises(ss.SnapshotError, match="order_by was 'time' and is now 'other'"):
         Life(tmp_path, [], order_by="other")
     recorded = [
-        Image.from_bytes(path.read_bytes()).named("settings")
+        CheckpointFile.from_bytes(path.read_bytes()).named("settings")
         for path in sorted(tmp_path.glob("0*"))
     ]
     assert [each is not None for each in recorded] == [False, True]

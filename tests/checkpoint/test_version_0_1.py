@@ -1,6 +1,6 @@
 """Files that version 0.1 has written: restored, gone on from, replayed, with what it had there.
 
-``tests/version_0_1/`` has the checkpoint of seven batches (full images, increments, and the inputs
+``version_0_1/`` has the checkpoint of seven batches (full images, increments, and the inputs
 of the last three, each with its operator) and two snapshots: one between batches, and one with
 events that wait. Beside them is what version 0.1 itself emitted when it went on from there.
 """
@@ -20,10 +20,10 @@ import pytest
 
 import specstream as ss
 from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import Image
+from specstream.checkpoint.file_format import CheckpointFile
 from specstream.checkpoint.recorded_operator import MOVED
 
-FILES = Path(__file__).parents[1] / "version_0_1"
+FILES = Path(__file__).with_name("version_0_1")
 SOURCES = ("web", "phone", "shop")
 
 
@@ -102,7 +102,7 @@ def test_a_checkpoint_is_restored_and_gone_on_from(checkpoint: Path) -> None:
 
 def test_an_increment_is_applied_to_its_full_image(checkpoint: Path) -> None:
     for name in ("0000000004.full", "0000000005.increment", "0000000006.full"):
-        image = Image.from_bytes((checkpoint / name).read_bytes())
+        image = CheckpointFile.from_bytes((checkpoint / name).read_bytes())
         assert image.about.operator == "book"
     (checkpoint / "0000000006.full").unlink()
     with ss.Engine(book, keys=True, seed=5) as engine:

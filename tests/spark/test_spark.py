@@ -362,7 +362,7 @@ def test_an_operator_that_raises_leaves_the_checkpoint_before_the_batch(
             assert isinstance(feed.error, ZeroDivisionError)
             assert engine.state.seen == 2 * ROWS
             assert feed.checkpoint.recorded.batch_id == 0
-            found = ss.spark.replay(feed.checkpoint.place.key, 1)  # beside the live engine
+            found = ss.spark.replay(feed.checkpoint.store.key, 1)  # beside the live engine
             assert isinstance(found.error, ZeroDivisionError)
             assert found.difference is None
             assert (found.events, found.state.seen) == (2 * ROWS, 2 * ROWS + found.done)
@@ -687,3 +687,16 @@ def test_specstream_alone_imports_no_pyspark() -> None:
     code = "import sys; sys.modules['pyspark'] = None; import specstream as s; s.spark.apply"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert 'pip install "specstream[spark]"' in done.stderr
+
+
+def test_former_names_of_options_work_and_name_the_new_ones(tmp_path: Path) -> None:
+    letters = ss.spark.memory_sink("letters")
+    with ss.Engine(chain, horizon=0, rejected_rows="side") as engine:
+        with pytest.warns(DeprecationWarning, match=r"rejected_rows_to=") as warned:
+            feed = ss.spark.foreach_batch(engine, to=print, bad_rows_to=letters)
+        assert Path(warned[0].filename) == Path(__file__)
+        assert feed.runner.sinks.rejected_rows_to is letters
+        with pytest.warns(DeprecationWarning, match=r"prefetch="):
+            feed = ss.spark.foreach_batch(engine, to=print, checkpoint=tmp_path, ahead=True)
+        assert feed.runner.options.prefetch
+        feed.close()

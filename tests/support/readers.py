@@ -211,7 +211,7 @@ class _Files:
         checkpoint = self.open()
         run = self.runner()
         timed = run.describe() if isinstance(run, EventTime) else None
-        inputs = Inputs(checkpoint.place, self.engine, 10, "time", "from", timed)
+        inputs = Inputs(checkpoint.store, self.engine, 10, "time", "from", timed)
         inputs._pickled = b""
         for batch_id in range(4):
             inputs.begin(batch_id, None, table(batch_id), checkpoint.image)
