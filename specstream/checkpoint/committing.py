@@ -87,7 +87,7 @@ def _below_frontier(arrivals: PendingEvents, operator: Operator) -> Committing:
     parts: list[list[npt.NDArray[Any]]] = [[np.empty(0, dtype)] for dtype in dtypes]
     ranks, sequences, places = ([np.empty(0, np.int64)] for _ in range(3))
     waiting = 0
-    for segment in arrivals._segments:
+    for segment in arrivals.segments:
         columns = segment.events.columns
         rank, count = segment.source.rank, segment.events.count
         done = 0
@@ -95,7 +95,7 @@ def _below_frontier(arrivals: PendingEvents, operator: Operator) -> Committing:
             # An event at the frontier counts, if its source is the frontier's or comes before it.
             side = "right" if rank <= frontier[1] else "left"
             done = int(np.searchsorted(columns[0], frontier[0], side))  # type: ignore[call-overload]
-        segment.native.left = count - done
+        segment.keep_last(count - done)
         waiting += count - done
         for part, column in zip(parts, columns, strict=True):
             part.append(column[:done])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -449,6 +449,11 @@ class PendingEvents:
         return held
 
     # ---- out ----
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """What has come and is not all applied, by row."""
+        return self._segments
 
     def find(self, row: int) -> tuple[Segment, int]:
         """The segment of an event, and the event's row in it."""

@@ -47,6 +47,10 @@ class Segment:
         assert self._events is not None
         return self._events
 
+    def keep_last(self, count: int) -> None:
+        """Takes its events for applied, but for so many; of a segment that no engine has."""
+        self.native.left = count
+
     @property
     def left(self) -> int:
         """Events that are not applied; those of a chunk count until all of it is."""
