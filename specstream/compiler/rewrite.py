@@ -13,7 +13,8 @@ from typing import Any
 
 from specstream.columns.strings import string_code
 from specstream.compiler import numbers
-from specstream.compiler.check import Analysis, Check, FunctionSource
+from specstream.compiler.analysis import Analysis, FunctionSource
+from specstream.compiler.check import Check
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 

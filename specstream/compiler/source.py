@@ -24,7 +24,8 @@ from collections.abc import Callable
 from typing import Any
 
 from specstream.compiler import sites
-from specstream.compiler.check import Analysis, Check, FunctionSource
+from specstream.compiler.analysis import Analysis, FunctionSource
+from specstream.compiler.check import Check
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
