@@ -44,8 +44,6 @@ from specstream.predictors.throughput_driven import ThroughputDriven
 from specstream.profiling import Profile
 from specstream.structures import heap
 
-__version__ = "0.1.0"
-
 __all__ = [
     "Abort",
     "AbortDriven",
@@ -97,4 +95,16 @@ def __getattr__(name: str) -> Any:
     # `import specstream` does not import PySpark or prometheus_client; these modules do.
     if name in _LAZY:
         return importlib.import_module(_LAZY[name])
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module 'specstream' has no attribute {name!r}")
+
+
+def _version() -> str:
+    """Of what is installed: pyproject.toml is the only place that says it."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("specstream")
+    except metadata.PackageNotFoundError:  # a copy of the sources on the path
+        return "0+unknown"

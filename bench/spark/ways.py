@@ -84,7 +84,7 @@ class Specstream(Way):
     """Everything switched on: order, exactly once through crashes, metrics, two threads."""
 
     name = SPECSTREAM
-    ahead = False
+    prefetch = False
 
     def __init__(self, load: Load, home: Path) -> None:
         super().__init__(load, home)
@@ -96,7 +96,7 @@ class Specstream(Way):
             source="source",
             to=self.sink,
             checkpoint=home / "images",
-            ahead=self.ahead,
+            prefetch=self.prefetch,
         )
         self.metrics = (home / "metrics.jsonl").open("w")
         self.after_batch: Callable[[], object] = lambda: None
@@ -130,7 +130,7 @@ class Ahead(Specstream):
     """
 
     name = AHEAD
-    ahead = True
+    prefetch = True
 
 
 class Bare(Way):

@@ -32,12 +32,13 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from specstream.checkpoint.failpoints import reached
+from specstream.checkpoint import failpoints
+from specstream.checkpoint.batch import Result
 from specstream.checkpoint.file_format import (
     About,
     DamagedImage,
@@ -60,7 +61,7 @@ from specstream.files.untrusted import Malformed
 if TYPE_CHECKING:
     from specstream.checkpoint.file_format import Words
 
-__all__ = ["Answer", "Checkpoint", "Recorded"]
+__all__ = ["Checkpoint", "Recorded"]
 
 # So many increments at most follow a full image: a restart reads them all.
 INCREMENTS = 100
@@ -68,20 +69,6 @@ INCREMENTS = 100
 KEPT = 2
 
 _NAME = re.compile(r"([0-9]{10})\.(full|increment)")
-
-
-class Answer(NamedTuple):
-    """What a batch has for the sinks.
-
-    Attributes:
-        output: what it has emitted.
-        late: late rows for a sink; None: there are none, or no sink.
-        bad_rows: likewise.
-    """
-
-    output: pa.Table
-    late: pa.Table | None = None
-    bad_rows: pa.Table | None = None
 
 
 @dataclass(frozen=True)
@@ -93,13 +80,13 @@ class Recorded:
     output: pa.Table
     checksum: int
     late: pa.Table | None = None
-    bad_rows: pa.Table | None = None
+    rejected: pa.Table | None = None
     finished: bool = False
 
     @property
-    def answer(self) -> Answer:
+    def result(self) -> Result:
         """What the sinks are to have."""
-        return Answer(self.output, self.late, self.bad_rows)
+        return Result(self.output, self.late, self.rejected)
 
 
 @dataclass(frozen=True, order=True)
@@ -299,7 +286,7 @@ class Checkpoint:
         batch_id: int,
         output: pa.Table,
         late: pa.Table | None = None,
-        bad_rows: pa.Table | None = None,
+        rejected: pa.Table | None = None,
         *,
         finished: bool = False,
     ) -> None:
@@ -310,14 +297,14 @@ class Checkpoint:
             batch_id: the batch.
             output: what it has emitted.
             late: its late rows that go to a sink.
-            bad_rows: its bad rows that do; those that the engine keeps are recorded as well.
+            rejected: its rejected rows that do; those that the engine keeps are recorded as well.
             finished: no other batch comes.
 
         When it raises, :meth:`mark` is the state before the batch if it is not recorded, and that
         after it if it is.
         """
         engine = self._engine
-        reached("before-write", batch_id)
+        failpoints.hit("before-write", batch_id)
         with engine.durable.exclusive():
             words = engine.durable.words
             changed = changed_blocks(words, self._before)
@@ -331,7 +318,7 @@ class Checkpoint:
             kept = engine.durable.rejected.to_bytes()
             if kept and not full:
                 named["kept"] = kept
-            for key, rows in (("late", late), ("bad_rows", bad_rows)):
+            for key, rows in (("late", late), ("bad_rows", rejected)):
                 if rows is not None:
                     named[key] = stream(rows)
             if self._settings:
@@ -354,10 +341,10 @@ class Checkpoint:
             length = self._place.write(str(name), parts, batch_id)
             copy_blocks(words, self._before, changed)
             self._note_mark(arrivals)
-            self.recorded = Recorded(batch_id, query, output, checksum, late, bad_rows, finished)
+            self.recorded = Recorded(batch_id, query, output, checksum, late, rejected, finished)
         self._count(full, length)
         self._good.add(name)
-        reached("before-delete", batch_id)
+        failpoints.hit("before-delete", batch_id)
         try:
             self._delete_superseded(name)
         except OSError as error:
@@ -420,7 +407,7 @@ class Checkpoint:
             after = name.batch_id >= newest.batch_id and name != newest
             if after or name.batch_id < kept:
                 self._place.delete(str(name))
-                reached("between-deletes", newest.batch_id)
+                failpoints.hit("between-deletes", newest.batch_id)
 
     def _is_good(self, name: _Name) -> bool:
         """Whether an image is whole: the last thing to ask before it is all that can be had."""
@@ -514,7 +501,7 @@ class Checkpoint:
         built = Snapshot(words, about.next_sequence, known, arrivals, kept).to_bytes(layout)
         with refused(what):
             output = image.output
-            late, bad_rows = (
+            late, rejected = (
                 None if found is None else table_of(found, f"section {name!r}")
                 for name in ("late", "bad_rows")
                 for found in (image.named(name),)
@@ -530,7 +517,7 @@ class Checkpoint:
             output,
             image.checksum,
             late,
-            bad_rows,
+            rejected,
             about.finished,
         )
         # Blocks of one layout mean nothing in another.

@@ -4,7 +4,7 @@ What a batch commits is what was waiting before it, and its own rows, up to the 
 ends with. All of that follows from the image before and the rows. An engine runs events ahead of
 their turn, in whatever order; but what it commits, and in which order, is no matter of when
 anything ran. So a replay sorts the events by their keys, and takes those that the frontier has
-passed (``arrivals.c`` does the same, one by one, as frontiers move).
+passed (``open_job.c`` does the same, one by one, as frontiers move).
 """
 
 from __future__ import annotations

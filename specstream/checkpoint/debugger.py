@@ -5,12 +5,12 @@ from __future__ import annotations
 import pdb
 import types
 
-from specstream.compiler.source import Program
+from specstream.compiler.program import Program
 
 __all__ = ["Debugger"]
 
 # The wrappers of state and event, and the loop around them.
-_OURS = ["specstream.compiler.*", "specstream.spark.*"]
+_OURS = ["specstream.compiler.*", f"{__package__}.*"]
 
 
 class Debugger(pdb.Pdb):

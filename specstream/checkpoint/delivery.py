@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
-from specstream.checkpoint.checkpoint import Answer
-from specstream.checkpoint.failpoints import reached
+from specstream.checkpoint import failpoints
+from specstream.checkpoint.batch import Result
 from specstream.errors import ConfigurationError
 
 __all__ = [
@@ -33,8 +34,8 @@ __all__ = [
     "Prepared",
     "PreparingSink",
     "Sink",
+    "Sinks",
     "is_sink",
-    "portions",
 ]
 
 
@@ -73,28 +74,40 @@ def is_sink(found: object) -> bool:
     return callable(found) or callable(getattr(found, "prepare", None))
 
 
-def portions(
-    answer: Answer, to: Sink, late_to: Sink | None, bad_rows_to: Sink | None, what: str
-) -> list[Portion]:
-    """What a batch has for each sink.
+@dataclass
+class Sinks:
+    """The sinks of a stream.
 
-    Raises:
-        ConfigurationError: it has rows for a sink that is not there; begins with ``what``.
+    Attributes:
+        to: gets what batches emit.
+        late_to: gets late rows.
+        rejected_rows_to: gets rows that cannot be events.
     """
-    found: list[Portion] = [(to, answer.output)]
-    for rows, kind, sink, option in (
-        (answer.late, "late", late_to, "late_to"),
-        (answer.bad_rows, "bad", bad_rows_to, "bad_rows_to"),
-    ):
-        if rows is None:
-            continue
-        if sink is None:
-            raise ConfigurationError(
-                f"{what}: {rows.num_rows} {kind} row(s) were recorded for a sink: give {option}= "
-                "as before"
-            )
-        found.append((sink, rows))
-    return found
+
+    to: Sink
+    late_to: Sink | None = None
+    rejected_rows_to: Sink | None = None
+
+    def portions(self, result: Result, what: str) -> list[Portion]:
+        """What a batch has for each sink.
+
+        Raises:
+            ConfigurationError: it has rows for a sink that is not there; begins with ``what``.
+        """
+        found: list[Portion] = [(self.to, result.output)]
+        for rows, kind, sink, option in (
+            (result.late, "late", self.late_to, "late_to"),
+            (result.rejected, "rejected", self.rejected_rows_to, "rejected_rows_to"),
+        ):
+            if rows is None:
+                continue
+            if sink is None:
+                raise ConfigurationError(
+                    f"{what}: {rows.num_rows} {kind} row(s) were recorded for a sink: give "
+                    f"{option}= as before"
+                )
+            found.append((sink, rows))
+        return found
 
 
 class Deliveries:
@@ -163,7 +176,7 @@ class Delivery:
 
     def _run(self, prepare: Callable[[pa.Table, int], Prepared], table: pa.Table) -> Prepared:
         prepared = prepare(table, self._batch_id)
-        reached("prepared", self._batch_id)
+        failpoints.hit("prepared", self._batch_id)
         return prepared
 
     def commit(self) -> None:
@@ -177,7 +190,7 @@ class Delivery:
             prepared = None if future is None else future.result()
             del self._left[0]  # half committed, it could not be taken back
             if prepared is not None:
-                reached("before-commit", self._batch_id)
+                failpoints.hit("before-commit", self._batch_id)
                 prepared.commit()
             else:
                 assert callable(sink)

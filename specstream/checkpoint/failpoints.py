@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 
-__all__ = ["STEPS", "reached"]
+__all__ = ["STEPS", "hit"]
 
 STEPS = (
     "before-run",  # the rows are fetched
@@ -28,10 +28,10 @@ STEPS = (
 )
 
 
-def reached(step: str, batch_id: int) -> None:
+def hit(step: str, batch_id: int) -> None:
     """Does nothing, unless a test asked for a crash at this step of this batch.
 
-    >>> reached("before-rename", 3)
+    >>> hit("before-rename", 3)
     """
     crash = os.environ.get("SPECSTREAM_CRASH")
     if crash is None or crash != f"{step}@{batch_id}":

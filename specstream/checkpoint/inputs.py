@@ -17,7 +17,6 @@ a row is in the metadata of its schema.
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import struct
 import warnings
@@ -28,6 +27,7 @@ import pyarrow as pa
 
 from specstream.checkpoint.event_time import PlainEventTime
 from specstream.checkpoint.file_format import DamagedImage, changed_blocks
+from specstream.checkpoint.recorded_operator import pickled, unpickled
 from specstream.checkpoint.store import Place
 from specstream.columns.rejected_rows import Policy
 from specstream.engine.engine import Engine
@@ -182,7 +182,7 @@ class Input:
         if not self.pickled:
             raise SnapshotError(f"{what} could not be recorded: {way_out}")
         try:
-            made = pickle.loads(self.pickled)
+            made = unpickled(self.pickled)
         except Exception as error:
             raise SnapshotError(
                 f"{what} cannot be made from the record ({type(error).__name__}: {error}): "
@@ -220,10 +220,8 @@ class Inputs:
         self._order_by = order_by
         self._source = source
         self._event_time = event_time
-        try:
-            self._pickled = pickle.dumps(engine.operator)
-        except Exception:  # a constant that cannot be: the user has the operator's module
-            self._pickled = b""
+        # Without it a replay takes the operator from the user's own module.
+        self._pickled = pickled(engine.operator)
         self._has_files = True
         self._current: Input | None = None
 

@@ -20,25 +20,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow as pa
 
-from specstream.checkpoint.checkpoint import Checkpoint, Recorded
+from specstream.checkpoint.batch import Batch
+from specstream.checkpoint.batch_runner import BatchRunner
+from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import stream
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.untrusted import Malformed, read_table
 
-__all__ = ["Ahead", "catch_up"]
+__all__ = ["Prefetch", "catch_up"]
 
 _NAME = re.compile(r"([0-9]{10})\.rows")
 _QUERY = b"specstream.query"
-
-# Runs rows of a batch: query, rows, batch id, seconds that fetching them took.
-Apply = Callable[[str | None, pa.Table, int, float], None]
-# Gives the sinks what a record holds for them.
-Deliver = Callable[[Recorded], None]
 
 
 def _name(batch_id: int) -> str:
@@ -71,7 +68,7 @@ def _read(checkpoint: Checkpoint, batch_id: int) -> tuple[str | None, pa.Table]:
         ) from None
 
 
-def catch_up(checkpoint: Checkpoint, apply: Apply, deliver: Deliver) -> None:
+def catch_up(runner: BatchRunner) -> None:
     """Runs the batches that were kept and are not through, in order.
 
     Raises:
@@ -79,13 +76,16 @@ def catch_up(checkpoint: Checkpoint, apply: Apply, deliver: Deliver) -> None:
         SnapshotError: rows that were kept are damaged.
         Exception: what the operator or the sink raised; the rows stay where they are.
     """
+    checkpoint = runner.checkpoint
+    if checkpoint is None:
+        return
     for batch_id in _kept(checkpoint):
         recorded = checkpoint.recorded
         if recorded is not None and batch_id == recorded.batch_id:
-            deliver(recorded)  # to the sinks, which may not have had it
+            runner.deliver(recorded.result, batch_id)  # to the sinks, which may not have had it
         elif recorded is None or batch_id == recorded.batch_id + 1:
             query, rows = _read(checkpoint, batch_id)
-            apply(query, rows, batch_id, 0.0)
+            runner.run(Batch(batch_id, query, rows))
         elif batch_id > recorded.batch_id:
             raise ConfigurationError(
                 f"checkpoint={checkpoint.place!r} holds the state after batch "
@@ -95,19 +95,18 @@ def catch_up(checkpoint: Checkpoint, apply: Apply, deliver: Deliver) -> None:
         checkpoint.place.delete(_name(batch_id))
 
 
-class Ahead:
+class Prefetch:
     """Takes batches from Spark's thread and runs them in another, one after the other.
 
     Args:
-        checkpoint: images of the engine; the rows are kept beside them.
-        apply: runs a batch: image and sink included.
-        deliver: gives the sinks what a record holds for them.
+        runner: runs them; it has a checkpoint, beside whose images the rows are kept.
     """
 
-    def __init__(self, checkpoint: Checkpoint, apply: Apply, deliver: Deliver) -> None:
-        self._checkpoint, self._apply, self._deliver = checkpoint, apply, deliver
+    def __init__(self, runner: BatchRunner) -> None:
+        assert runner.checkpoint is not None
+        self._runner, self._checkpoint = runner, runner.checkpoint
         # Not a daemon: at the end of the process the interpreter waits for the batch under way.
-        self._worker = ThreadPoolExecutor(1, "specstream-ahead")
+        self._worker = ThreadPoolExecutor(1, "specstream-prefetch")
         self._running: Future[None] | None = None
         self._last: tuple[str | None, int] | None = None
 
@@ -124,26 +123,26 @@ class Ahead:
         if self._running is not None and self._last == (query, batch_id - 1):
             return True
         self.wait()
-        catch_up(self._checkpoint, self._apply, self._deliver)
+        catch_up(self._runner)
         return False
 
-    def take(self, query: str | None, fetch: Callable[[], pa.Table], batch_id: int) -> None:
-        """Fetches a batch and has it run; returns when its rows cannot be lost any more.
+    def take(self, batch: Batch) -> None:
+        """Has a batch run; returns when its rows cannot be lost any more.
 
         Raises:
             Exception: what the batch before it raised.
         """
+        assert batch.rows is not None
         began = time.perf_counter()
-        rows = fetch()
-        _keep(self._checkpoint, query, rows, batch_id)
-        seconds = time.perf_counter() - began
+        _keep(self._checkpoint, batch.query, batch.rows, batch.batch_id)
+        batch = replace(batch, reading=batch.reading + time.perf_counter() - began)
         self.wait()
-        self._last = query, batch_id
-        self._running = self._worker.submit(self._run, query, rows, batch_id, seconds)
+        self._last = batch.query, batch.batch_id
+        self._running = self._worker.submit(self._run, batch)
 
-    def _run(self, query: str | None, rows: pa.Table, batch_id: int, seconds: float) -> None:
-        self._apply(query, rows, batch_id, seconds)
-        self._checkpoint.place.delete(_name(batch_id))
+    def _run(self, batch: Batch) -> None:
+        self._runner.run(batch)
+        self._checkpoint.place.delete(_name(batch.batch_id))
 
     def wait(self) -> None:
         """Waits until the last batch is through.

@@ -21,7 +21,7 @@ from typing import IO, Protocol
 
 from pyarrow import fs
 
-from specstream.checkpoint.failpoints import reached
+from specstream.checkpoint import failpoints
 from specstream.errors import ConfigurationError
 from specstream.files.writing import writing
 
@@ -148,13 +148,13 @@ class LocalPlace:
         try:
             with writing(hidden, _length(parts)):
                 length = _write(hidden, parts, batch_id)
-            reached("before-rename", batch_id)
+            failpoints.hit("before-rename", batch_id)
             os.replace(hidden, self.path / name)
         except BaseException:
             with contextlib.suppress(OSError):
                 hidden.unlink(missing_ok=True)  # on a full disk it would be in its own way
             raise
-        reached("after-rename", batch_id)
+        failpoints.hit("after-rename", batch_id)
         _sync(self.path)
         return length
 
@@ -208,9 +208,9 @@ class RemotePlace:
 
     def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
         hidden, length = self._hidden(name, parts)
-        reached("before-rename", batch_id)
+        failpoints.hit("before-rename", batch_id)
         self._filesystem.move(hidden, f"{self._path}/{name}")
-        reached("after-rename", batch_id)
+        failpoints.hit("after-rename", batch_id)
         return length
 
     def note(self, name: str, parts: Sequence[Buffer]) -> None:
@@ -250,7 +250,7 @@ def _write(path: Path, parts: Sequence[Buffer], batch_id: int) -> int:
         for part in most:
             file.write(part)
         file.flush()
-        reached("half-written", batch_id)
+        failpoints.hit("half-written", batch_id)
         file.write(last)
         file.flush()
         os.fsync(file.fileno())

@@ -43,7 +43,7 @@ import llvmlite.binding
 import numba
 
 from specstream._native import lib
-from specstream.compiler.source import Program
+from specstream.compiler.program import Program
 from specstream.compiler.types import PROFILED, Variant
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
@@ -98,10 +98,10 @@ def directory() -> Path | None:
 @functools.cache
 def _toolchain() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     host = llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
-    versions = numba.__version__, llvmlite.__version__, lib.SS_ABI_VERSION
+    versions = numba.__version__, llvmlite.__version__, lib.SS_ABI
     digest.update(repr((versions, host)).encode())
     return digest.hexdigest()
 

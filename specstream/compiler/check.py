@@ -16,8 +16,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from specstream.compiler import arithmetic, numbers
+from specstream.compiler import numbers
+from specstream.compiler.conversions import NUMPY
 from specstream.compiler.flow import check_definite_assignment
+from specstream.compiler.math_functions import MATH
 from specstream.declarations.schema import Schema
 from specstream.errors import CompileError
 
@@ -402,7 +404,7 @@ class Check:
             module = self.lookup(node.value.id)
             if (
                 module is np
-                and node.attr not in arithmetic.NUMPY
+                and node.attr not in NUMPY
                 and (node.attr not in numbers.NUMPY_CONSTANTS)
             ):
                 self.refuse(
@@ -413,13 +415,13 @@ class Check:
                 )
             if (
                 module is math
-                and node.attr not in arithmetic.MATH
+                and node.attr not in MATH
                 and (node.attr not in numbers.MATH_CONSTANTS)
             ):
                 self.refuse(
                     node,
                     f"math.{node.attr} is not supported",
-                    f"supported are: {', '.join(sorted(arithmetic.MATH))}",
+                    f"supported are: {', '.join(sorted(MATH))}",
                 )
 
 
@@ -453,11 +455,11 @@ def builtin_name(value: Any) -> str | None:
 
 def math_name(value: Any) -> str | None:
     name = getattr(value, "__name__", None)
-    return name if name in arithmetic.MATH and getattr(math, name, None) is value else None
+    return name if name in MATH and getattr(math, name, None) is value else None
 
 
 def numpy_name(value: Any) -> str | None:
     name = getattr(value, "__name__", None)
-    if isinstance(value, type) and name in arithmetic.NUMPY and getattr(np, name, None) is value:
+    if isinstance(value, type) and name in NUMPY and getattr(np, name, None) is value:
         return str(name)
     return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 
-from specstream.compiler.source import Program
+from specstream.compiler.program import Program
 from specstream.compiler.text import refusal
 from specstream.errors import CompileError
 

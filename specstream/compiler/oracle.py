@@ -11,7 +11,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,12 @@ import numpy.typing as npt
 from specstream._native import lib
 from specstream.compiler import numbers
 from specstream.compiler.numbers import Int64, Uint64
+from specstream.compiler.program import CompiledOperation, Program
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.text import Text, refuse
 from specstream.declarations.element_types import Storage
 from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state import Layout, Space
-
-if TYPE_CHECKING:
-    from specstream.compiler.source import CompiledOperation, Program
 
 __all__ = ["BUILTINS", "Oracle", "OverlaidWords", "by_value", "to_power"]
 

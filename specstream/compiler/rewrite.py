@@ -14,15 +14,18 @@ import numpy as np
 
 from specstream.columns.strings import string_code
 from specstream.compiler import (
-    access,
     arithmetic,
     boosting,
     comparison,
+    conversions,
     delta,
+    event,
     iteration,
     locking,
     numbers,
     oracle,
+    polling,
+    reductions,
 )
 from specstream.compiler.check import (
     Analysis,
@@ -34,6 +37,11 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
+from specstream.compiler.emit import emit_row
+from specstream.compiler.instructions import OperatorFault
+from specstream.compiler.item_assignment import set_item, updated
+from specstream.compiler.math_functions import MATH
+from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import Text, text_of
 from specstream.structures.commutative import add, maximum, minimum
 from specstream.structures.counters import increment
@@ -42,11 +50,6 @@ __all__ = ["NativeRewriter", "OracleRewriter"]
 
 RUN = "__ss_run"
 
-_VIEW_FUNCTIONS: dict[str, Any] = {
-    "min": access.view_min,
-    "max": access.view_max,
-    "sum": access.view_sum,
-}
 _LOCK_METHODS: dict[str, Any] = {
     "acquire": locking.lock_acquire,
     "release": locking.lock_release,
@@ -316,7 +319,7 @@ class NativeRewriter(Rewriter):
         self.held: list[str | None] = []
         self.names = 0
         namespace = self.source.native_namespace
-        namespace["__ss_Fault"] = arithmetic.OperatorFault
+        namespace["__ss_Fault"] = OperatorFault
         for name, value in self.check.constants.items():
             namespace[name] = _native_constant(value)
         tree = super().rewrite()
@@ -372,7 +375,7 @@ class NativeRewriter(Rewriter):
 
     def comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr, node: ast.AST) -> ast.expr:
         if isinstance(op, ast.In | ast.NotIn):
-            found: ast.expr = self.core(access.contains, left, right, at=node)
+            found: ast.expr = self.core(reductions.contains, left, right, at=node)
             if isinstance(op, ast.NotIn):
                 found = self.core(arithmetic.OPERATORS[ast.Not], found, at=node)
             return found
@@ -393,7 +396,7 @@ class NativeRewriter(Rewriter):
 
         def combine(load: ast.expr, value: ast.expr) -> ast.expr:
             if isinstance(load, ast.Subscript):  # of an element, or of a row or slice
-                return self.core(access.updated, load, operation, value, at=node)
+                return self.core(updated, load, operation, value, at=node)
             return ast.BinOp(load, node.op, value)
 
         return [
@@ -420,12 +423,12 @@ class NativeRewriter(Rewriter):
             return [ast.copy_location(ast.Assign([target], value), node)]
         if isinstance(target, ast.Attribute):
             owner = self.visit(target.value)
-            call = self.core(access.set_field, value, owner, ast.Constant(target.attr), at=node)
+            call = self.core(set_field, value, owner, ast.Constant(target.attr), at=node)
             return [ast.copy_location(ast.Expr(call), node)]
         if isinstance(target, ast.Subscript):
             array = self.visit(target.value)
             index = self.index(target.slice)
-            call = self.core(access.set_item, value, array, index, at=node)
+            call = self.core(set_item, value, array, index, at=node)
             return [ast.copy_location(ast.Expr(call), node)]
         assert isinstance(target, ast.Tuple)
         if all(isinstance(element, ast.Name) for element in target.elts):
@@ -464,7 +467,7 @@ class NativeRewriter(Rewriter):
         value = bound.value if isinstance(bound, ast.Constant) else ...
         if value is None or (type(value) is int and value <= numbers.INT64_MAX):
             return bound
-        return self.core(arithmetic.slice_bound, bound, at=bound)
+        return self.core(conversions.slice_bound, bound, at=bound)
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         # Which exception does not matter here: the oracle raises the real one.
@@ -525,11 +528,11 @@ class NativeRewriter(Rewriter):
 
     def visit_While(self, node: ast.While) -> Any:
         node.test = self.visit(node.test)
-        return self.loop(node, access.poll_while)
+        return self.loop(node, polling.poll_while)
 
     def visit_For(self, node: ast.For) -> Any:
         node.iter = self.visit(node.iter)
-        return self.loop(node, access.poll_for)
+        return self.loop(node, polling.poll_for)
 
     def loop(self, node: ast.While | ast.For, poll: Any) -> ast.AST:
         polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
@@ -637,13 +640,13 @@ class NativeRewriter(Rewriter):
         # In the order in which they are written, which is that of their evaluation.
         columns_given = ast.copy_location(ast.Constant(",".join(given)), node)
         values = [self.visit(value) for value in given.values()]
-        return self.core(access.emit_row, callee, columns_given, *values, at=node)
+        return self.core(emit_row, callee, columns_given, *values, at=node)
 
     def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
         owner = callee.value
         if isinstance(owner, ast.Name) and owner.id not in self.check.locals:
             module = self.check.resolved.get(owner.id)
-            tables: dict[Any, Any] = {math: arithmetic.MATH, np: arithmetic.NUMPY}
+            tables: dict[Any, Any] = {math: MATH, np: conversions.NUMPY}
             table = tables.get(module)
             if table is not None and callee.attr in table:
                 self.positional(node, f"{owner.id}.{callee.attr}")
@@ -651,7 +654,7 @@ class NativeRewriter(Rewriter):
                 return self.core(table[callee.attr], *arguments, at=node)
         if callee.attr == "is_null":
             name = node.args[0]  # the name itself, not the code of a string
-            return self.core(access.event_is_null, self.visit(owner), name, at=node)
+            return self.core(event.event_is_null, self.visit(owner), name, at=node)
         if callee.attr in _LOCK_METHODS and not node.args and not node.keywords:
             return self.core(_LOCK_METHODS[callee.attr], self.run(), self.visit(owner), at=node)
         if callee.attr in self.analysis.operations:
@@ -659,8 +662,7 @@ class NativeRewriter(Rewriter):
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
             values = [self.visit(argument) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
-        methods = {"random": access.event_random, "random_bits": access.event_random_bits}
-        if callee.attr not in methods:
+        if callee.attr not in event.METHODS:
             self.check.refuse(
                 node,
                 f"method {callee.attr!r} cannot be called",
@@ -675,7 +677,9 @@ class NativeRewriter(Rewriter):
                 f"{callee.attr} takes one number",
                 f"write event.{callee.attr}(0), and other numbers for more draws",
             )
-        return self.core(methods[callee.attr], self.visit(owner), self.visit(node.args[0]), at=node)
+        return self.core(
+            event.METHODS[callee.attr], self.visit(owner), self.visit(node.args[0]), at=node
+        )
 
     def positional(self, node: ast.Call, name: str) -> None:
         if node.keywords:
@@ -701,26 +705,26 @@ class NativeRewriter(Rewriter):
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
-            return self.core(arithmetic.float_, number, at=node)
+            return self.core(conversions.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
-        if builtin in _VIEW_FUNCTIONS and len(arguments) == 1:
-            return self.core(_VIEW_FUNCTIONS[builtin], *arguments, at=node)
+        if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
+            return self.core(reductions.OF_AN_ARRAY[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:
             self.check.refuse(node, f"len takes one array, got {len(arguments)}", "write len(x)")
         if builtin == "enumerate" and len(arguments) == 2:
-            arguments[1] = self.core(arithmetic.enumerate_start, arguments[1], at=node)
+            arguments[1] = self.core(conversions.enumerate_start, arguments[1], at=node)
         if builtin in _NATIVE_ITERATION:
             self.source.native_namespace[f"__ss_{builtin}"] = _NATIVE_ITERATION[builtin]
             function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)
             return ast.copy_location(ast.Call(function, arguments, []), node)
-        if builtin is not None and builtin in arithmetic.BUILTINS:
-            return self.core(arithmetic.BUILTINS[builtin], *arguments, at=node)
+        if builtin is not None and builtin in conversions.BUILTINS:
+            return self.core(conversions.BUILTINS[builtin], *arguments, at=node)
         mathematical, numeric = math_name(value), numpy_name(value)
         if mathematical is not None:
-            return self.core(arithmetic.MATH[mathematical], *arguments, at=node)
+            return self.core(MATH[mathematical], *arguments, at=node)
         if numeric is not None:
-            return self.core(arithmetic.NUMPY[numeric], *arguments, at=node)
+            return self.core(conversions.NUMPY[numeric], *arguments, at=node)
         return self.check.refuse(
             node,
             f"{name}() cannot be used in an operator",

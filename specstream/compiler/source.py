@@ -22,86 +22,19 @@ import inspect
 import textwrap
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-from specstream.compiler import access, sites
+from specstream.compiler import sites
 from specstream.compiler.check import Analysis, Check, FunctionSource
+from specstream.compiler.pipeline import compiled
+from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite import NativeRewriter, OracleRewriter
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
 
-__all__ = ["Program", "analyse"]
-
-
-@dataclass(frozen=True)
-class Written:
-    """A function as it was written, and what its names stood for when it was analysed.
-
-    Attributes:
-        text: the lines of the def statement, as they stand in the file.
-        line: number of the first of them.
-        filename: of the file.
-        site: of the first of them; see :mod:`specstream.compiler.sites`.
-        names: every global, closure variable and builtin that it reads.
-    """
-
-    text: str
-    line: int
-    filename: str
-    site: int
-    names: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class CompiledOperation:
-    """An operation on a boosted field, rewritten.
-
-    Attributes:
-        field: name of the boosted field.
-        declared: as it was declared.
-        native: for Numba; parameters (run, field, key ...).
-        inverse: likewise; None where it changes nothing.
-        oracle: the same for the oracle, without the run.
-    """
-
-    field: str
-    declared: Operation
-    native: Any
-    inverse: Any
-    oracle: Callable[..., Any]
-
-
-@dataclass
-class Program:
-    """An operator's function and all it calls, rewritten.
-
-    Attributes:
-        oracle: runs on the wrappers of :mod:`specstream.compiler.oracle`.
-        native: source for Numba; parameters (run, state, event, emit).
-        helpers: names of the functions compiled along.
-        strings: string literals in the code.
-        fingerprint: everything about the code that decides what it does, as text.
-        reads_timestamp: whether the code reads ``event.timestamp``.
-        written: the functions as they were written, those that are called before their callers.
-        operations: of the boosted fields, by their numbers.
-    """
-
-    operator: str
-    oracle: Callable[..., None]
-    native: Callable[..., None]
-    helpers: tuple[str, ...]
-    strings: tuple[str, ...]
-    fingerprint: str
-    reads_timestamp: bool
-    written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
-    operations: tuple[CompiledOperation, ...] = ()
-
-    def lines(self) -> tuple[tuple[str, int, int, str], ...]:
-        """Of each function: file, number and site of its first line, and its text."""
-        return tuple((one.filename, one.line, one.site, one.text) for one in self.written.values())
+__all__ = ["analyse"]
 
 
 def analyse(
@@ -188,7 +121,7 @@ class _Analysis(Analysis):
     def compiled(self, original: types.FunctionType) -> Any:
         """A helper as something that Numba can call."""
         if original not in self.dispatchers:
-            self.dispatchers[original] = access.compiled(self.function(original)[0])
+            self.dispatchers[original] = compiled(self.function(original)[0])
         return self.dispatchers[original]
 
     def parse(self, original: types.FunctionType) -> FunctionSource:

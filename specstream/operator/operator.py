@@ -13,8 +13,9 @@ from specstream.columns.events import as_table, keys_of, read_events, rows_to_ta
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
+from specstream.compiler.program import Program
 from specstream.compiler.shipping import pack, unpack
-from specstream.compiler.source import Program, analyse
+from specstream.compiler.source import analyse
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.schema import Declared, Schema
 from specstream.declarations.state import Layout, State, StateView

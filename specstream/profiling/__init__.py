@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from specstream.compiler.source import Program
+from specstream.compiler.program import Program
 from specstream.declarations.state import Layout
 from specstream.profiling.advice import advise
 from specstream.profiling.hot_words import HotPlace, hot_places, hot_words

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specstream.compiler.source import Program, Written
+from specstream.compiler.program import Program, Written
 from specstream.declarations.state import Field, Layout
 
 __all__ = ["HotPlace", "HotWord", "Line", "hot_places", "hot_words"]

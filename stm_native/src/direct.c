@@ -1,6 +1,18 @@
 /* The two ways to run that speculation is compared with: one thread in one native loop without any
  * log, and all threads without any order under the operator's own locks. */
-#include "internal.h"
+#include "direct.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "emit.h"
+#include "engine.h"
+#include "fault.h"
+#include "locks.h"
+#include "processor.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "worker.h"
 
 /* Both flags may be up from an ordered job before: its end kills every worker. */
 static bool may_run(struct ss_engine *engine, struct ss_run *run)

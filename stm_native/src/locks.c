@@ -15,9 +15,17 @@
  * But who is in a deadlock stays there. Each pass over the chain makes sure of one more of its links,
  * beginning with the last, whose lock is ours: after as many passes as there are workers all of them
  * have stood still during the last one. */
-#include <stdlib.h>
+#include "locks.h"
 
-#include "internal.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "engine.h"
+#include "processor.h"
+#include "specstream.h"
+#include "worker.h"
 
 /* Sections under a lock are short: looking again is cheaper than being woken. */
 enum { LOOKS = 64 };

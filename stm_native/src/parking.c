@@ -5,9 +5,17 @@
  * just before A sleeps, sees no sleeper, and does not wake. The remedy is Dekker's: A announces
  * itself, then fence, then looks once more; B changes, then fence, then looks for sleepers. Of two
  * sequentially consistent fences one comes first, so at least one side sees the other. */
-#include <errno.h>
+#include "parking.h"
 
-#include "internal.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "engine.h"
+#include "now.h"
+#include "statistics.h"
+#include "worker.h"
 
 void ss_wake(struct ss_engine *engine)
 {

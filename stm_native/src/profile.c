@@ -13,7 +13,13 @@
  *
  * Entries are written by their worker alone and may be read meanwhile, hence the atomics. Who reads
  * while an entry changes hands sees the count of one place at another, for once. */
-#include "internal.h"
+#include "profile.h"
+
+#include "engine.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "transaction.h"
+#include "worker.h"
 
 static inline uint64_t packed(struct ss_place place)
 {

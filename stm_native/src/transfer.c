@@ -5,10 +5,14 @@
  * are on their way at once. What is reported is the least of many rounds: anything else that the
  * machine does only adds. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "now.h"
+#include "processor.h"
+#include "specstream.h"
 
 enum { LINES = 512, TRIPS = 50, ROUNDS = 40 };
 enum { SPINS = 2000 }; /* without an answer, before the core is given up for a moment */

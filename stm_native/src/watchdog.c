@@ -19,7 +19,23 @@
  * ends. And where the head is ready, the turn is free, and all workers are in runs beyond it (a reader
  * had the turn when the head finished, or the head of an open job came when all were at work),
  * somebody has to stop for it: of those runs the one that began last. */
-#include "internal.h"
+#include "watchdog.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "boosting.h"
+#include "engine.h"
+#include "fault.h"
+#include "now.h"
+#include "open_job.h"
+#include "parking.h"
+#include "profile.h"
+#include "protocol.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "turn.h"
+#include "worker.h"
 
 enum { SLACK_NANOSECONDS = 2000000, BUDGET_IN_MEANS = 16 };
 /* How often a run is cleared whose log does not tell everything. */
@@ -40,7 +56,7 @@ static bool holds(struct ss_run *run, struct ss_transaction *transaction)
     transaction->read_count = (uint64_t)(run->read_top - transaction->reads);
     transaction->redo_count = run->redo_count;
     transaction->delta_count = run->delta_count;
-    if (ss_boost_is_robbed(transaction))
+    if (ss_boost_is_stolen(transaction))
         return false;
     if (worker->engine->protocol->validate(worker->engine, transaction))
         return true;

@@ -1,6 +1,6 @@
 """The scheduler under protocol ``eager``, as discrete events.
 
-It follows ``stm_native/src/eager.c`` and ``wait_queue.c``. A store locks the record of its
+It follows ``stm_native/src/eager.c`` and ``retry_queue.c``. A store locks the record of its
 word, and of two transactions that want one record the earlier one has it:
 
 - who loads from or stores to a record that an earlier transaction has locked aborts, waits until
