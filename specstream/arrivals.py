@@ -269,6 +269,11 @@ class Segment:
         """With the turn: the same, exactly, though a chunk be applied in part."""
         return int(self.native.left - self.native.ahead)
 
+    @property
+    def is_done(self) -> bool:
+        """Whether all are applied, and on_post_commit has been told of each."""
+        return bool(self.native.left == 0 and self.native.untold == 0)
+
     def release(self) -> None:
         """All its events are applied, and nobody asks for them any more."""
         self.native = self.kept = self._events = None
@@ -793,9 +798,9 @@ class Arrivals:
     # ---- out ----
 
     def find(self, row: int) -> tuple[Segment, int]:
-        """The segment of an event, and the event's row in it."""
-        at = bisect.bisect(self._segments, row, key=lambda segment: segment.first) - 1
-        segment = self._segments[at]
+        """The segment of an event, and the event's row in it; in any thread."""
+        segments = self._segments  # once: :meth:`forget` may put another list there
+        segment = segments[bisect.bisect(segments, row, key=lambda segment: segment.first) - 1]
         return segment, row - segment.first
 
     def keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
@@ -820,7 +825,7 @@ class Arrivals:
 
     def settle(self) -> None:
         """Notes what is applied; while nothing commits, so that it fits what was emitted."""
-        while self._ending and self._ending[0][1].left == 0:
+        while self._ending and self._ending[0][1].is_done:
             self._applied.append(heapq.heappop(self._ending)[1])
 
     def forget(self) -> None:

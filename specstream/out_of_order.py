@@ -241,7 +241,7 @@ class OutOfOrder:
         """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
         with self._open():
             outcome = self._collect(timeout)
-            failed = outcome is not None and outcome.failed
+            failed = self._hooks.has_errors or (outcome is not None and outcome.failed)
             if not failed and not self._arrivals.has_held:
                 rows = row_tuples(self.operator.emits, self._taken_rows(), self._strings)
                 self._finish_poll(outcome, None)
@@ -306,6 +306,7 @@ class OutOfOrder:
         if self._is_open:
             self._end_job()
             self._is_open = False
+            self._hooks.take_refusal()  # its event is still pending: it will be asked again
             self._hold_rows()
             self._arrivals.forget()
 
@@ -376,13 +377,15 @@ class OutOfOrder:
                 # All rows of events below the frontier, or of those before one that has failed.
                 with native_turn(self):
                     outcome = self._take_rows()
-                    if outcome.failed or lib.ss_engine_is_settled(self._native):
+                    settled = lib.ss_engine_is_settled(self._native)
+                    if outcome.failed or settled or self._hooks.has_errors:
                         return outcome
                 # Rows keep coming; who fetched each of them would keep others from committing.
                 pause = DRAIN_SECONDS if len(self._taken[-1]) else 0.0
             else:
                 rest = min(rest, int(1000 * (until - time.monotonic()) + 0.999))
-                if lib.ss_engine_await(self._native, 0) or rest <= 0:
+                news = lib.ss_engine_await(self._native, 0) or self._hooks.has_errors
+                if news or rest <= 0:
                     with native_turn(self):
                         return self._take_rows()
             self._wait(rest, pause)
@@ -411,6 +414,9 @@ class OutOfOrder:
     def _take_rows(self) -> Any:
         """With the turn: takes the emitted rows of the open job; its outcome."""
         outcome = lib.ss_engine_outcome(self._native)
+        if self._has_heard(outcome):
+            lib.ss_engine_resume(self._native, outcome.failed_row)
+            outcome.failed = False
         self._taken.append(self._rows(outcome).copy())
         lib.ss_engine_clear_rows(self._native)
         self._arrivals.settle()
@@ -434,27 +440,42 @@ class OutOfOrder:
         return output if held is None else pa.concat_tables([held, output])
 
     def _finish_poll(self, outcome: Any, output: pa.Table | None) -> None:
-        """Raises what kept the events from going on, and lets them go on."""
-        if outcome is None:
-            return
-        consumed = outcome.consumed - self._applied
-        self._applied = outcome.consumed
+        """Raises one thing that keeps the events from going on; after the last they go on."""
+        consumed = 0
+        if outcome is not None:
+            consumed = int(outcome.consumed - self._applied)
+            self._applied = outcome.consumed
+        heard = output is not None and outcome is not None and outcome.failed
         try:
-            if outcome.failed:
-                assert output is not None
-                error = self._hooks.take_error()
+            if output is None:
+                return
+            partial = Partial(output, consumed)
+            error = self._hooks.take_error()
+            if error is not None:
+                # Whatever else has failed is for the next call.
+                heard = outcome is not None and self._has_heard(outcome)
+            elif heard:
+                error = self._hooks.take_refusal()
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._arrivals.find(outcome.failed_row)
-                    partial = Partial(output, int(consumed))
                     first = segment.first_sequence
                     raise_failure(self, outcome, segment.events, row, first, partial)
                 error = error or MemoryError(f"engine of {self.name!r}: no memory for more events")
-                error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
+            if error is not None:
+                error.specstream_partial = partial  # type: ignore[attr-defined]
                 raise error
         finally:
-            if outcome.failed:
-                lib.ss_engine_resume(self._native)
+            if heard:
+                lib.ss_engine_resume(self._native, outcome.failed_row)
             self._arrivals.forget()
+
+    def _has_heard(self, outcome: Any) -> bool:
+        """Whether the job waits for nothing but that somebody hears of hooks that have raised.
+
+        A hook's thread may halt the job only when its error is taken already.
+        """
+        by_hook = outcome.failed and outcome.failed_row == lib.SS_NO_ROW_FOR_HOOK
+        return bool(by_hook and not self._hooks.has_errors)
 
     def _locate_arrival(self, row: int) -> Any:
         segment, at = self._arrivals.find(row)
