@@ -239,6 +239,7 @@ class Segment:
         first: row of its first event; rows run on from segment to segment.
         source: where they came from.
         first_sequence: sequence number of the first event.
+        until: timestamp of the last event.
         native: ``struct ss_segment``; ``left`` says how many are not applied.
         kept: what ``native`` points to.
     """
@@ -249,6 +250,7 @@ class Segment:
         self.first = first
         self.source = source
         self.first_sequence = source.next_sequence
+        self.until = source.last
         self.native = native
         self.kept = kept
         self._events = events
@@ -501,6 +503,7 @@ class Arrivals:
         return native
 
     def _append(self, segment: Segment, count: int, first: int, last: int) -> None:
+        segment.until = last
         self._segments.append(segment)
         heapq.heappush(self._ending, ((last, segment.source.rank, segment.first), segment))
         self._rows += count

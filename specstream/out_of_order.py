@@ -195,7 +195,7 @@ class OutOfOrder:
         if ordered:
             source = segment.source
             reached = source.frontier
-            source.frontier = source.last if reached is None else max(reached, source.last)
+            source.frontier = segment.until if reached is None else max(reached, segment.until)
 
     def advance(self, source: Name, to: Any = None) -> None:
         """Moves a source's frontier: none of its events below ``to`` comes any more.

@@ -827,3 +827,19 @@ def test_closing_ends_a_poll() -> None:
     engine.close()
     poller.join(PATIENCE)
     assert ended == ["closed"]
+
+
+@pytest.mark.parametrize("way", ["table", "event"])
+def test_ordered_moves_the_frontier_to_the_last_of_this_table(way: str) -> None:
+    """Not to the last that the source has ever sent."""
+    with ss.Engine(places, threads=2, keys=True) as engine:
+        engine.submit({"time": [62], "name": ["later"]}, order_by="time")
+        if way == "table":
+            engine.submit({"time": [47, 46], "name": ["b", "a"]}, order_by="time", ordered=True)
+        else:
+            engine.submit_event(46, name="a")
+            engine.submit_event(47, name="b", ordered=True)
+        assert engine.poll(None)["timestamp"].to_pylist() == [46, 47]
+        engine.submit_event(50, name="between")
+        engine.advance(0)
+        assert engine.poll(None)["timestamp"].to_pylist() == [50, 62]
