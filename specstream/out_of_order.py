@@ -7,6 +7,7 @@ brings back what they emit.
 
 from __future__ import annotations
 
+import numbers
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -206,7 +207,7 @@ class OutOfOrder:
                 moves back: an earlier ``to`` changes nothing.
 
         Raises:
-            InputError: ``to`` is of another type.
+            InputError: ``to`` is of another type, or no time at all.
         """
         with self._open():
             self._arrivals.advance(self._arrivals.sources.get(source), to)
@@ -227,6 +228,7 @@ class OutOfOrder:
             A table as :meth:`process` gives it. Its events are committed.
 
         Raises:
+            ConfigurationError: ``timeout`` is negative or no number.
             Exception: what the operator raised. Its event is not applied; later ones are, and
                 the next call goes on behind it. ``specstream_partial`` on the exception holds what
                 this call would have returned, and how many events were applied since the last.
@@ -368,6 +370,11 @@ class OutOfOrder:
 
     def _collect(self, timeout: float | None) -> Any:
         """Takes rows emitted since the last call; the C side's outcome, None: no job is open."""
+        if timeout is not None and not (_is_number(timeout) and timeout >= 0):
+            raise ConfigurationError(
+                f"timeout={timeout!r}; expected seconds, 0 or more, or None to wait for all events "
+                "below the frontier"
+            )
         until = time.monotonic() + (timeout or 0.0)
         while self._is_open or self._arrivals.unsent:
             if self._arrivals.unsent:
@@ -383,7 +390,7 @@ class OutOfOrder:
                 # Rows keep coming; who fetched each of them would keep others from committing.
                 pause = DRAIN_SECONDS if len(self._taken[-1]) else 0.0
             else:
-                rest = min(rest, int(1000 * (until - time.monotonic()) + 0.999))
+                rest = min(rest, int(1000 * min(until - time.monotonic(), 1.0) + 0.999))
                 news = lib.ss_engine_await(self._native, 0) or self._hooks.has_errors
                 if news or rest <= 0:
                     with native_turn(self):
@@ -487,3 +494,7 @@ class OutOfOrder:
             segment.source.name,
             segment.first_sequence + at,
         )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
