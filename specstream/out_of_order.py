@@ -240,7 +240,7 @@ class OutOfOrder:
             return output
 
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
-        """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
+        """:meth:`poll` for few rows at a time: tuples of the columns of ``emits``, without keys."""
         with self._open():
             outcome = self._collect(timeout)
             failed = self._hooks.has_errors or (outcome is not None and outcome.failed)

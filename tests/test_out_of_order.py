@@ -896,3 +896,13 @@ def test_a_frontier_of_another_type_than_the_events_is_not_forgotten() -> None:
         engine.advance(0, 2)
         with pytest.raises(ss.InputError, match="late"):
             engine.submit_event(1, name="a")
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_lag_of_infinite_times_warns_of_nothing() -> None:
+    with ss.Engine(places, threads=1) as engine:
+        for name, time in (("a", -float("inf")), ("b", 1.0), ("c", float("inf"))):
+            engine.submit_event(time, name=name, ordered=True)
+            assert engine.stats.events >= 0
+        assert engine.poll(None)["name"].to_pylist() == ["a", "b", "c"]
+        assert engine.stats.events == 3
