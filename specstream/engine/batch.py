@@ -32,6 +32,9 @@ def run_batch(parts: Parts, events: Events, ordered: bool) -> pa.Table:
     failed = False
     tables: list[pa.Table] = []
     try:
+        unheard = parts.hooks.take_error()
+        if unheard is not None:  # of an earlier call, which could raise one only
+            raise unheard
         while done < events.count and not failed:
             setting = next_of(parts.predictor, parts.longest)
             parts.code.compile_for(setting.horizon, parts.native)
@@ -56,7 +59,11 @@ def run_batch(parts: Parts, events: Events, ordered: bool) -> pa.Table:
             )
             done += outcome.consumed
             failed = outcome.failed
-            interruption = interruption or parts.hooks.take_error()
+            refusal = parts.hooks.take_refusal()
+            # What an event raised comes first; the next call raises what hooks did besides.
+            interruption = interruption or refusal
+            if interruption is None and not failed:
+                interruption = parts.hooks.take_error()
             try:
                 parts.predictor.record(setting, measured)
             except Exception as error:

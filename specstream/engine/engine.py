@@ -432,7 +432,7 @@ class Engine:
         return self._out_of_order.poll(timeout)
 
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
-        """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
+        """:meth:`poll` for few rows at a time: tuples of the columns of ``emits``, without keys."""
         return self._out_of_order.poll_rows(timeout)
 
     def late(self) -> pa.Table | None:

@@ -6,6 +6,7 @@ engine's :class:`Hooks` through the handle that the engine gave it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,7 +98,8 @@ class Hooks:
         self._hooks = {_KINDS[name]: hook for name, hook in given.items() if hook is not None}
         self._names = {kind: name for name, kind in _KINDS.items()}
         self._describe = describe
-        self._error: BaseException | None = None
+        self._errors: deque[BaseException] = deque()
+        self._refusal: BaseException | None = None
 
     def __bool__(self) -> bool:
         return bool(self._hooks)
@@ -107,10 +109,19 @@ class Hooks:
         if self._hooks:
             native.set_hook(sum(self._hooks), lib.ss_python_hook, ffi.new_handle(self))
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether :meth:`take_error` would give one."""
+        return bool(self._errors)
+
     def take_error(self) -> BaseException | None:
-        """What a hook raised since the last call."""
-        error, self._error = self._error, None
-        return error
+        """The first that on_abort or on_post_commit raised and that nobody has taken yet."""
+        return self._errors.popleft() if self._errors else None
+
+    def take_refusal(self) -> BaseException | None:
+        """What on_commit raised: the error of the event that has failed, if it is its own."""
+        refusal, self._refusal = self._refusal, None
+        return refusal
 
     def call(self, occasion: Any) -> int:
         """One call; gives an ``enum ss_answer``."""
@@ -124,9 +135,11 @@ class Hooks:
                     return int(lib.SS_RUN_AGAIN)
                 raise
         except BaseException as error:
-            if self._error is None:
-                self._error = error
-                error.add_note(f"raised by the hook {name}")
+            error.add_note(f"raised by the hook {name}")
+            if occasion.kind == lib.SS_ON_COMMIT:
+                self._refusal = error
+            else:
+                self._errors.append(error)
             return int(lib.SS_FAIL)
         return int(lib.SS_PROCEED)
 

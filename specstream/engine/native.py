@@ -198,9 +198,9 @@ class Native:
         """With the turn: forgets the rows that were taken."""
         lib.ss_engine_clear_rows(self.pointer)
 
-    def resume(self) -> None:
-        """The open job goes on behind an event that has failed."""
-        lib.ss_engine_resume(self.pointer)
+    def resume(self, failed_row: int) -> None:
+        """The open job goes on behind an event that has failed, if it is this one."""
+        lib.ss_engine_resume(self.pointer, failed_row)
 
     # ---- the turn ----
 

@@ -6,6 +6,7 @@ the runtime, whose *open job* takes events while it runs, and brings back what t
 
 from __future__ import annotations
 
+import numbers
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -102,7 +103,7 @@ class OutOfOrder:
         if ordered:
             source = segment.source
             reached = source.frontier
-            source.frontier = source.last if reached is None else max(reached, source.last)
+            source.frontier = segment.until if reached is None else max(reached, segment.until)
 
     def advance(self, source: Name, to: Any = None) -> None:
         """See :meth:`specstream.Engine.advance`."""
@@ -122,7 +123,7 @@ class OutOfOrder:
         """See :meth:`specstream.Engine.poll_rows`."""
         with self._lifetime.exclusive():
             outcome = self._collect(timeout)
-            failed = outcome is not None and outcome.failed
+            failed = self._parts.hooks.has_errors or (outcome is not None and outcome.failed)
             if not failed and not self._committed.pending.has_held:
                 rows = row_tuples(self._emits, self._taken_rows(), self._committed.strings)
                 self._finish_poll(outcome, None)
@@ -167,6 +168,8 @@ class OutOfOrder:
         if self._flight.is_open:
             self._native.end_job()
             self._flight.is_open = False
+            # Its event is still pending: it will be asked again.
+            self._parts.hooks.take_refusal()
             self.hold_rows()
             self._committed.pending.forget()
 
@@ -184,6 +187,11 @@ class OutOfOrder:
 
     def _collect(self, timeout: float | None) -> Any:
         """Takes rows emitted since the last call; the C side's outcome, None: no job is open."""
+        if timeout is not None and not (_is_number(timeout) and timeout >= 0):
+            raise ConfigurationError(
+                f"timeout={timeout!r}; expected seconds, 0 or more, or None to wait for all events "
+                "below the frontier"
+            )
         until = time.monotonic() + (timeout or 0.0)
         while self._flight.is_open or self._committed.pending.unsent:
             if self._committed.pending.unsent:
@@ -193,13 +201,14 @@ class OutOfOrder:
                 # All rows of events below the frontier, or of those before one that has failed.
                 with self._parts.turn.taken():
                     outcome = self._take_rows()
-                    if outcome.failed or self._native.is_settled():
+                    settled = self._native.is_settled()
+                    if outcome.failed or settled or self._parts.hooks.has_errors:
                         return outcome
                 # Rows keep coming; who fetched each of them would keep others from committing.
                 pause = DRAIN_SECONDS if len(self._taken[-1]) else 0.0
             else:
-                rest = min(rest, int(1000 * (until - time.monotonic()) + 0.999))
-                if self._native.await_news(0) or rest <= 0:
+                rest = min(rest, int(1000 * min(until - time.monotonic(), 1.0) + 0.999))
+                if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
                     with self._parts.turn.taken():
                         return self._take_rows()
             self._wait(rest, pause)
@@ -219,6 +228,9 @@ class OutOfOrder:
     def _take_rows(self) -> Any:
         """With the turn: takes the emitted rows of the open job; its outcome."""
         outcome = self._native.outcome()
+        if self._has_heard(outcome):
+            self._native.resume(outcome.failed_row)
+            outcome.failed = False
         self._taken.append(self._native.rows(outcome, self._emits.row_words).copy())
         self._native.clear_rows()
         self._committed.pending.settle()
@@ -248,26 +260,45 @@ class OutOfOrder:
         return output if held is None else pa.concat_tables([held, output])
 
     def _finish_poll(self, outcome: Any, output: pa.Table | None) -> None:
-        """Raises what kept the events from going on, and lets them go on."""
-        if outcome is None:
-            return
-        consumed = outcome.consumed - self._applied
-        self._applied = outcome.consumed
+        """Raises one thing that keeps the events from going on; after the last they go on."""
+        consumed = 0
+        if outcome is not None:
+            consumed = int(outcome.consumed - self._applied)
+            self._applied = outcome.consumed
+        heard = output is not None and outcome is not None and outcome.failed
         try:
-            if outcome.failed:
-                assert output is not None
-                error = self._parts.hooks.take_error()
+            if output is None:
+                return
+            partial = Partial(output, consumed)
+            error = self._parts.hooks.take_error()
+            if error is not None:
+                # Whatever else has failed is for the next call.
+                heard = outcome is not None and self._has_heard(outcome)
+            elif heard:
+                error = self._parts.hooks.take_refusal()
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._committed.pending.find(outcome.failed_row)
-                    partial = Partial(output, int(consumed))
                     first = segment.first_sequence
                     raise_failure(self._parts, outcome, segment.events, row, first, partial)
                 error = error or MemoryError(
                     f"engine of {self._parts.name!r}: no memory for more events"
                 )
-                error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
+            if error is not None:
+                error.specstream_partial = partial  # type: ignore[attr-defined]
                 raise error
         finally:
-            if outcome.failed:
-                self._native.resume()
+            if heard:
+                self._native.resume(outcome.failed_row)
             self._committed.pending.forget()
+
+    def _has_heard(self, outcome: Any) -> bool:
+        """Whether the job waits for nothing but that somebody hears of hooks that have raised.
+
+        A hook's thread may halt the job only when its error is taken already.
+        """
+        by_hook = outcome.failed and outcome.failed_row == lib.SS_NO_ROW_FOR_HOOK
+        return bool(by_hook and not self._parts.hooks.has_errors)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi
-from specstream.columns.conversion import order_distance
+from specstream.columns.conversion import of_order, order_distance
 from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
@@ -203,6 +203,7 @@ class PendingEvents:
         return native
 
     def _append(self, segment: Segment, count: int, first: int, last: int) -> None:
+        segment.until = last
         self._segments.append(segment)
         heapq.heappush(self._ending, ((last, segment.source.rank, segment.first), segment))
         self._rows += count
@@ -216,7 +217,7 @@ class PendingEvents:
             InputError: it does not fit.
         """
         if self._type is None and timestamp is not None:
-            self._settle_type(pa.array([timestamp]).type)
+            self._settle_type(self._type_of(timestamp, ""))
         try:
             if timestamp is None:
                 raise RowError(
@@ -225,7 +226,8 @@ class PendingEvents:
                     np.ones(1, np.bool_),
                     "the time is null",
                 )
-            if type(timestamp) is int and self._type == pa.int64():
+            is_int64 = self._type == pa.int64() and type(timestamp) is int
+            if is_int64 and -(2**63) <= timestamp < 2**63:
                 at = timestamp
             else:
                 at = self._timestamp(timestamp)
@@ -304,33 +306,80 @@ class PendingEvents:
         )
 
     def _settle_type(self, of: pa.DataType) -> None:
-        """All timestamps are of this type from now on."""
-        self._type = of
-        given, self._given = self._given, []
-        for known, to in given:
-            self.advance(known, to)
+        """All timestamps are of this type from now on.
+
+        Raises:
+            InputError: a frontier that was given before is not; nothing has changed.
+        """
+        reached = []
+        for known, to in self._given:
+            try:
+                reached.append((known, self._timestamp(to, of)))
+            except InputError:
+                raise InputError(
+                    f"{self._what}: the frontier {to!s} of source {known.name!r} is no {of}, as "
+                    "the events have it: advance() the source to a time of that type first"
+                ) from None
+        self._type, self._given = of, []
+        for known, at in reached:
+            known.frontier = at if known.frontier is None else max(known.frontier, at)
+
+    def _type_of(self, time: Any, of_whom: str) -> pa.DataType:
+        """Of the first of all times.
+
+        Raises:
+            InputError: it is no time.
+        """
+        if isinstance(time, int) and not isinstance(time, bool):
+            return pa.int64()
+        try:
+            of = pa.array([time]).type
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            of = None
+        if of is None or of_order(pa.array([], of)) is None:
+            raise InputError(
+                f"{self._what}: time {time!r}{of_whom}; expected an integer, a float, a timestamp "
+                "or a date"
+            )
+        return of
 
     def advance(self, source: Source, to: Any) -> None:
         """Moves a source's frontier; one that lies behind changes nothing."""
         if to is None:
             source.frontier = END
         elif self._type is None:
+            whom = f" of source {source.name!r}'s frontier"
+            of = self._type_of(to, whom)
+            self._timestamp(to, of, whom)
+            # One of another type takes the place of those before.
+            self._given = [
+                (known, before)
+                for known, before in self._given
+                if known is not source or self._type_of(before, whom) == of
+            ]
             self._given.append((source, to))
         else:
             reached = self._timestamp(to)
             if source.frontier is None or reached > source.frontier:
                 source.frontier = reached
 
-    def _timestamp(self, value: Any) -> int:
+    def _timestamp(self, value: Any, of: pa.DataType | None = None, of_whom: str = "") -> int:
+        """As it is kept; of the type that the events have, or are to have."""
+        before = ", as the events before have it" if of is None else ""
+        of = self._type if of is None else of
         try:
-            array = pa.array([value], self._type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
+            array = pa.array([value], of)
+        except (pa.ArrowException, OverflowError, TypeError):
             array = None
+        if not pa.types.is_floating(of) and _is_float(value):
+            array = None  # Arrow would cut off what is behind the point
         if array is None or array.null_count:
             raise InputError(
-                f"{self._what}: time {value!r} is no {self._type}, as the events before have it: "
-                "give a value of that type; a frontier may be None, the end of the source"
+                f"{self._what}: time {value!r}{of_whom} is no {of}{before}: give a value of that "
+                "type; a frontier may be None, the end of the source"
             )
+        if of_whom and pa.types.is_floating(of) and value != value:
+            raise InputError(f"{self._what}: time {value!r}{of_whom} has no place in an order")
         return int(order_key(array, "timestamp", self._what)[0])
 
     # ---- snapshots ----
@@ -456,9 +505,9 @@ class PendingEvents:
         return self._segments
 
     def find(self, row: int) -> tuple[Segment, int]:
-        """The segment of an event, and the event's row in it."""
-        at = bisect.bisect(self._segments, row, key=lambda segment: segment.first) - 1
-        segment = self._segments[at]
+        """The segment of an event, and the event's row in it; in any thread."""
+        segments = self._segments  # once: :meth:`forget` may put another list there
+        segment = segments[bisect.bisect(segments, row, key=lambda segment: segment.first) - 1]
         return segment, row - segment.first
 
     def locate(self, row: int) -> tuple[Events, int, Any, Any, int]:
@@ -490,7 +539,7 @@ class PendingEvents:
 
     def settle(self) -> None:
         """Notes what is applied; while nothing commits, so that it fits what was emitted."""
-        while self._ending and self._ending[0][1].left == 0:
+        while self._ending and self._ending[0][1].is_done:
             self._applied.append(heapq.heappop(self._ending)[1])
 
     def forget(self) -> None:
@@ -519,6 +568,12 @@ def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             pass
     return pa.array([repr(value)])
+
+
+def _is_float(value: Any) -> bool:
+    if isinstance(value, pa.Scalar):
+        return bool(pa.types.is_floating(value.type))
+    return isinstance(value, float | np.floating)
 
 
 def _by_source(

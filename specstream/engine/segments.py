@@ -27,6 +27,7 @@ class Segment:
         first: row of its first event; rows run on from segment to segment.
         source: where they came from.
         first_sequence: sequence number of the first event.
+        until: timestamp of the last event.
         native: ``struct ss_segment``; ``left`` says how many are not applied.
         kept: what ``native`` points to.
     """
@@ -37,6 +38,7 @@ class Segment:
         self.first = first
         self.source = source
         self.first_sequence = source.next_sequence
+        self.until = source.last
         self.native = native
         self.kept = kept
         self._events = events
@@ -60,6 +62,11 @@ class Segment:
     def not_applied(self) -> int:
         """With the turn: the same, exactly, though a chunk be applied in part."""
         return int(self.native.left - self.native.ahead)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all are applied, and on_post_commit has been told of each."""
+        return bool(self.native.left == 0 and self.native.untold == 0)
 
     def release(self) -> None:
         """All its events are applied, and nobody asks for them any more."""

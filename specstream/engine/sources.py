@@ -204,5 +204,5 @@ def _checked(name: object, what: str) -> Name:
     if isinstance(name, bool) or not isinstance(name, int | str):
         raise InputError(f"{what}: source {name!r}; expected an integer or a string")
     if isinstance(name, int) and not -(2**63) <= name < END:
-        raise InputError(f"{what}: source {name!r}; expected an integer that fits int64")
+        raise InputError(f"{what}: source {name!r}; expected an integer from -2**63 to {END - 1}")
     return name

@@ -40,6 +40,7 @@ struct ss_queue {
     bool failed; /* nothing commits until somebody has heard of it */
     int64_t failed_row;
     struct ss_segment *failed_segment; /* counts the failed event as left until it was heard of */
+    uint64_t untold; /* committed events that on_post_commit is still to be told of */
     _Atomic uint32_t work; /* what there is to do; see enum work */
     _Atomic uint64_t changes; /* times that it was worked out */
     _Atomic uint32_t head_is_unclaimed; /* 1: an event below the frontier is next, and pending */
@@ -62,6 +63,8 @@ bool ss_queue_can_advance(struct ss_engine *engine);
 bool ss_queue_head_is_unclaimed(struct ss_engine *engine);
 /* A hook has failed: nothing commits until somebody has heard of it. */
 void ss_queue_fail(struct ss_engine *engine);
+/* On_post_commit has been told of a committed event of the segment. */
+void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment);
 
 static inline void ss_use_segment(struct ss_run *run, const struct ss_segment *segment)
 {
