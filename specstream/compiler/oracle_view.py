@@ -17,7 +17,7 @@ from specstream.compiler.oracle_elements import (
 from specstream.compiler.text import Text, refuse
 from specstream.declarations.element_types import Storage
 
-__all__ = ["BUILTINS", "View", "by_value", "to_power"]
+__all__ = ["View", "by_value", "to_power"]
 
 
 class View:
@@ -232,13 +232,3 @@ def to_power(left: Any, right: Any) -> Any:
     if isinstance(left, View):
         return left._update(numbers.power, right)
     return numbers.power(left, right)
-
-
-def _sum(values: Any, *start: Any) -> Any:
-    total = start[0] if start else getattr(values, "zero", Int64(0))
-    for value in values:
-        total = total + value
-    return total
-
-
-BUILTINS: dict[str, object] = {**numbers.ORACLE_BUILTINS, "sum": _sum}

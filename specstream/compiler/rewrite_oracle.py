@@ -47,7 +47,7 @@ class OracleRewriter(Rewriter):
             numpy_name(value),
         )
         if builtin is not None:
-            return oracle_view.BUILTINS[builtin]
+            return numbers.ORACLE_BUILTINS[builtin]
         if mathematical is not None:
             return getattr(_ORACLE_MATH, mathematical)
         if numeric is not None:

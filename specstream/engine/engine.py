@@ -1,6 +1,7 @@
 """The engine: one operator, its state, its threads; batches in, batches out.
 
 What users see of it. It checks and delegates: its parts, each in a file of its name, do the work.
+Most of the length is what users read of each call, with an example; hence it is one piece.
 """
 
 from __future__ import annotations

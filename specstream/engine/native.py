@@ -6,6 +6,7 @@ It adds nothing to the C functions but types, and what belongs to every call of 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = ["ABORT_REASONS", "WAIT_MILLISECONDS", "Native", "configuration"]
 WAIT_MILLISECONDS = 50
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
+_HOT_PLACES = 512  # that a thread remembers; see profile.c
 
 ABORT_REASONS = {
     "conflict": lib.SS_ABORT_CONFLICT,
@@ -227,6 +229,16 @@ class Native:
     def ask(self, nanoseconds: int) -> None:
         """Waits so long at most for a plain run to count what it has done."""
         lib.ss_engine_ask(self.pointer, nanoseconds)
+
+    def hot_places(self) -> Iterator[Any]:
+        """Between two jobs: each ``struct ss_hot_place`` that the threads remember.
+
+        One is valid until the next one is asked for.
+        """
+        room = len(self.threads) * _HOT_PLACES
+        found = ffi.new("struct ss_hot_place[]", room)
+        for at in range(min(lib.ss_engine_hot_places(self.pointer, found, room), room)):
+            yield found[at]
 
     def memory(self) -> int:
         """Bytes of logs and buffers."""

@@ -185,7 +185,7 @@ class Counted:
 
     def take_places(self) -> None:
         """Takes in the places of conflicts; between two jobs."""
-        self.hot_places = hot_places(self._parts.native.pointer, self._parts.options.threads)
+        self.hot_places = hot_places(self._parts.native.hot_places())
 
     def _statistics(self, memory: int, waiting: int) -> Statistics:
         """Since the engine was made; bytes of its logs and buffers, and events that wait, given."""

@@ -1,1 +1,1 @@
-"""Files: Arrow streams, errors of writing that name the file, content that need not be trusted."""
+"""Files: Arrow streams, errors of writing that name them, content that nobody has to trust."""

@@ -11,17 +11,15 @@ import bisect
 import os
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from specstream._native import ffi, lib
 from specstream.compiler.program import Program, Written
 from specstream.declarations.state import Field, Layout
 
 __all__ = ["HotPlace", "HotWord", "Line", "hot_places", "hot_words"]
 
-_HOT_ENTRIES = 512  # that a thread remembers; see profile.c
 _WORD_BYTES = 8
 
 
@@ -91,13 +89,10 @@ class HotWord:
         return self.field + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
 
 
-def hot_places(native: Any, threads: int) -> tuple[HotPlace, ...]:
-    """What the runtime remembers; the counts of all threads together."""
-    room = threads * _HOT_ENTRIES
-    found = ffi.new("struct ss_hot_place[]", room)
+def hot_places(remembered: Iterable[Any]) -> tuple[HotPlace, ...]:
+    """What the runtime remembers, ``struct ss_hot_place``s; the counts of all threads together."""
     counted: Counter[tuple[int, int, int]] = Counter()
-    for at in range(min(lib.ss_engine_hot_places(native, found, room), room)):
-        one = found[at]
+    for one in remembered:
         counted[one.word, one.bytes, one.site] += one.aborts - one.others
     return tuple(HotPlace(*key, aborts) for key, aborts in counted.most_common())
 

@@ -35,7 +35,9 @@
  * To fault is to fail (fault.c). On the shadow a fault costs the speculative run that asked for the
  * operation, or the shadow, where it was an inverse or an operation of the head's; and at the commit a
  * run in place, which names the event if it faults again. What keeps the latch is itself never left
- * half-way: it works outside, and only the operation is inside. */
+ * half-way: it works outside, and only the operation is inside.
+ *
+ * One file, because the shadow, the locks on it and the operations done are one structure under one latch. */
 #include "boosting.h"
 
 #include <assert.h>

@@ -28,7 +28,10 @@
  * What is committed, how, and by whom is as in scheduler.c; the same functions do it. The mutex is
  * taken for a claim, at the end of a run and for each commit, never while an operator runs. Whoever
  * changes anything under it works out what there is to do next (`work`), so that idle workers look at
- * one word only. */
+ * one word only.
+ *
+ * It is one file, long as it is, because all of it works on one structure (struct ss_queue) under one
+ * mutex, and whatever changes a part of that has to work out `work` from the whole. */
 #include "open_job.h"
 
 #include <assert.h>

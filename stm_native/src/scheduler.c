@@ -7,9 +7,9 @@
  *
  * A worker, again and again, does the first of these that it can:
  *
- *   1. Take the *turn* and advance the head. The turn is a lock that is only ever tried, never
- *      waited for, and that exactly one thread holds; who holds it is the only one who changes the
- *      state. It commits every finished transaction at the front of the wait queue, and where the
+ *   1. Take the *turn* (turn.c) and advance the head (commit.c). The turn is a lock that is only ever
+ *      tried, never waited for, and that exactly one thread holds; who holds it is the only one who
+ *      changes the state. It commits every finished transaction at the front of the wait queue, and where the
  *      head is not claimed by anybody, claims it and runs it in place.
  *   2. Claim the next transaction, at most `horizon` beyond the head, and run it speculatively. At
  *      its end it is FINISHED and waits; the worker goes on with something else.

@@ -8,8 +8,8 @@
  * let in between two events; were it the next one's turn as soon as it has gone, a few threads that
  * look again and again would keep all commits from happening. So when a reader gives the turn back and
  * a worker was turned away meanwhile, the next reader waits until the workers have had the turn for as
- * long as the reader had it, and a little longer. It does not wait for ever for them to come: who was turned away may
- * be in a long run by now, or find that there is nothing left to commit.
+ * long as the reader had it, and a little longer. It does not wait for ever for them to come: who was
+ * turned away may be in a long run by now, or find that there is nothing left to commit.
  *
  * All of it is in the fields `share_end`, until when readers wait, and `owed`, how long the workers are
  * to have the turn once they have come. Both are written by whoever holds the turn, so they change in

@@ -18,6 +18,8 @@ from bench.chapter4.slowed import SlowedEngine, busy_rounds
 from bench.chapter4.stored import to_text
 from bench.workloads import listing_4_2, values
 
+pytestmark = pytest.mark.slow
+
 
 def test_an_experiment_is_measured_drawn_judged_and_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

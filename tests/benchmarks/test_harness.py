@@ -10,6 +10,8 @@ from bench.harness import BASELINE, Effort, engine_contestant, measure
 from bench.workloads import Workload, listing_4_2, values
 from specstream.tuning.contest import Arena, EngineContestant
 
+pytestmark = pytest.mark.slow
+
 WORKLOAD = Workload(
     name="listing",
     title="Listing 4.2",

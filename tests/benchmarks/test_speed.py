@@ -11,6 +11,8 @@ from bench.speed.loads import LOADS, Load, events_of
 from bench.speed.native import NativeContestant
 from bench.workloads import MULTIPLIER, UPDATED_WORDS, updates
 
+pytestmark = pytest.mark.slow
+
 HALF_HOT = next(load for load in LOADS if load.hot == 0.5)
 
 

@@ -17,6 +17,8 @@ import specstream as ss
 from specstream.spark.sinks.memory import memory_sink
 from specstream.spark.sinks.parquet import parquet_sink
 
+pytestmark = pytest.mark.slow
+
 BATCHES = 5
 # Of batch 2: while its rows are written, while it runs and is recorded, and around the sink. The
 # steps of writing a file are reached by its rows first.

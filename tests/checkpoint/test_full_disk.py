@@ -23,6 +23,8 @@ from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.store import RemoteStore
 from specstream.spark.sinks.parquet import parquet_sink
 
+pytestmark = pytest.mark.slow
+
 ROOM, STATE = 64 << 10, 128 << 10  # bytes
 
 

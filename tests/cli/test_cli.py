@@ -18,6 +18,8 @@ import specstream as ss
 from specstream.cli import main
 from specstream.cli.target import load_operator
 
+pytestmark = pytest.mark.spark
+
 OPERATORS = """
 import specstream as ss
 

@@ -16,6 +16,8 @@ from spinning import spin_down, transfer
 
 import specstream as ss
 
+pytestmark = pytest.mark.slow
+
 DRIVER = Path(__file__).parents[1] / "support" / "closing_driver.py"
 
 

@@ -33,9 +33,13 @@ from specstream._native import ffi, lib
 from specstream.compiler.types import Variant
 from specstream.structures import boosted_set
 
-pytestmark = pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"), reason="the crashes are made of x86 instructions"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        platform.machine() not in ("x86_64", "AMD64"),
+        reason="the crashes are made of x86 instructions",
+    ),
+]
 
 XS = list(range(100))
 SPECULATIVE: dict[str, Variant] = {"value": "transactional", "eager": "eager"}

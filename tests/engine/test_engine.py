@@ -222,7 +222,7 @@ def test_use_after_close_says_so_and_what_is_known_stays_valid() -> None:
     for use in (
         lambda: engine.process(events(1)),
         engine.snapshot,
-        engine.mark,
+        engine.savepoint,
     ):
         with pytest.raises(ss.EngineClosedError, match=r"one_word.*closed"):
             use()

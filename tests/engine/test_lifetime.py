@@ -14,6 +14,8 @@ import pytest
 
 import specstream as ss
 
+pytestmark = pytest.mark.slow
+
 
 class Seen(ss.State):
     count = ss.scalar(int)

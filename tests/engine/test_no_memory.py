@@ -14,6 +14,8 @@ import pytest
 
 import specstream as ss
 
+pytestmark = pytest.mark.slow
+
 # So many stores fill an undo log of 128 MB, and so many rows as much output.
 LARGE = 1 << 23
 # More than a speculative run may store to: the event runs in place.

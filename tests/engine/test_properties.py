@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from journeys import Piece, run_journey, run_submitted
 
+pytestmark = pytest.mark.slow
+
 numbers = itertools.count()
 
 INTS = st.one_of(

@@ -22,6 +22,8 @@ from rich.console import Console
 
 from specstream.monitoring.live import PlainLines, drawn
 
+pytestmark = pytest.mark.spark
+
 pyte = pytest.importorskip("pyte")
 pytest.importorskip("pyspark")
 

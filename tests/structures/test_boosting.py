@@ -30,6 +30,8 @@ from specstream.structures import (
     sorted_remove,
 )
 
+pytestmark = pytest.mark.slow
+
 CAPACITY = 24
 
 

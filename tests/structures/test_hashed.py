@@ -31,6 +31,8 @@ from specstream.structures import (
     sorted_remove,
 )
 
+pytestmark = pytest.mark.slow
+
 CAPACITY = 12
 
 

@@ -15,6 +15,8 @@ from specstream.tuning.forecast.recording import record, under_eager
 from specstream.tuning.forecast.simulation import Outcome, simulate_plain
 from specstream.tuning.forecast.workload import Event
 
+pytestmark = pytest.mark.slow
+
 FREE = Costs()
 
 

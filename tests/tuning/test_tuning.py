@@ -17,6 +17,8 @@ from specstream.tuning.rivals import under_one_lock
 from specstream.tuning.search import search
 from specstream.tuning.stream import Stream, read_stream
 
+pytestmark = pytest.mark.slow
+
 OPERATORS = """
 import specstream as ss
 
