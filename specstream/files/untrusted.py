@@ -62,7 +62,7 @@ def json_of(content: Buffer, what: str) -> Any:
 
     >>> json_of(b"[1", "the header")
     Traceback (most recent call last):
-    specstream.untrusted.Malformed: the header: no JSON (Expecting ',' delimiter: line 1 ...
+    specstream.files.untrusted.Malformed: the header: no JSON (Expecting ',' delimiter: line 1 ...
     """
     try:
         return json.loads(str(content, "utf-8"))
@@ -100,7 +100,7 @@ def made_of(value: Any, of: type[Of], what: str) -> Of:
     Place(row=3, names=('a',))
     >>> made_of({"row": "3"}, Place, "the place")
     Traceback (most recent call last):
-    specstream.untrusted.Malformed: the place: row is '3'; expected int
+    specstream.files.untrusted.Malformed: the place: row is '3'; expected int
     """
     made: Of = _made(value, of, what)
     return made

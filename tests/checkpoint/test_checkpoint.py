@@ -168,7 +168,7 @@ def test_two_full_images_are_kept_and_early_ones_deleted_from_late_to_early(
     monkeypatch.setattr(checkpoints, "INCREMENTS", 2)
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, tmp_path)
-        place = checkpoint._place
+        place = checkpoint.store
         assert isinstance(place, LocalStore)
         delete, deleted = place.delete, []
 

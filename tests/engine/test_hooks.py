@@ -14,7 +14,7 @@ import pytest
 from conftest import run_oracle
 
 import specstream as ss
-from specstream.hooks import _KINDS
+from specstream.engine.hooks import _KINDS
 
 
 class Words(ss.State):
