@@ -165,7 +165,11 @@ def test_what_the_last_image_holds_is_the_final_state(
     whole = uninterrupted()
     with ss.Engine(crash_driver.chain, horizon=0) as engine:
         feed = ss.spark.foreach_batch(
-            engine, to=lambda table, batch_id: None, checkpoint=whole / "images"
+            engine,
+            order_by="time",
+            source="origin",
+            to=lambda table, batch_id: None,
+            checkpoint=whole / "images",
         )
         assert engine.snapshot() == (whole / "final").read_bytes()
         assert feed.checkpoint is not None
