@@ -23,7 +23,7 @@ import pyarrow as pa
 from specstream._native import ffi
 from specstream.bad_rows import BadRows, RowError, as_stream, take_together
 from specstream.columns import Events, order_key, read_events, read_value, some_rows
-from specstream.conversion import order_distance
+from specstream.conversion import order_distance, time_at
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.schema import Schema
 from specstream.strings import StringTable, string_code
@@ -452,9 +452,9 @@ class Arrivals:
             known, below = late[0]
             raise InputError(
                 f"{self._what}: {sum(some.count for _, some in late)} event(s) are late, the first "
-                f"of source {known.name!r} at {order_by}={below.keys[0][0]}, below its frontier: "
-                'nothing was submitted; send events before advance(), or use late="drop" or '
-                'late="side"'
+                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, below its "
+                "frontier: nothing was submitted; send events before advance(), or use "
+                'late="drop" or late="side"'
             )
         for known, below in late:
             known.late += below.count

@@ -40,7 +40,7 @@ def run_batch(engine: Engine, events: Events, ordered: bool) -> pa.Table:
             engine._locate = lambda row, begin=done: (
                 events,
                 begin + row,
-                events.keys[0][begin + row].as_py(),
+                time_at(events.keys[0], begin + row),
                 events.keys[1][begin + row].as_py(),
                 first + begin + row,
             )

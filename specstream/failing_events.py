@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from specstream._native import lib
 from specstream.columns import Events
 from specstream.compiler.oracle import Oracle
+from specstream.conversion import time_at
 from specstream.errors import OperatorCrashError, Partial, SpecstreamError
 from specstream.plain_values import event_text
 
@@ -106,7 +107,7 @@ def _is_undone(engine: OutOfOrder) -> bool:
 
 
 def _key(events: Events, row: int, first: int) -> str:
-    return f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})"
+    return f"({time_at(events.keys[0], row)}, {events.keys[1][row]}, {first + row})"
 
 
 def _text(engine: OutOfOrder, events: Events, row: int) -> str:

@@ -31,6 +31,7 @@ from specstream.bad_rows import BadRows
 from specstream.columns import as_table, rows_to_table
 from specstream.compiler.types import Variant
 from specstream.compiler.variants import Entry, compile_entry
+from specstream.conversion import time_at
 from specstream.errors import ConfigurationError, InputError, Partial
 from specstream.failing_events import raise_failure
 from specstream.hooks import Hooks
@@ -306,7 +307,8 @@ class OutOfOrder:
         if self._is_open:
             self._end_job()
             self._is_open = False
-            self._hold_rows()
+            with native_turn(self):
+                self._hold_rows()
             self._arrivals.forget()
 
     def _expect(self, sources: Iterable[Name], late: Late | None) -> None:
@@ -421,7 +423,7 @@ class OutOfOrder:
         return np.concatenate([np.empty((0, self.operator.emits.row_words), np.int64), *taken])
 
     def _hold_rows(self) -> None:
-        """With the turn, or after the job: keeps what nobody has polled for the next poll."""
+        """With the turn: keeps what nobody has polled for the next poll."""
         self._take_rows()
         self._arrivals.hold(self._polled())
 
@@ -462,7 +464,7 @@ class OutOfOrder:
         return (
             segment.events,
             at,
-            keys[0][at].as_py(),
+            time_at(keys[0], at),
             segment.source.name,
             segment.first_sequence + at,
         )

@@ -330,6 +330,38 @@ def test_a_text_that_is_none_is_refused_when_it_comes() -> None:
         assert engine.snapshot() == before
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array([1, 2], pa.timestamp("us", "Nowhere/Nothing")),
+        pa.array([2**62, 2**62 + 1], pa.timestamp("us")),
+    ],
+    ids=["no such zone", "no such year"],
+)
+def test_times_that_python_has_not_are_shown_as_numbers(times: pa.Array) -> None:
+    def refuse(state, event, emit):
+        state.n += 1
+        if state.n == 2:
+            raise ValueError("the second")
+
+    operator = ss.operator(state=Small, event={"x": int})(refuse)
+    given = pa.table({"time": times, "x": [1, 2]})
+    seen: list[Any] = []
+
+    def submit(engine: ss.Engine) -> None:
+        engine.submit(given, order_by="time")
+        engine.advance(0)
+        engine.poll(timeout=None)
+
+    for run in (lambda engine: engine.process(given, order_by="time"), submit):
+        with (
+            ss.Engine(operator, on_commit=lambda found: seen.append(found.timestamp)) as engine,
+            pytest.raises(ValueError, match="the second"),
+        ):
+            run(engine)
+    assert seen == [times.cast(pa.int64())[0].as_py()] * 2
+
+
 def test_columns_that_no_order_has_are_refused() -> None:
     one = pa.table(batch([1, 2]))
     interval = pa.array([pa.MonthDayNano([1, 2, 3])] * 2)

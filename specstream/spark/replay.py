@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from specstream.columns import Events, keys_of, plain_value, read_events, rows_to_table
 from specstream.compiler.oracle import Oracle
+from specstream.conversion import time_at
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.operator import Operator, pack_rows
 from specstream.snapshot import Snapshot, refused
@@ -291,7 +292,8 @@ class _Run:
         )
         return (
             f"event {row}, (timestamp, source, sequence) = "
-            f"({keys[0][row]}, {keys[1][row]}, {self.sequences(np.array([row]))[0]}): {values}"
+            f"({time_at(keys[0], row)}, {keys[1][row]}, {self.sequences(np.array([row]))[0]}): "
+            f"{values}"
         )
 
     def raised(self) -> Raised | None:
