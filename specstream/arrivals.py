@@ -620,8 +620,10 @@ class Arrivals:
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
             array = None
         if array is None or array.null_count:
+            # One of a snapshot is Arrow's, which may have no way to show it.
+            shown = f"of type {value.type}" if isinstance(value, pa.Scalar) else repr(value)
             raise InputError(
-                f"{self._what}: time {value!r} is no {self._type}, as the events before have it: "
+                f"{self._what}: time {shown} is no {self._type}, as the events before have it: "
                 "give a value of that type; a frontier may be None, the end of the source"
             )
         return int(order_key(array, "timestamp", self._what)[0])

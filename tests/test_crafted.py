@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
 import struct
@@ -360,6 +361,15 @@ def test_times_that_python_has_not_are_shown_as_numbers(times: pa.Array) -> None
         ):
             run(engine)
     assert seen == [times.cast(pa.int64())[0].as_py()] * 2
+
+
+def test_a_restored_frontier_of_another_type_is_refused_with_the_first_event() -> None:
+    with ss.Engine(small, threads=2) as engine:
+        engine.advance("a", datetime.datetime(2013, 1, 1))
+        image = engine.snapshot()
+        engine.restore(image)
+        with pytest.raises(ss.InputError, match=r"time of type timestamp\[us\] is no int64"):
+            engine.submit(batch([2]), order_by="time", source_column="from")
 
 
 def test_columns_that_no_order_has_are_refused() -> None:
