@@ -23,7 +23,7 @@ import pyarrow as pa
 from specstream._native import ffi
 from specstream.bad_rows import BadRows, RowError, as_stream, take_together
 from specstream.columns import Events, order_key, read_events, read_value, some_rows
-from specstream.conversion import order_distance, time_at
+from specstream.conversion import of_order, order_distance, time_at
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.schema import Schema
 from specstream.strings import StringTable, string_code
@@ -228,7 +228,7 @@ def _checked(name: object, what: str) -> Name:
     if isinstance(name, bool) or not isinstance(name, int | str):
         raise InputError(f"{what}: source {name!r}; expected an integer or a string")
     if isinstance(name, int) and not -(2**63) <= name < END:
-        raise InputError(f"{what}: source {name!r}; expected an integer that fits int64")
+        raise InputError(f"{what}: source {name!r}; expected an integer from -2**63 to {END - 1}")
     return name
 
 
@@ -239,6 +239,7 @@ class Segment:
         first: row of its first event; rows run on from segment to segment.
         source: where they came from.
         first_sequence: sequence number of the first event.
+        until: timestamp of the last event.
         native: ``struct ss_segment``; ``left`` says how many are not applied.
         kept: what ``native`` points to.
     """
@@ -249,6 +250,7 @@ class Segment:
         self.first = first
         self.source = source
         self.first_sequence = source.next_sequence
+        self.until = source.last
         self.native = native
         self.kept = kept
         self._events = events
@@ -268,6 +270,11 @@ class Segment:
     def not_applied(self) -> int:
         """With the turn: the same, exactly, though a chunk be applied in part."""
         return int(self.native.left - self.native.ahead)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all are applied, and on_post_commit has been told of each."""
+        return bool(self.native.left == 0 and self.native.untold == 0)
 
     def release(self) -> None:
         """All its events are applied, and nobody asks for them any more."""
@@ -496,6 +503,7 @@ class Arrivals:
         return native
 
     def _append(self, segment: Segment, count: int, first: int, last: int) -> None:
+        segment.until = last
         self._segments.append(segment)
         heapq.heappush(self._ending, ((last, segment.source.rank, segment.first), segment))
         self._rows += count
@@ -509,7 +517,7 @@ class Arrivals:
             InputError: it does not fit.
         """
         if self._type is None and timestamp is not None:
-            self._settle_type(pa.array([timestamp]).type)
+            self._settle_type(self._type_of(timestamp, ""))
         try:
             if timestamp is None:
                 raise RowError(
@@ -518,7 +526,8 @@ class Arrivals:
                     np.ones(1, np.bool_),
                     "the time is null",
                 )
-            if type(timestamp) is int and self._type == pa.int64():
+            is_int64 = self._type == pa.int64() and type(timestamp) is int
+            if is_int64 and -(2**63) <= timestamp < 2**63:
                 at = timestamp
             else:
                 at = self._timestamp(timestamp)
@@ -597,35 +606,81 @@ class Arrivals:
         )
 
     def _settle_type(self, of: pa.DataType) -> None:
-        """All timestamps are of this type from now on."""
-        self._type = of
-        given, self._given = self._given, []
-        for known, to in given:
-            self.advance(known, to)
+        """All timestamps are of this type from now on.
+
+        Raises:
+            InputError: a frontier that was given before is not; nothing has changed.
+        """
+        reached = []
+        for known, to in self._given:
+            try:
+                reached.append((known, self._timestamp(to, of)))
+            except InputError:
+                raise InputError(
+                    f"{self._what}: the frontier {_shown(to)} of source {known.name!r} is no "
+                    f"{of}, as the events have it: advance() the source to a time of that type "
+                    "first"
+                ) from None
+        self._type, self._given = of, []
+        for known, at in reached:
+            known.frontier = at if known.frontier is None else max(known.frontier, at)
+
+    def _type_of(self, time: Any, of_whom: str) -> pa.DataType:
+        """Of the first of all times.
+
+        Raises:
+            InputError: it is no time.
+        """
+        if isinstance(time, int) and not isinstance(time, bool):
+            return pa.int64()
+        try:
+            of = pa.array([time]).type
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            of = None
+        if of is None or of_order(pa.array([], of)) is None:
+            raise InputError(
+                f"{self._what}: time {_shown(time)}{of_whom}; expected an integer, a float, "
+                "a timestamp or a date"
+            )
+        return of
 
     def advance(self, source: Source, to: Any) -> None:
         """Moves a source's frontier; one that lies behind changes nothing."""
         if to is None:
             source.frontier = END
         elif self._type is None:
+            whom = f" of source {source.name!r}'s frontier"
+            of = self._type_of(to, whom)
+            self._timestamp(to, of, whom)
+            # One of another type takes the place of those before.
+            self._given = [
+                (known, before)
+                for known, before in self._given
+                if known is not source or self._type_of(before, whom) == of
+            ]
             self._given.append((source, to))
         else:
             reached = self._timestamp(to)
             if source.frontier is None or reached > source.frontier:
                 source.frontier = reached
 
-    def _timestamp(self, value: Any) -> int:
+    def _timestamp(self, value: Any, of: pa.DataType | None = None, of_whom: str = "") -> int:
+        """As it is kept; of the type that the events have, or are to have."""
+        before = ", as the events before have it" if of is None else ""
+        of = self._type if of is None else of
         try:
-            array = pa.array([value], self._type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
+            array = pa.array([value], of)
+        except (pa.ArrowException, OverflowError, TypeError):
             array = None
+        if not pa.types.is_floating(of) and _is_float(value):
+            array = None  # Arrow would cut off what is behind the point
         if array is None or array.null_count:
-            # One of a snapshot is Arrow's, which may have no way to show it.
-            shown = f"of type {value.type}" if isinstance(value, pa.Scalar) else repr(value)
             raise InputError(
-                f"{self._what}: time {shown} is no {self._type}, as the events before have it: "
-                "give a value of that type; a frontier may be None, the end of the source"
+                f"{self._what}: time {_shown(value)}{of_whom} is no {of}{before}: give a value "
+                "of that type; a frontier may be None, the end of the source"
             )
+        if of_whom and pa.types.is_floating(of) and value != value:
+            raise InputError(f"{self._what}: time {value!r}{of_whom} has no place in an order")
         return int(order_key(array, "timestamp", self._what)[0])
 
     # ---- snapshots ----
@@ -795,9 +850,9 @@ class Arrivals:
     # ---- out ----
 
     def find(self, row: int) -> tuple[Segment, int]:
-        """The segment of an event, and the event's row in it."""
-        at = bisect.bisect(self._segments, row, key=lambda segment: segment.first) - 1
-        segment = self._segments[at]
+        """The segment of an event, and the event's row in it; in any thread."""
+        segments = self._segments  # once: :meth:`forget` may put another list there
+        segment = segments[bisect.bisect(segments, row, key=lambda segment: segment.first) - 1]
         return segment, row - segment.first
 
     def keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
@@ -822,7 +877,7 @@ class Arrivals:
 
     def settle(self) -> None:
         """Notes what is applied; while nothing commits, so that it fits what was emitted."""
-        while self._ending and self._ending[0][1].left == 0:
+        while self._ending and self._ending[0][1].is_done:
             self._applied.append(heapq.heappop(self._ending)[1])
 
     def forget(self) -> None:
@@ -939,6 +994,8 @@ def _frontiers(about: Waiting, table: pa.Table) -> list[pa.Scalar]:
     given = [column[0] for column in table.columns]
     if not all(to.is_valid for to in given):
         raise Malformed(f"{what}: one is null")
+    for column in table.columns:
+        _order_key(column)
     return given
 
 
@@ -991,6 +1048,22 @@ def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             pass
     return pa.array([repr(value)])
+
+
+def _shown(time: Any) -> str:
+    """A time in a message; one of a snapshot is Arrow's, which may have no way to show it."""
+    if not isinstance(time, pa.Scalar):
+        return repr(time)
+    try:
+        return str(time)
+    except (KeyError, OverflowError, ValueError):  # no such zone, no such year
+        return f"of type {time.type}"
+
+
+def _is_float(value: Any) -> bool:
+    if isinstance(value, pa.Scalar):
+        return bool(pa.types.is_floating(value.type))
+    return isinstance(value, float | np.floating)
 
 
 def _by_source(

@@ -34,6 +34,9 @@ def run_batch(engine: Engine, events: Events, ordered: bool) -> pa.Table:
     failed = False
     parts: list[pa.Table] = []
     try:
+        unheard = engine._hooks.take_error()
+        if unheard is not None:  # of an earlier call, which could raise one only
+            raise unheard
         while done < events.count and not failed:
             setting = next_of(engine._predictor, engine._longest)
             engine._compile_for(setting.horizon)
@@ -50,7 +53,11 @@ def run_batch(engine: Engine, events: Events, ordered: bool) -> pa.Table:
             parts.append(_table(engine, engine._rows(outcome), events, done, first))
             done += outcome.consumed
             failed = outcome.failed
-            interruption = interruption or engine._hooks.take_error()
+            refusal = engine._hooks.take_refusal()
+            # What an event raised comes first; the next call raises what hooks did besides.
+            interruption = interruption or refusal
+            if interruption is None and not failed:
+                interruption = engine._hooks.take_error()
             try:
                 engine._predictor.record(setting, measured)
             except Exception as error:

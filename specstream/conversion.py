@@ -134,7 +134,7 @@ def order_distance(of: pa.DataType, later: int, earlier: int) -> float:
     if pa.types.is_floating(of):
         bits = np.array([later, earlier])
         first, second = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits).view(np.float64)
-        return float(first - second)
+        return float(first) - float(second)  # NumPy's would warn of two infinities
     between = float(later - earlier)
     if pa.types.is_date32(of):
         return between * 86400

@@ -7,6 +7,7 @@ engine's :class:`Hooks` through the handle that the engine gave it.
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,7 +72,8 @@ class Hooks:
         self._names = {kind: name for name, kind in _KINDS.items()}
         self._describe = weakref.WeakMethod(describe)
         self._handle = ffi.new_handle(self)
-        self._error: BaseException | None = None
+        self._errors: deque[BaseException] = deque()
+        self._refusal: BaseException | None = None
 
     def __bool__(self) -> bool:
         return bool(self._hooks)
@@ -81,10 +83,19 @@ class Hooks:
         if self._hooks:
             lib.ss_engine_set_hook(native, sum(self._hooks), lib.ss_python_hook, self._handle)
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether :meth:`take_error` would give one."""
+        return bool(self._errors)
+
     def take_error(self) -> BaseException | None:
-        """What a hook raised since the last call."""
-        error, self._error = self._error, None
-        return error
+        """The first that on_abort or on_post_commit raised and that nobody has taken yet."""
+        return self._errors.popleft() if self._errors else None
+
+    def take_refusal(self) -> BaseException | None:
+        """What on_commit raised: the error of the event that has failed, if it is its own."""
+        refusal, self._refusal = self._refusal, None
+        return refusal
 
     def call(self, occasion: Any) -> int:
         """One call; gives an ``enum ss_answer``."""
@@ -101,9 +112,11 @@ class Hooks:
                     return int(lib.SS_RUN_AGAIN)
                 raise
         except BaseException as error:
-            if self._error is None:
-                self._error = error
-                error.add_note(f"raised by the hook {name}")
+            error.add_note(f"raised by the hook {name}")
+            if occasion.kind == lib.SS_ON_COMMIT:
+                self._refusal = error
+            else:
+                self._errors.append(error)
             return int(lib.SS_FAIL)
         return int(lib.SS_PROCEED)
 

@@ -7,6 +7,7 @@ brings back what they emit.
 
 from __future__ import annotations
 
+import numbers
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -196,7 +197,7 @@ class OutOfOrder:
         if ordered:
             source = segment.source
             reached = source.frontier
-            source.frontier = source.last if reached is None else max(reached, source.last)
+            source.frontier = segment.until if reached is None else max(reached, segment.until)
 
     def advance(self, source: Name, to: Any = None) -> None:
         """Moves a source's frontier: none of its events below ``to`` comes any more.
@@ -207,7 +208,7 @@ class OutOfOrder:
                 moves back: an earlier ``to`` changes nothing.
 
         Raises:
-            InputError: ``to`` is of another type.
+            InputError: ``to`` is of another type, or no time at all.
         """
         with self._open():
             self._arrivals.advance(self._arrivals.sources.get(source), to)
@@ -228,6 +229,7 @@ class OutOfOrder:
             A table as :meth:`process` gives it. Its events are committed.
 
         Raises:
+            ConfigurationError: ``timeout`` is negative or no number.
             Exception: what the operator raised. Its event is not applied; later ones are, and
                 the next call goes on behind it. ``specstream_partial`` on the exception holds what
                 this call would have returned, and how many events were applied since the last.
@@ -239,10 +241,10 @@ class OutOfOrder:
             return output
 
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
-        """:meth:`poll` for few rows at a time: plain tuples, without the cost of a table."""
+        """:meth:`poll` for few rows at a time: tuples of the columns of ``emits``, without keys."""
         with self._open():
             outcome = self._collect(timeout)
-            failed = outcome is not None and outcome.failed
+            failed = self._hooks.has_errors or (outcome is not None and outcome.failed)
             if not failed and not self._arrivals.has_held:
                 rows = row_tuples(self.operator.emits, self._taken_rows(), self._strings)
                 self._finish_poll(outcome, None)
@@ -307,6 +309,7 @@ class OutOfOrder:
         if self._is_open:
             self._end_job()
             self._is_open = False
+            self._hooks.take_refusal()  # its event is still pending: it will be asked again
             with native_turn(self):
                 self._hold_rows()
             self._arrivals.forget()
@@ -369,6 +372,11 @@ class OutOfOrder:
 
     def _collect(self, timeout: float | None) -> Any:
         """Takes rows emitted since the last call; the C side's outcome, None: no job is open."""
+        if timeout is not None and not (_is_number(timeout) and timeout >= 0):
+            raise ConfigurationError(
+                f"timeout={timeout!r}; expected seconds, 0 or more, or None to wait for all events "
+                "below the frontier"
+            )
         until = time.monotonic() + (timeout or 0.0)
         while self._is_open or self._arrivals.unsent:
             if self._arrivals.unsent:
@@ -378,13 +386,15 @@ class OutOfOrder:
                 # All rows of events below the frontier, or of those before one that has failed.
                 with native_turn(self):
                     outcome = self._take_rows()
-                    if outcome.failed or lib.ss_engine_is_settled(self._native):
+                    settled = lib.ss_engine_is_settled(self._native)
+                    if outcome.failed or settled or self._hooks.has_errors:
                         return outcome
                 # Rows keep coming; who fetched each of them would keep others from committing.
                 pause = DRAIN_SECONDS if len(self._taken[-1]) else 0.0
             else:
-                rest = min(rest, int(1000 * (until - time.monotonic()) + 0.999))
-                if lib.ss_engine_await(self._native, 0) or rest <= 0:
+                rest = min(rest, int(1000 * min(until - time.monotonic(), 1.0) + 0.999))
+                news = lib.ss_engine_await(self._native, 0) or self._hooks.has_errors
+                if news or rest <= 0:
                     with native_turn(self):
                         return self._take_rows()
             self._wait(rest, pause)
@@ -413,6 +423,9 @@ class OutOfOrder:
     def _take_rows(self) -> Any:
         """With the turn: takes the emitted rows of the open job; its outcome."""
         outcome = lib.ss_engine_outcome(self._native)
+        if self._has_heard(outcome):
+            lib.ss_engine_resume(self._native, outcome.failed_row)
+            outcome.failed = False
         self._taken.append(self._rows(outcome).copy())
         lib.ss_engine_clear_rows(self._native)
         self._arrivals.settle()
@@ -436,27 +449,42 @@ class OutOfOrder:
         return output if held is None else pa.concat_tables([held, output])
 
     def _finish_poll(self, outcome: Any, output: pa.Table | None) -> None:
-        """Raises what kept the events from going on, and lets them go on."""
-        if outcome is None:
-            return
-        consumed = outcome.consumed - self._applied
-        self._applied = outcome.consumed
+        """Raises one thing that keeps the events from going on; after the last they go on."""
+        consumed = 0
+        if outcome is not None:
+            consumed = int(outcome.consumed - self._applied)
+            self._applied = outcome.consumed
+        heard = output is not None and outcome is not None and outcome.failed
         try:
-            if outcome.failed:
-                assert output is not None
-                error = self._hooks.take_error()
+            if output is None:
+                return
+            partial = Partial(output, consumed)
+            error = self._hooks.take_error()
+            if error is not None:
+                # Whatever else has failed is for the next call.
+                heard = outcome is not None and self._has_heard(outcome)
+            elif heard:
+                error = self._hooks.take_refusal()
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._arrivals.find(outcome.failed_row)
-                    partial = Partial(output, int(consumed))
                     first = segment.first_sequence
                     raise_failure(self, outcome, segment.events, row, first, partial)
                 error = error or MemoryError(f"engine of {self.name!r}: no memory for more events")
-                error.specstream_partial = Partial(output, int(consumed))  # type: ignore[attr-defined]
+            if error is not None:
+                error.specstream_partial = partial  # type: ignore[attr-defined]
                 raise error
         finally:
-            if outcome.failed:
-                lib.ss_engine_resume(self._native)
+            if heard:
+                lib.ss_engine_resume(self._native, outcome.failed_row)
             self._arrivals.forget()
+
+    def _has_heard(self, outcome: Any) -> bool:
+        """Whether the job waits for nothing but that somebody hears of hooks that have raised.
+
+        A hook's thread may halt the job only when its error is taken already.
+        """
+        by_hook = outcome.failed and outcome.failed_row == lib.SS_NO_ROW_FOR_HOOK
+        return bool(by_hook and not self._hooks.has_errors)
 
     def _locate_arrival(self, row: int) -> Any:
         segment, at = self._arrivals.find(row)
@@ -468,3 +496,7 @@ class OutOfOrder:
             segment.source.name,
             segment.first_sequence + at,
         )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -363,13 +363,41 @@ def test_times_that_python_has_not_are_shown_as_numbers(times: pa.Array) -> None
     assert seen == [times.cast(pa.int64())[0].as_py()] * 2
 
 
-def test_a_restored_frontier_of_another_type_is_refused_with_the_first_event() -> None:
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [
+        (pa.scalar(1, pa.timestamp("us", "Nowhere/Nothing")), r"of type timestamp\[us, tz=Nowhere"),
+        (datetime.datetime(2013, 1, 1), "2013-01-01 00:00:00"),
+    ],
+    ids=["no such zone", "a time"],
+)
+def test_a_restored_frontier_of_another_type_is_refused_with_the_first_event(
+    time: Any, shown: str
+) -> None:
     with ss.Engine(small, threads=2) as engine:
-        engine.advance("a", datetime.datetime(2013, 1, 1))
-        image = engine.snapshot()
-        engine.restore(image)
-        with pytest.raises(ss.InputError, match=r"time of type timestamp\[us\] is no int64"):
+        engine.advance("a", time)
+        engine.restore(engine.snapshot())
+        with pytest.raises(ss.InputError, match=f"the frontier {shown}.* of source 'a' is no int"):
             engine.submit(batch([2]), order_by="time", source_column="from")
+
+
+def test_frontiers_given_before_any_event_are_checked() -> None:
+    with ss.Engine(small, threads=2) as engine:
+        engine.advance("a", 5)
+        engine.advance("b", 6)
+        image = engine.snapshot()
+        for given, message in (
+            (pa.table({"0": [5], "1": ["x"]}), "has type string"),
+            (pa.table({"0": [5], "1": [[7]]}), "has type list"),
+            (pa.table({"0": [5], "1": pa.array([None], pa.int64())}), "one is null"),
+            (pa.table({"0": [5]}), "expected one of 2"),
+            (pa.table({"0": [5, 5], "1": [5, 5]}), r"2 row\(s\)"),
+        ):
+
+            def put(content: bytes, given: pa.Table = given) -> bytes:
+                return b"".join(map(crafted.stream, (crafted.tables(content)[0], given)))
+
+            refused(engine, changed(image, "arrivals", put), message)
 
 
 def test_columns_that_no_order_has_are_refused() -> None:

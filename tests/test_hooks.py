@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from conftest import run_oracle
 
 import specstream as ss
+from specstream.hooks import _KINDS
 
 
 class Words(ss.State):
@@ -272,3 +275,79 @@ def test_wrong_hooks_are_refused() -> None:
         ss.Engine(conflicting, on_commit=3)  # type: ignore[arg-type]
     with pytest.raises(ss.ConfigurationError, match="calls no hooks"):
         ss.Engine(conflicting, execution="log_free", on_abort=print)
+
+
+@pytest.mark.parametrize(("threads", "horizon"), [(1, 0), (2, 4), (4, 16)])
+def test_every_hook_hears_of_each_submitted_event(threads: int, horizon: int) -> None:
+    """Those that are polled meanwhile as well: their columns stay until it was told of them."""
+    for _ in range(15):
+        told: dict[str, list[ss.Notification]] = {
+            "on_abort": [],
+            "on_commit": [],
+            "on_post_commit": [],
+        }
+        hooks: Any = {name: heard.append for name, heard in told.items()}
+        with ss.Engine(conflicting, threads=threads, horizon=horizon, chunk=1, **hooks) as engine:
+            for at in range(60):
+                engine.submit_event(at, "a", x=at + 100, name=f"n{at}", ordered=True)
+                if at % 10 == 9:
+                    assert engine.poll(None)["x"].to_pylist() == list(range(at + 91, at + 101))
+                    assert len(told["on_post_commit"]) == len(told["on_commit"]) == at + 1
+        told["on_post_commit"].sort(key=lambda n: n.sequence)
+        for name in ("on_commit", "on_post_commit"):
+            assert [n.sequence for n in told[name]] == list(range(60))
+        for n in [n for heard in told.values() for n in heard]:
+            assert (n.timestamp, n.source) == (n.sequence, "a")
+            assert n.values == {"x": n.sequence + 100, "name": f"n{n.sequence}"}
+
+
+@pytest.mark.parametrize("names", [["on_abort"], ["on_post_commit"], list(_KINDS)])
+@pytest.mark.parametrize("way", ["batch", "table", "events"])
+def test_all_that_is_raised_comes_out_once(way: str, names: list[str]) -> None:
+    """Hooks and the operator raise close together, in several threads."""
+    xs = [777 if at % 4 == 1 else at for at in range(32)]
+    # What on_commit refuses is not applied, and neither is what raises itself.
+    refused = [at for at, x in enumerate(xs) if x == 777 or ("on_commit" in names and at % 8 == 4)]
+    for _ in range(8):
+        raised: list[str] = []
+        heard: list[str] = []
+        rows: list[int] = []
+
+        numbers = itertools.count()
+
+        def hook(
+            n: ss.Notification,
+            name: str,
+            raised: list[str] = raised,
+            numbers: Iterator[int] = numbers,
+        ) -> None:
+            at = n.values["name"]
+            if name == "on_commit" and int(at) % 8 != 4:
+                return
+            what = f"{name} {at} {next(numbers)}"
+            raised.append(what)
+            raise ZeroDivisionError(what)
+
+        hooks: Any = {name: lambda n, name=name: hook(n, name) for name in names}
+        table = pa.table({"time": range(32), "x": xs, "name": [str(at) for at in range(32)]})
+        with ss.Engine(conflicting, threads=3, horizon=6, chunk=1, **hooks) as engine:
+            if way == "table":
+                engine.submit(table, order_by="time", ordered=True)
+            for at, x in enumerate(xs if way == "events" else []):
+                engine.submit_event(at, x=x, name=str(at), ordered=True)
+            begin, done = 0, False
+            while not done:
+                try:
+                    output = engine.process(table[begin:]) if way == "batch" else engine.poll(None)
+                    # What hooks raise besides an event's own error is for the next call.
+                    done = begin == len(xs) or way != "batch"
+                    begin = len(xs)
+                except (ValueError, ZeroDivisionError) as error:
+                    heard.append(str(error))
+                    partial = error.specstream_partial  # type: ignore[union-attr]
+                    output = partial.output
+                    begin += partial.consumed + heard[-1].startswith(("777", "on_commit"))
+                rows += output["x"].to_pylist()
+            assert engine.stats.pending == 0
+        assert sorted(heard) == sorted(raised + ["777"] * xs.count(777))
+        assert rows == [at for at in range(32) if at not in refused]

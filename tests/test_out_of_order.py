@@ -551,6 +551,8 @@ def test_wrong_submissions_change_nothing(arguments: Any, message: str) -> None:
             engine.submit({**table, "time": [1.5]}, order_by="time", source=3)
         with pytest.raises(ss.InputError, match="time 'soon' is no int64"):
             engine.advance(3, "soon")
+        with pytest.raises(ss.InputError, match=r"time 1.5 is no int64"):
+            engine.advance(3, 1.5)
         engine.advance(3)
         assert engine.poll(timeout=PATIENCE)["value"].to_pylist() == [1]
 
@@ -827,3 +829,80 @@ def test_closing_ends_a_poll() -> None:
     engine.close()
     poller.join(PATIENCE)
     assert ended == ["closed"]
+
+
+@pytest.mark.parametrize("way", ["table", "event"])
+def test_ordered_moves_the_frontier_to_the_last_of_this_table(way: str) -> None:
+    """Not to the last that the source has ever sent."""
+    with ss.Engine(places, threads=2, keys=True) as engine:
+        engine.submit({"time": [62], "name": ["later"]}, order_by="time")
+        if way == "table":
+            engine.submit({"time": [47, 46], "name": ["b", "a"]}, order_by="time", ordered=True)
+        else:
+            engine.submit_event(46, name="a")
+            engine.submit_event(47, name="b", ordered=True)
+        assert engine.poll(None)["timestamp"].to_pylist() == [46, 47]
+        engine.submit_event(50, name="between")
+        engine.advance(0)
+        assert engine.poll(None)["timestamp"].to_pylist() == [50, 62]
+
+
+@pytest.mark.parametrize("time", [2**63, -(2**63) - 1, 10**400])
+@pytest.mark.parametrize("before", [False, True])
+def test_times_beyond_int64_are_refused(time: int, before: bool) -> None:
+    with ss.Engine(places, threads=1) as engine:
+        if before:
+            engine.submit_event(1, name="a")
+            with pytest.raises(ss.InputError, match=r"time 1?-?\d+ is no int64"):
+                engine.advance(0, time)
+        with pytest.raises(ss.InputError, match=r"time -?\d+ is no int64"):
+            engine.submit_event(time, name="a")
+        engine.submit_event(2, name="b", ordered=True)
+        assert engine.poll(None)["name"].to_pylist() == ["a", "b"][1 - before :]
+
+
+@pytest.mark.parametrize("to", ["x", float("nan"), b"", [1], 2**63, 10**400, True])
+def test_a_frontier_before_any_event_must_be_a_time(to: Any) -> None:
+    with ss.Engine(places, threads=1) as engine:
+        with pytest.raises(ss.InputError, match=r"time .* of source 0's frontier"):
+            engine.advance(0, to)
+        engine.submit_event(5, name="a", ordered=True)
+        assert engine.poll(None)["name"].to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize("timeout", ["x", -1, float("nan"), [], True])
+@pytest.mark.parametrize("poll", ["poll", "poll_rows"])
+def test_timeouts_that_are_none_are_refused(poll: str, timeout: Any) -> None:
+    with ss.Engine(places, threads=1) as engine:
+        engine.submit_event(5, name="a", ordered=True)
+        with pytest.raises(ss.ConfigurationError, match=r"timeout=.*; expected seconds"):
+            getattr(engine, poll)(timeout)
+        assert engine.poll_rows(float("inf")) == [("a", 1)]
+
+
+def test_the_highest_source_is_named_in_the_error() -> None:
+    with pytest.raises(ss.InputError, match=f"expected an integer from .* to {2**63 - 2}"):
+        ss.Engine(places, sources=[2**63 - 1])
+
+
+def test_a_frontier_of_another_type_than_the_events_is_not_forgotten() -> None:
+    with ss.Engine(places, threads=1) as engine:
+        engine.advance(0, 1.5)
+        for _ in range(2):
+            with pytest.raises(ss.InputError, match=r"frontier 1.5 of source 0 is no int64"):
+                engine.submit_event(1, name="a")
+            with pytest.raises(ss.InputError, match=r"frontier 1.5 of source 0 is no int64"):
+                engine.submit({"time": [1], "name": ["a"]}, order_by="time")
+        engine.advance(0, 2)
+        with pytest.raises(ss.InputError, match="late"):
+            engine.submit_event(1, name="a")
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_lag_of_infinite_times_warns_of_nothing() -> None:
+    with ss.Engine(places, threads=1) as engine:
+        for name, time in (("a", -float("inf")), ("b", 1.0), ("c", float("inf"))):
+            engine.submit_event(time, name=name, ordered=True)
+            assert engine.stats.events >= 0
+        assert engine.poll(None)["name"].to_pylist() == ["a", "b", "c"]
+        assert engine.stats.events == 3

@@ -207,6 +207,29 @@ def test_sum_goes_from_left_to_right() -> None:
     assert sum([1e100, 1.0, -1e100]) == (1.0 if sys.version_info >= (3, 12) else 0.0)
 
 
+def divides_a_slice(state, event, emit):
+    state.grid[:] = 5
+    state.grid[:] //= event.i
+    emit(state.grid[0])
+
+
+class Grid(ss.State):
+    grid = ss.array(int, 4)
+
+
+@pytest.mark.parametrize("options", [{"horizon": 0}, {"threads": 1, "horizon": 2, "chunk": 1}])
+def test_a_slice_divided_by_zero_raises(options: dict[str, Any]) -> None:
+    operator = ss.operator(state=Grid, event={"i": int}, emits={"x": int})(divides_a_slice)
+    table = pa.table({"i": [2, 0, 1]})
+    expected = run_oracle(operator, table)
+    assert [(row, kind) for row, kind, _ in expected.raised] == [(1, "ZeroDivisionError")]
+    assert_identical(run_engine(operator, table, **options), expected)
+    grid = np.full(4, 5)
+    with np.errstate(divide="ignore"):
+        grid[:] //= 0
+    assert grid.tolist() == [0] * 4
+
+
 def keeps_a_string(state, event, emit):
     state.n = event.s
     emit(float(state.n == "abc") + 2.0 * float(state.n == event.s))

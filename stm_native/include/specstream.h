@@ -15,7 +15,7 @@
 
 /* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
  * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 8
+#define SS_ABI_VERSION 9
 
 /* How an entry ended. */
 enum ss_verdict {
@@ -232,6 +232,7 @@ struct ss_segment {
     int64_t first_sequence; /* an event's sequence number is its row plus this */
     int64_t left;           /* kept by the runtime: events that are not yet applied */
     int64_t ahead;          /* with the turn: of these, so many are: the head lends it in their midst */
+    int64_t untold;         /* likewise: applied, and on_post_commit is still to be told of them */
 };
 
 /* An order key without its sequence number. */
@@ -290,10 +291,16 @@ struct ss_lock_fault {
     uint64_t locks[8]; /* the first of them */
 };
 
+/* What keeps an open job from going on, where it is no event. */
+enum ss_no_row {
+    SS_NO_ROW_FOR_MEMORY = -1, /* memory ran out */
+    SS_NO_ROW_FOR_HOOK = -2    /* on_abort or on_post_commit failed */
+};
+
 struct ss_outcome {
     int64_t consumed;     /* events applied, a prefix of the job */
     bool failed;          /* the operator raised at event `failed_row`, on committed state */
-    int64_t failed_row;   /* `consumed`; in an open job -1 where memory ran out */
+    int64_t failed_row;   /* `consumed`; in an open job also an enum ss_no_row */
     struct ss_fault fault; /* if it did not raise but fault */
     struct ss_lock_fault lock_fault; /* SS_MODE_LOCKED: if that is why it failed */
     bool no_memory;       /* if it did not raise, but there was no memory for what it did */
@@ -370,12 +377,13 @@ void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier);
 /* Waits until there are emitted rows, an event has failed, or something has committed since the rows
  * were last cleared and nothing below the frontier is left. True: one of these. */
 bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds);
-/* With the turn: nothing below the frontier is left. */
+/* With the turn: nothing below the frontier is left, and on_post_commit has been told of all. */
 bool ss_engine_is_settled(struct ss_engine *engine);
 /* With the turn: forgets the emitted rows. */
 void ss_engine_clear_rows(struct ss_engine *engine);
-/* Goes on after a failure: its event is not applied. */
-void ss_engine_resume(struct ss_engine *engine);
+/* Goes on after a failure, an outcome's `failed_row`: its event is not applied. Nothing if another
+ * failure has come since, which nobody has heard of. */
+void ss_engine_resume(struct ss_engine *engine, int64_t failed_row);
 
 /* Between the two the state stands still and holds a whole number of events. After one reader, the
  * workers come first. */

@@ -427,7 +427,7 @@ static struct ss_transaction *form(struct ss_engine *engine, enum ss_status stat
     struct ss_transaction *transaction = &engine->ring[slot];
     if (!take_events(engine, transaction, place, most)) {
         queue->failed = true;
-        queue->failed_row = -1;
+        queue->failed_row = SS_NO_ROW_FOR_MEMORY;
         return NULL;
     }
     queue->unused_first = (queue->unused_first + 1) % queue->slots;
@@ -586,6 +586,11 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
             span->segment->left -= span->done - span->first;
             span->segment->ahead = 0;
         }
+        if (progress == SS_COMMITTED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT))) {
+            /* With a hook a transaction is one event. */
+            transaction->spans[0].segment->untold++;
+            queue->untold++;
+        }
         if (progress == SS_ENDED) {
             queue->claimed_spans -= transaction->span_count;
             queue->failed = queue->failed || engine->failed;
@@ -631,8 +636,10 @@ static void advance(struct ss_worker *worker)
         if (progress == SS_COMMITTED)
             ss_count(&worker->statistics.commits, 1);
         atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
-        if (progress == SS_COMMITTED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT)))
+        if (progress == SS_COMMITTED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT))) {
             worker->committed_row = ss_row_of(engine, transaction);
+            worker->committed_segment = transaction->spans[0].segment;
+        }
         leave_head(engine, transaction, progress);
         if (SS_UNLIKELY(worker->committed_row >= 0))
             return;
@@ -734,7 +741,7 @@ void ss_queue_close(struct ss_engine *engine)
     queue->pending_count = queue->pending_capacity = queue->claimed_spans = 0;
     queue->active_first = queue->active_count = 0;
     queue->unused_first = queue->unused_count = 0;
-    queue->dissolving = 0;
+    queue->dissolving = queue->untold = 0;
     queue->has_frontier = queue->has_rows = queue->has_moved = queue->failed = false;
     queue->failed_segment = NULL;
     atomic_store_explicit(&queue->work, 0, memory_order_relaxed);
@@ -745,7 +752,7 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
 {
     struct ss_queue *queue = &engine->queue;
     segment->left = segment->last - segment->first;
-    segment->ahead = 0;
+    segment->ahead = segment->untold = 0;
     if (segment->left == 0)
         return true;
     pthread_mutex_lock(&queue->mutex);
@@ -826,7 +833,7 @@ bool ss_engine_is_settled(struct ss_engine *engine)
     /* A head in place is active until it has committed, and its worker has the turn until then. */
     assert(ss_turn_is_held(engine));
     pthread_mutex_lock(&engine->queue.mutex);
-    bool settled = !head_is_safe(engine);
+    bool settled = !head_is_safe(engine) && engine->queue.untold == 0;
     pthread_mutex_unlock(&engine->queue.mutex);
     return settled;
 }
@@ -846,22 +853,39 @@ void ss_queue_fail(struct ss_engine *engine)
     struct ss_queue *queue = &engine->queue;
     pthread_mutex_lock(&queue->mutex);
     if (!queue->failed)
-        queue->failed_row = -1;
+        queue->failed_row = SS_NO_ROW_FOR_HOOK;
     queue->failed = true;
     refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
 }
 
-void ss_engine_resume(struct ss_engine *engine)
+void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment)
 {
     struct ss_queue *queue = &engine->queue;
     pthread_mutex_lock(&queue->mutex);
-    engine->fault = (struct ss_fault){0};
-    engine->no_memory = false;
-    queue->failed = false;
-    if (queue->failed_segment != NULL)
-        queue->failed_segment->left--;
-    queue->failed_segment = NULL;
+    segment->untold--;
+    queue->untold--;
+    /* Who waits for it has seen the commit already. */
+    if (queue->untold == 0)
+        queue->has_moved = true;
     refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+void ss_engine_resume(struct ss_engine *engine, int64_t failed_row)
+{
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    /* A head that had lent the turn when a hook failed may itself have failed since. */
+    if (queue->failed && queue->failed_row == failed_row) {
+        if (queue->failed_segment != NULL) {
+            engine->fault = (struct ss_fault){0};
+            engine->no_memory = false;
+            queue->failed_segment->left--;
+        }
+        queue->failed_segment = NULL;
+        queue->failed = false;
+        refresh(engine);
+    }
     pthread_mutex_unlock(&queue->mutex);
 }

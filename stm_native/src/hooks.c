@@ -77,5 +77,8 @@ void ss_after_commit(struct ss_worker *worker)
         if (call(worker->engine,
                  &(struct ss_occasion){.kind = SS_ON_POST_COMMIT, .row = row}) == SS_FAIL)
             fail(worker->engine);
+        /* After its failure: who finds that all was told also finds what failed. */
+        if (ss_is_open(worker->engine))
+            ss_queue_told(worker->engine, worker->committed_segment);
     }
 }

@@ -187,6 +187,7 @@ struct ss_worker {
     pthread_cond_t called; /* a job is there for it, or shutdown */
     uint32_t epoch;
     int64_t committed_row; /* that on_post_commit has to be told of; -1: none */
+    struct ss_segment *committed_segment; /* of an open job: where that row is */
     uint64_t seen_changes; /* of an open job's queue, when it last looked for a run to repeat */
     uint64_t *rows; /* emit buffer of SS_MODE_LOCKED */
     uint64_t locks_held;
@@ -279,6 +280,7 @@ struct ss_queue {
     bool failed; /* nothing commits until somebody has heard of it */
     int64_t failed_row;
     struct ss_segment *failed_segment; /* counts the failed event as left until it was heard of */
+    uint64_t untold; /* committed events that on_post_commit is still to be told of */
     _Atomic uint32_t work; /* what there is to do; see enum work */
     _Atomic uint64_t changes; /* times that it was worked out */
     _Atomic uint32_t head_is_unclaimed; /* 1: an event below the frontier is next, and pending */
@@ -683,6 +685,8 @@ bool ss_queue_can_advance(struct ss_engine *engine);
 bool ss_queue_head_is_unclaimed(struct ss_engine *engine);
 /* A hook has failed: nothing commits until somebody has heard of it. */
 void ss_queue_fail(struct ss_engine *engine);
+/* On_post_commit has been told of a committed event of the segment. */
+void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment);
 
 static inline void ss_use_segment(struct ss_run *run, const struct ss_segment *segment)
 {

@@ -178,7 +178,7 @@ static void look(struct arrivals *arrivals, struct plan *plan, int64_t *done, in
     ss_engine_release_turn(arrivals->engine);
     if (outcome.failed) {
         arrivals->failures++;
-        ss_engine_resume(arrivals->engine);
+        ss_engine_resume(arrivals->engine, outcome.failed_row);
     }
 }
 

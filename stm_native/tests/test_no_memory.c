@@ -310,7 +310,7 @@ static void run_open(struct ss_engine *engine, int64_t horizon)
             model_events(&outcome, 0, EVENTS, true);
         ss_engine_release_turn(engine);
         if (outcome.failed)
-            ss_engine_resume(engine);
+            ss_engine_resume(engine, outcome.failed_row);
     }
     ss_engine_stop(engine);
     while (!ss_engine_wait(engine, 50))

@@ -138,7 +138,7 @@ static void one_that_fails(enum ss_protocol_kind protocol)
     open_submit(2, 4);
     open_advance(30, 0);
     CHECK(await_failure() == 3);
-    ss_engine_resume(stage_engine());
+    ss_engine_resume(stage_engine(), 3);
     uint64_t before = all_aborts();
     open_submit(4, 5);
     await_event(4, SS_FINISHED);

@@ -414,7 +414,7 @@ static void failure(enum ss_protocol_kind protocol, const struct place *places, 
     CHECK(open_left() == 9 - before);
     CHECK(ss_engine_outcome(stage_engine()).row_count == 1 && stage_word(X) == 0);
     CHECK(runs_of(7) == 0);
-    ss_engine_resume(stage_engine());
+    ss_engine_resume(stage_engine(), FAILS);
     await_left(0);
     struct ss_outcome outcome = open_end();
     CHECK(outcome.consumed == 8 && outcome.row_count == 2 && runs_of(FAILS) >= 1);
