@@ -275,6 +275,7 @@ def twice(name: str, content: bytes) -> bytes:
         (about(lambda said: said.update(event=[["x", "int"]])), "poll until nothing is pending"),
         (about(lambda said: said.update(held=False)), "2 Arrow streams; expected 1"),
         (about(lambda said: said.update(highest=[1, 0])), "is not the last of their events"),
+        (about(lambda said: said.update(highest=[1, 0], lowest=None)), "is not the last of their"),
         (about(lambda said: said.update(lowest=2**63)), "does not fit int64"),
         (source(0, name="b"), "one name twice"),
         (source(0, name=3), "one name twice, or numbers and texts"),
@@ -398,6 +399,7 @@ def test_frontiers_given_before_any_event_are_checked() -> None:
                 return b"".join(map(crafted.stream, (crafted.tables(content)[0], given)))
 
             refused(engine, changed(image, "arrivals", put), message)
+        refused(engine, changed(image, "arrivals", source(0, last=7)), "is not the last of their")
 
 
 def test_columns_that_no_order_has_are_refused() -> None:
