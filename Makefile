@@ -9,6 +9,7 @@ C_SOURCES := $(shell find stm_native -path stm_native/tests -prune -o \
 # Java is looked for once per make, and only by the targets that start Spark.
 WITH_JAVA = home=$$(.ci/ensure-java) || exit 1; JAVA_HOME="$$home"
 PYTEST_ARGS ?=
+QUICK := not spark and not slow and not large
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 BENCH_SPARK_ARGS ?= --plot
@@ -18,13 +19,14 @@ ROUNDS ?= 2000
 COUNT ?= 100
 INPUTS ?= 25000
 
-.PHONY: help demo test lint stress stress-closing stress-spark stress-files mutants model bench bench-spark speed figures clean
+.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark speed figures clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    a year of flights through Spark and two operators, checked against the sequential run"
-	@echo "make test    lint, types and tests"
-	@echo "make lint    lint and types only"
+	@echo "make quick   lint, types, and the tests without Spark, sanitizers and kills: under 90 seconds"
+	@echo "make test    lint, types and all tests"
+	@echo "make lint    lint, types and the order of the rooms only"
 	@echo "make stress  the C stress programs under three sanitizers (SECONDS=60 for each)"
 	@echo "make stress-closing  engines that are closed while everybody uses them, ROUNDS=2000 times at random"
 	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes"
@@ -69,22 +71,30 @@ demo: $(VENV)/installed-demo
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(MAKE) --silent -C stm_native/tests layout
+
+# Two processes: these tests wait for each other's engines, never for a clock.
+quick: lint
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "$(QUICK)" tests $(PYTEST_ARGS)
 
 test: lint
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
 
 stress:
 	$(MAKE) -C stm_native/tests stress
 
 stress-closing: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(BIN)/python tests/closing_driver.py $(ROUNDS) $$(date +%s)
+	$(BIN)/python tests/support/closing_driver.py $(ROUNDS) $$(date +%s)
 
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
-	$(WITH_JAVA) $(BIN)/python tests/stress_spark.py --count $(COUNT)
+	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT)
 
 # The package once more, with the runtime under AddressSanitizer and its assertions compiled in.
 stress-files: $(VENV)/installed-test
@@ -93,7 +103,7 @@ stress-files: $(VENV)/installed-test
 	CFLAGS="-g -fsanitize=address -fno-omit-frame-pointer" LDFLAGS="-fsanitize=address" \
 		$(PIP) install --quiet --no-deps --target $(VENV)/address .
 	rm -rf build
-	$(BIN)/python tests/stress_files.py --address $(VENV)/address --count $(INPUTS)
+	$(BIN)/python tests/support/stress_files.py --address $(VENV)/address --count $(INPUTS)
 
 mutants:
 	$(MAKE) -C stm_native/tests mutants
@@ -122,6 +132,6 @@ figures: $(VENV)/installed-test
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \
-		.ruff_cache .hypothesis .benchmarks demo-output
+		.ruff_cache .import_linter_cache .hypothesis .benchmarks demo-output
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -f stm_native/tests/Makefile ]; then $(MAKE) -C stm_native/tests clean; fi

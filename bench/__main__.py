@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
-from bench.harness import BASELINE, Effort, Measurement, Result, machine, measure, to_dict
+from bench.harness import BASELINE, Effort, Measured, Result, measure
 from bench.report import print_table, progress
 from bench.workloads import Workload, all_workloads
+from specstream.tuning.machine import describe
 
 FULL = Effort(rounds=21, seconds=0.05, trials=5)
 QUICK = Effort(rounds=5, seconds=0.015, trials=2)
@@ -18,7 +20,7 @@ QUICK = Effort(rounds=5, seconds=0.015, trials=2)
 def main() -> int:
     """Measures, prints one table per workload, and writes the JSON file."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     parser.add_argument(
         "--only", action="append", metavar="NAME", help="workloads whose name contains NAME"
@@ -29,7 +31,7 @@ def main() -> int:
     def wanted(name: str) -> bool:
         return not arguments.only or any(part in name for part in arguments.only)
 
-    about = machine()
+    about = describe()
     print(", ".join(f"{name} {value}" for name, value in about.items()))
     print(f"Speed relative to the {BASELINE} clone in the same round: more is faster.")
     workloads = all_workloads(wanted)
@@ -37,14 +39,14 @@ def main() -> int:
         parser.error(f"no workload is called {' or '.join(arguments.only)}")
     measured = []
     for workload in workloads:
-        measurement = measure(workload, effort, progress)
+        found = measure(workload, effort, progress)
         progress("")
-        _print(workload, measurement)
+        _print(workload, found)
         measured.append(
             {
                 "name": workload.name,
                 "title": workload.title,
-                **to_dict(measurement),
+                **asdict(found),
             }
         )
     if arguments.json:
@@ -59,23 +61,24 @@ COLUMNS = ("", "speed", "quartiles", "ns/event", "aborts", "setting", "target")
 
 
 def _cells(result: Result) -> list[str]:
-    target = ""
+    target, measured = "", result.measured
     if result.target is not None:
-        target = f"{result.target:.2f} {'reached' if result.ratio >= result.target else 'MISSED'}"
+        verdict = "reached" if measured.speed >= result.target else "MISSED"
+        target = f"{result.target:.2f} {verdict}"
     return [
         result.contestant,
-        f"{result.ratio:.3g}",
-        f"{result.low:.3g} .. {result.high:.3g}",
-        f"{result.nanoseconds:,.0f}",
-        "" if result.aborts is None else f"{result.aborts:.1%}",
+        f"{measured.speed:.3g}",
+        f"{measured.low:.3g} .. {measured.high:.3g}",
+        f"{measured.nanoseconds:,.0f}",
+        "" if measured.aborts is None else f"{measured.aborts:.1%}",
         result.setting,
         target,
     ]
 
 
-def _print(workload: Workload, measurement: Measurement) -> None:
-    title = f"{workload.title} (two independent threads: {measurement.capacity:.2f})"
-    print_table(title, COLUMNS, [_cells(result) for result in measurement.results], (1, 2, 3, 4))
+def _print(workload: Workload, found: Measured) -> None:
+    title = f"{workload.title} (two independent threads: {found.capacity:.2f})"
+    print_table(title, COLUMNS, [_cells(result) for result in found.results], (1, 2, 3, 4))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import specstream as ss
-from bench.harness import machine
+from specstream.tuning.machine import describe
 
 
 class Counts(ss.State):
@@ -72,17 +72,17 @@ def measure(events: int) -> dict[str, dict[str, float]]:
 def main() -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser(prog="python -m bench.latency", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     parser.add_argument("--events", type=int, default=5000, help="events per setting")
     arguments = parser.parse_args()
-    about = machine()
+    about = describe()
     print(", ".join(f"{name} {value}" for name, value in about.items()))
     print(f"From submit_event to poll_rows, {arguments.events} events, microseconds")
-    figures = measure(arguments.events)
-    for name, taken in figures.items():
+    measured = measure(arguments.events)
+    for name, taken in measured.items():
         print(f"{name:<24} p50 {taken['p50']:7.1f}   p99 {taken['p99']:7.1f}")
     if arguments.json:
-        document = {"machine": about, "events": arguments.events, "latency": figures}
+        document = {"machine": about, "events": arguments.events, "latency": measured}
         arguments.json.write_text(json.dumps(document, indent=2) + "\n")
     return 0
 

@@ -15,18 +15,18 @@ def progress(text: str) -> None:
 
 
 def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], figures: Collection[int]
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int]
 ) -> None:
-    """Prints a table; the columns of ``figures`` are flush right."""
+    """Prints a table; the columns of ``numbers`` are flush right."""
     try:
         from rich.console import Console
         from rich.table import Table
     except ImportError:
-        _print_plain(title, columns, rows, figures)
+        _print_plain(title, columns, rows, numbers)
         return
     table = Table(*columns, title=title, title_justify="left")
-    for number in figures:
-        table.columns[number].justify = "right"
+    for place in numbers:
+        table.columns[place].justify = "right"
     for row in rows:
         table.add_row(*row)
     # Wide enough not to fold the cells when the output goes to a file.
@@ -34,14 +34,14 @@ def print_table(
 
 
 def _print_plain(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], figures: Collection[int]
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int]
 ) -> None:
     everything = [columns, *rows]
     widths = [max(len(row[number]) for row in everything) for number in range(len(columns))]
     print(f"\n{title}")
     for row in everything:
         cells = [
-            cell.rjust(width) if number in figures else cell.ljust(width)
+            cell.rjust(width) if number in numbers else cell.ljust(width)
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +12,18 @@ import pyarrow as pa
 
 import specstream as ss
 from bench import locked
+from specstream.declarations.element_types import type_named
 from specstream.operators import nearest_neighbours, top_k
-from specstream.storage import type_named
+from specstream.tuning.machine import MULTIPLIER, busy_loop
 
-__all__ = ["Workload", "all_workloads", "busy_loop", "values"]
-
-MULTIPLIER = 6364136223846793005
+__all__ = ["MULTIPLIER", "Workload", "all_workloads", "busy_loop", "values"]
 
 TOP_K = {"k": 5, "rows": 5, "width": 1024}
 NEIGHBOURS = {"grid": 100, "per_bucket": 10, "k": 3}
 UPDATED_WORDS = 1 << 20  # 8 MB
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Workload:
     """One operator under one load.
 
@@ -100,21 +99,6 @@ def updates(words: int, count: int) -> ss.Operator:
         emit(busy)
 
     return process
-
-
-class Unused(ss.State):
-    """An operator has a state, even one that does not need it."""
-
-    word = ss.scalar(int)
-
-
-@ss.operator(state=Unused, event={"value": int, "work": int}, emits={"busy": int})
-def busy_loop(state, event, emit):
-    """The busy loop alone: what the machine can do with threads that share nothing."""
-    busy = event.value
-    for _ in range(event.work):
-        busy = (busy ^ (busy >> 32)) * MULTIPLIER
-    emit(busy)
 
 
 def slowed(base: ss.Operator) -> ss.Operator:
@@ -205,68 +189,69 @@ LONG = ((1, 1), (2, 1), (4, 1), (8, 1), (4, 4))
 
 def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
     """Those whose name is wanted; calibrates the busy loops."""
-    found = []
+    return [
+        *_ready(wanted),
+        *_as_long_as_in_the_text(wanted),
+        *_listings(wanted),
+        *_updates(wanted),
+    ]
+
+
+def _ready(wanted: Callable[[str], bool]) -> Iterator[Workload]:
     if wanted("top_k"):
-        found.append(
-            Workload(
-                "top_k",
-                "top-k, 5 of Zipf(1.3) items, sketch 5 x 1024",
-                top_k(**TOP_K),
-                locked.top_k(**TOP_K),
-                locked.top_k_fine(**TOP_K),
-                skewed_items,
-                50_000,
-                SHORT,
-                {"plain": 0.90},
-            )
+        yield Workload(
+            name="top_k",
+            title="top-k, 5 of Zipf(1.3) items, sketch 5 x 1024",
+            operator=top_k(**TOP_K),
+            rival=locked.top_k(**TOP_K),
+            fine=locked.top_k(**TOP_K, fine=True),
+            events=skewed_items,
+            warm_up=50_000,
+            settings=SHORT,
+            target={"plain": 0.90},
         )
     if wanted("nearest_neighbours"):
-        found.append(
-            Workload(
-                "nearest_neighbours",
-                "nearest neighbours, 3 of uniform points, 100 x 100 buckets of 10",
-                nearest_neighbours(**NEIGHBOURS),
-                locked.nearest_neighbours(**NEIGHBOURS),
-                locked.nearest_neighbours_fine(**NEIGHBOURS),
-                uniform_points,
-                200_000,
-                ((2, 2), (4, 4), (4, 8), (8, 8)),
-                {"plain": 0.95},
-            )
+        yield Workload(
+            name="nearest_neighbours",
+            title="nearest neighbours, 3 of uniform points, 100 x 100 buckets of 10",
+            operator=nearest_neighbours(**NEIGHBOURS),
+            rival=locked.nearest_neighbours(**NEIGHBOURS),
+            fine=locked.nearest_neighbours(**NEIGHBOURS, fine=True),
+            events=uniform_points,
+            warm_up=200_000,
+            settings=((2, 2), (4, 4), (4, 8), (8, 8)),
+            target={"plain": 0.95},
         )
-    # What an event cost in the dissertation, Table 4.3.
-    for name, seconds, ready, rival, fine, events in (
-        (
-            "top_k-12us",
-            12e-6,
-            top_k(**TOP_K),
-            locked.top_k(**TOP_K),
-            locked.top_k_fine(**TOP_K),
-            skewed_items,
-        ),
+
+
+def _as_long_as_in_the_text(wanted: Callable[[str], bool]) -> Iterator[Workload]:
+    """The ready operators where an event costs what it did in the dissertation, Table 4.3."""
+    for name, seconds, ready, rival, parameters, events in (
+        ("top_k-12us", 12e-6, top_k, locked.top_k, TOP_K, skewed_items),
         (
             "nearest_neighbours-27us",
             27e-6,
-            nearest_neighbours(**NEIGHBOURS),
-            locked.nearest_neighbours(**NEIGHBOURS),
-            locked.nearest_neighbours_fine(**NEIGHBOURS),
+            nearest_neighbours,
+            locked.nearest_neighbours,
+            NEIGHBOURS,
             uniform_points,
         ),
     ):
         if wanted(name):
-            found.append(
-                Workload(
-                    name,
-                    f"{ready.name}, {seconds * 1e6:.0f} us of work before each event",
-                    slowed(ready),
-                    slowed(rival),
-                    slowed(fine),
-                    with_work(events, rounds_for(busy_loop, seconds)),
-                    5_000,
-                    LONG,
-                    {"speculation, 2 threads": 1.8},
-                )
+            yield Workload(
+                name=name,
+                title=f"{ready.__name__}, {seconds * 1e6:.0f} us of work before each event",
+                operator=slowed(ready(**parameters)),
+                rival=slowed(rival(**parameters)),
+                fine=slowed(rival(**parameters, fine=True)),
+                events=with_work(events, rounds_for(busy_loop, seconds)),
+                warm_up=5_000,
+                settings=LONG,
+                target={"speculation, 2 threads": 1.8},
             )
+
+
+def _listings(wanted: Callable[[str], bool]) -> Iterator[Workload]:
     for size in (100, 10):
         operator = listing_4_2(size)
         for label, seconds in (
@@ -280,32 +265,30 @@ def all_workloads(wanted: Callable[[str], bool]) -> list[Workload]:
             if not wanted(name):
                 continue
             target = {("6us", 100): 1.5, ("100us", 100): 1.7}.get((label, size))
-            found.append(
-                Workload(
-                    name,
-                    f"Listing 4.2, state {size}, {label} of work",
-                    operator,
-                    locked.listing_4_2(size),
-                    locked.listing_4_2(size, size),
-                    values(rounds_for(operator, seconds)),
-                    1_000,
-                    ((2, 1), (2, 4), (4, 8), (4, 64)) if seconds < 3e-6 else LONG,
-                    {} if target is None else {"speculation, 2 threads": target},
-                )
+            yield Workload(
+                name=name,
+                title=f"Listing 4.2, state {size}, {label} of work",
+                operator=operator,
+                rival=locked.listing_4_2(size),
+                fine=locked.listing_4_2(size, size),
+                events=values(rounds_for(operator, seconds)),
+                warm_up=1_000,
+                settings=((2, 1), (2, 4), (4, 8), (4, 64)) if seconds < 3e-6 else LONG,
+                target={} if target is None else {"speculation, 2 threads": target},
             )
+
+
+def _updates(wanted: Callable[[str], bool]) -> Iterator[Workload]:
     if wanted("updates"):
         operator = updates(UPDATED_WORDS, 5)
-        found.append(
-            Workload(
-                "updates",
-                "5 updates of 8 MB, about 110 ns an event",
-                operator,
-                locked.updates(UPDATED_WORDS, 5),
-                locked.updates_fine(UPDATED_WORDS, 5),
-                values(rounds_for(operator, 110e-9, whole_event=True)),
-                50_000,
-                SHORT,
-                {},
-            )
+        yield Workload(
+            name="updates",
+            title="5 updates of 8 MB, about 110 ns an event",
+            operator=operator,
+            rival=locked.updates(UPDATED_WORDS, 5),
+            fine=locked.updates(UPDATED_WORDS, 5, locked.PARTS),
+            events=values(rounds_for(operator, 110e-9, whole_event=True)),
+            warm_up=50_000,
+            settings=SHORT,
+            target={},
         )
-    return found

@@ -16,8 +16,13 @@
 import importlib
 from typing import Any
 
-from specstream.auto import Auto
-from specstream.engine import Engine
+from specstream.declarations.limits import Limits
+from specstream.declarations.locks import locks
+from specstream.declarations.schema import decimal, nullable, timestamp
+from specstream.declarations.state import State, array, scalar, scratch
+from specstream.engine.engine import Engine
+from specstream.engine.hooks import Abort, Notification
+from specstream.engine.statistics import Statistics
 from specstream.errors import (
     CompileError,
     ConfigurationError,
@@ -31,18 +36,13 @@ from specstream.errors import (
     SnapshotError,
     SpecstreamError,
 )
-from specstream.hooks import Abort, Notification
-from specstream.limits import Limits
-from specstream.locks import locks
-from specstream.operator import Operator, SequentialRun, operator
-from specstream.predictor import AbortDriven, Fixed, ThroughputDriven
-from specstream.profile import Profile
-from specstream.schema import decimal, nullable, timestamp
-from specstream.state import State, array, scalar, scratch
-from specstream.stats import Statistics
+from specstream.operator.operator import Operator, SequentialRun, operator
+from specstream.predictors.abort_driven import AbortDriven
+from specstream.predictors.automatic import Auto
+from specstream.predictors.fixed import Fixed
+from specstream.predictors.throughput_driven import ThroughputDriven
+from specstream.profiling import Profile
 from specstream.structures import heap
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Abort",
@@ -84,11 +84,27 @@ __all__ = [
     "timestamp",
 ]
 
-_LAZY = ("metrics", "operators", "spark")
+_LAZY = {
+    "metrics": "specstream.monitoring.metrics",
+    "operators": "specstream.operators",
+    "spark": "specstream.spark",
+}
 
 
 def __getattr__(name: str) -> Any:
     # `import specstream` does not import PySpark or prometheus_client; these modules do.
     if name in _LAZY:
-        return importlib.import_module(f"specstream.{name}")
+        return importlib.import_module(_LAZY[name])
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module 'specstream' has no attribute {name!r}")
+
+
+def _version() -> str:
+    """Of what is installed: pyproject.toml is the only place that says it."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("specstream")
+    except metadata.PackageNotFoundError:  # a copy of the sources on the path
+        return "0+unknown"

@@ -4,6 +4,7 @@ The declarations come from the public headers themselves, so that there is one d
 interface and the compiler checks Python's view of it.
 """
 
+import hashlib
 import re
 import sysconfig
 from pathlib import Path
@@ -23,18 +24,29 @@ def declarations(header: str) -> str:
     return "".join(f"#define {name} ...\n" for name in constants) + text
 
 
+def abi(headers: dict[str, bytes]) -> int:
+    """A number for what compiled code relies on: another one for any other text of the headers."""
+    digest = hashlib.sha256()
+    for name, text in sorted(headers.items()):
+        digest.update(f"{name} {len(text)}\n".encode() + text)
+    return int.from_bytes(digest.digest()[:8], "big") >> 1
+
+
+ABI = abi({name: (ROOT / "include" / name).read_bytes() for name in HEADERS})
+
 ffibuilder = cffi.FFI()
 for name in HEADERS:
     ffibuilder.cdef(declarations(name))
+ffibuilder.cdef("#define SS_ABI ...")
 
-# The hooks of all engines come in here; see specstream/hooks.py.
+# The hooks of all engines come in here; see specstream/engine/hooks.py.
 ffibuilder.cdef(
     'extern "Python" int32_t ss_python_hook(void *context, const struct ss_occasion *occasion);'
 )
 
 ffibuilder.set_source(
     "specstream._native",
-    "".join(f'#include "{name}"\n' for name in HEADERS),
+    "".join(f'#include "{name}"\n' for name in HEADERS) + f"#define SS_ABI INT64_C({ABI})\n",
     # Relative to the project's root, where setuptools runs: it refuses absolute paths.
     sources=[f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.c"))],
     include_dirs=[str(ROOT / "include")],

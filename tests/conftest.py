@@ -1,8 +1,10 @@
-"""Every execution path through one fixture."""
+"""What tests share: every execution path, one Spark session, one compile cache."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import pathlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,12 @@ class Result:
 
 
 Path = Callable[..., Result]
+
+HERE = pathlib.Path(__file__).parent
+
+# Machine code outlives a run of the tests, in a place of its own: a user's cache stays as it is.
+# The processes that tests start have it as well.
+os.environ.setdefault("SPECSTREAM_CACHE_DIR", str(HERE.parent / ".pytest_cache" / "compiled"))
 
 # None: the oracle. Otherwise options of an engine.
 PATHS: dict[str, dict[str, Any] | None] = {
@@ -114,3 +122,35 @@ def path(request: pytest.FixtureRequest) -> Path:
     if options is None:
         return run_oracle
     return lambda operator, table, **more: run_engine(operator, table, **{**options, **more})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs Spark: all of its folder, and whoever asks for the session."""
+    for item in items:
+        if HERE / "spark" in item.path.parents or "session" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def spark_at_the_end() -> Iterator[None]:
+    """Stops the session that runs when all tests are done."""
+    yield
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        running.stop()
+
+
+@pytest.fixture(scope="module")
+def session(spark_at_the_end: None) -> Iterator[Any]:
+    """The Spark session of all tests that are not about sessions: it starts once.
+
+    It is asked for again by each module, as the commands that a test runs in this process stop it.
+    No query outlives a module.
+    """
+    pytest.importorskip("pyspark")
+    session = ss.spark.local_session("tests", settings={"spark.log.level": "OFF"})
+    yield session
+    for query in session.streams.active:
+        query.stop()

@@ -13,7 +13,8 @@ from pathlib import Path
 from bench.chapter4 import gallery
 from bench.chapter4.experiment import Effort, Experiment, Say
 from bench.chapter4.experiments import EXPERIMENTS
-from bench.harness import machine
+from bench.chapter4.stored import to_text
+from specstream.tuning.machine import describe
 
 FOLDER = Path("docs/chapter4")
 PAGE = Path("docs/chapter4.md")
@@ -59,8 +60,8 @@ def _run(experiment: Experiment, folder: Path, effort: Effort, redraw: bool) -> 
         began = time.perf_counter()
         with _progress() as say:
             data = experiment.measure(effort, say)
-        stored = {"machine": machine(), "data": data}
-        file.write_text(json.dumps(stored, indent=1) + "\n")
+        stored = {"machine": describe(), "data": data}
+        file.write_text(to_text(stored))
         print(f"  {time.perf_counter() - began:.0f} s")
     elif not file.exists():
         raise SystemExit(f"{file} is not there: measure {experiment.name} first")

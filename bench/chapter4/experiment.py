@@ -57,7 +57,7 @@ class Finding:
 
     Attributes:
         what: in words.
-        seen: the figures that decide it.
+        seen: the numbers that decide it.
         holds: whether it appeared.
     """
 

@@ -3,25 +3,86 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
-from bench.chapter4.sinusoid import follow
+from bench.chapter4.sinusoid import WORDS, follow
 
 SECONDS = 20.0
 WANTED = ("abort-driven", "throughput-driven")
 PREDICTOR_COLOURS = {"abort-driven": "#d95f02", "throughput-driven": "#1b7837"}
+# What a panel shows, with the digits of its values that can be seen; seconds have two.
+PANELS = {"size": 0, "rerun": 3, "throughput": -1}
+# A panel is some two hundred pixels high: of a series what is nearer than one is left out.
+UNSEEN = 0.005
+# Words in use where there is little to run in parallel, and where there is much.
+NARROW, WIDE = 3, 15
 
 
 def measure(effort: Effort, say: Say) -> Data:
     """Size of the state, share of dropped runs and throughput, over a period, by protocol."""
-    points = {}
+    found: dict[str, Any] = {"series": {}, "means": {}}
     for protocol in TRANSACTIONAL:
         say(protocol)
-        points[protocol] = follow(WANTED, protocol, SECONDS * effort.scale)
-    return {"points": points}
+        points = follow(WANTED, protocol, SECONDS * effort.scale)
+        found["series"][protocol] = {name: _series(points[name]) for name in WANTED}
+        found["means"][protocol] = {name: _means(points[name]) for name in WANTED}
+    return found
+
+
+def _series(points: Sequence[Mapping[str, float]]) -> dict[str, dict[str, list[float]]]:
+    """What the panels show: each point the median of some, and no more than can be seen."""
+    found = {}
+    for what, digits in PANELS.items():
+        at = [point["at"] for point in points]
+        values = _smooth([point[what] for point in points])
+        kept = visible(at, values, UNSEEN * (max(values) - min(values)))
+        found[what] = {
+            "at": [round(at[number], 2) for number in kept],
+            "values": [round(values[number], digits) for number in kept],
+        }
+    return found
+
+
+def visible(at: Sequence[float], values: Sequence[float], unseen: float) -> list[int]:
+    """The points of a line that can stand for all: nowhere is it farther off than ``unseen``.
+
+    >>> visible([0, 1, 2, 3, 4], [5.0, 5.0, 5.0, 5.2, 9.0], 0.1)
+    [0, 2, 3, 4]
+    """
+    kept = {0, len(values) - 1}
+    pieces = [(0, len(values) - 1)]
+    while pieces:
+        first, last = pieces.pop()
+        slope = (values[last] - values[first]) / max(at[last] - at[first], 1e-9)
+        apart = [
+            abs(values[n] - values[first] - slope * (at[n] - at[first])) for n in range(first, last)
+        ]
+        if apart and max(apart) > unseen:
+            farthest = first + apart.index(max(apart))
+            kept.add(farthest)
+            pieces += [(first, farthest), (farthest, last)]
+    return sorted(kept)
+
+
+def _smooth(series: list[float], window: int = 5) -> list[float]:
+    return [
+        statistics.median(series[max(0, at - window) : at + window + 1])
+        for at in range(len(series))
+    ]
+
+
+def _means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Throughput, and share of dropped runs while the state is narrow and while it is wide."""
+    return {
+        "throughput": statistics.harmonic_mean([point["throughput"] for point in points]),
+        "narrow": statistics.fmean(p["rerun"] for p in points if p["size"] <= NARROW),
+        "wide": statistics.fmean(p["rerun"] for p in points if p["size"] >= WIDE),
+    }
 
 
 def draw(data: Data) -> Figure:
@@ -29,13 +90,10 @@ def draw(data: Data) -> Figure:
     panels = figure.subplots(3, 2, sharex=True, sharey="row")
     for column, protocol in enumerate(TRANSACTIONAL):
         for name in WANTED:
-            points = data["points"][protocol][name]
-            at = [point["at"] for point in points]
-            for axes, what, scale in zip(
-                panels[:, column], ("size", "rerun", "throughput"), (1, 100, 0.001), strict=True
-            ):
-                series = _smooth([scale * point[what] for point in points])
-                axes.plot(at, series, label=name, color=PREDICTOR_COLOURS[name])
+            series = data["series"][protocol][name]
+            for axes, what, scale in zip(panels[:, column], PANELS, (1, 100, 0.001), strict=True):
+                shown = [scale * value for value in series[what]["values"]]
+                axes.plot(series[what]["at"], shown, label=name, color=PREDICTOR_COLOURS[name])
         panels[0, column].set_title(protocol)
         panels[2, column].set_xlabel("seconds")
     for axes, label in zip(
@@ -47,39 +105,25 @@ def draw(data: Data) -> Figure:
     return figure
 
 
-def _smooth(series: list[float], window: int = 5) -> list[float]:
-    return [
-        statistics.median(series[max(0, at - window) : at + window + 1])
-        for at in range(len(series))
-    ]
-
-
 def judge(data: Data) -> list[Finding]:
     findings = []
     for protocol in TRANSACTIONAL:
-        means = {
-            name: statistics.harmonic_mean(
-                [p["throughput"] for p in data["points"][protocol][name]]
-            )
-            for name in WANTED
-        }
+        means = data["means"][protocol]
+        throughput = {name: means[name]["throughput"] for name in WANTED}
         findings.append(
             Finding(
                 f"the throughput-driven predictor reaches the higher throughput ({protocol})",
-                ", ".join(f"{name} {mean:,.0f} events/s" for name, mean in means.items()),
-                means["throughput-driven"] > means["abort-driven"],
+                ", ".join(f"{name} {mean:,.0f} events/s" for name, mean in throughput.items()),
+                throughput["throughput-driven"] > throughput["abort-driven"],
             )
         )
         for name in WANTED:
-            points = data["points"][protocol][name]
-            narrow = [p["rerun"] for p in points if p["size"] <= 3]
-            wide = [p["rerun"] for p in points if p["size"] >= 15]
+            narrow, wide = means[name]["narrow"], means[name]["wide"]
             findings.append(
                 Finding(
                     f"more is dropped where there is less to run in parallel ({protocol}, {name})",
-                    f"{statistics.fmean(narrow):.0%} at 1 to 3 words, "
-                    f"{statistics.fmean(wide):.0%} at 15 to 20",
-                    statistics.fmean(narrow) > statistics.fmean(wide),
+                    f"{narrow:.0%} at 1 to {NARROW} words, {wide:.0%} at {WIDE} to {WORDS}",
+                    narrow > wide,
                 )
             )
     return findings

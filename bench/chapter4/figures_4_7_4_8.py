@@ -88,11 +88,12 @@ def _speedup(effort: Effort, writes: int) -> dict[str, list[float]]:
         for number in range(effort.times(ROUNDS, 2) + 1):
             events = events_of(load, rounds, 0)(count, number)
             for contestant in contestants.values():
-                contestant.run(events)
+                contestant.run(events, number)
         for protocol in TRANSACTIONAL:
-            pairs = zip(contestants["none"].times, contestants[protocol].times, strict=True)
+            base, own = contestants["none"].times, contestants[protocol].times
             # The first round touches the memory.
-            speedup[protocol].append(statistics.median([a / b for a, b in list(pairs)[1:]]))
+            ratios = [base[number] / own[number] for number in own if number > 0]
+            speedup[protocol].append(statistics.median(ratios))
         for contestant in contestants.values():
             contestant.close()
     return speedup

@@ -7,10 +7,17 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
-#include "../../stm_native/src/internal.h"
+#include "../../stm_native/src/engine.h"
+#include "../../stm_native/src/protocol.h"
+#include "../../stm_native/src/transaction.h"
+#include "../../stm_native/src/turn.h"
+#include "../../stm_native/src/worker.h"
 #include "../access.h"
+#include "specstream.h"
 
 enum method { NONE, ATOMIC, MUTEX, SPIN, VALUE, EAGER };
 enum access { READ, WRITE, INCREMENT };

@@ -49,7 +49,7 @@ READY = (
     Ready(
         "top-k",
         functools.cache(lambda: top_k(**TOP_K)),
-        functools.cache(lambda: locked.top_k_fine(**TOP_K)),
+        functools.cache(lambda: locked.top_k(**TOP_K, fine=True)),
         skewed_items,
         20_000,
         12.42e-6,
@@ -57,7 +57,7 @@ READY = (
     Ready(
         "nearest neighbours",
         functools.cache(lambda: nearest_neighbours(**NEIGHBOURS)),
-        functools.cache(lambda: locked.nearest_neighbours_fine(**NEIGHBOURS)),
+        functools.cache(lambda: locked.nearest_neighbours(**NEIGHBOURS, fine=True)),
         uniform_points,
         100_000,
         26.68e-6,

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench.chapter4.slowed import SlowedEngine
-from specstream.predictor import Predictor
+from specstream.predictors.predictor import Predictor
 
 __all__ = ["PREDICTORS", "WORDS", "follow"]
 

@@ -46,11 +46,11 @@ class SlowedEngine:
     def __init__(self, operator: ss.Operator, **options: Any) -> None:
         self._ffi, self._lib = _library()
         self.engine = ss.Engine(operator, **options)
-        native = int(engine_ffi.cast("intptr_t", self.engine._native))
+        native = int(engine_ffi.cast("intptr_t", self.engine.parts.native.pointer))
         progress = engine_ffi.addressof(engine_lib, "ss_engine_progress")
         self._pace = self._lib.pace_open(
             self._ffi.cast("struct ss_engine *", native),
-            self._ffi.cast("uint64_t *", self.engine._words.ctypes.data),
+            self._ffi.cast("uint64_t *", self.engine.durable.words.ctypes.data),
             self._ffi.cast(
                 "int64_t (*)(struct ss_engine *)", int(engine_ffi.cast("intptr_t", progress))
             ),
@@ -60,12 +60,12 @@ class SlowedEngine:
         self._wrap()
 
     def _wrap(self) -> None:
-        for variant, entry in self.engine._entries.items():
+        for variant, entry in self.engine.parts.code.entries.items():
             number = VARIANTS[variant]
             address = self._ffi.cast("ss_entry", entry.address)
             before = self._lib.pace_entry(self._pace, number, address)
             engine_lib.ss_engine_set_entry(
-                self.engine._native,
+                self.engine.parts.native.pointer,
                 number,
                 engine_ffi.cast("ss_entry", int(self._ffi.cast("intptr_t", before))),
             )

@@ -12,7 +12,7 @@ from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.ready import READY, engine_of, rounds_for
 
-# The text's figures: microseconds and percent of conflicts by threads.
+# The text's numbers: microseconds and percent of conflicts by threads.
 TEXT = {
     "top-k": {"1": (12.42, None), "2": (25.69, 1.25), "6": (144.81, 16.46)},
     "nearest neighbours": {"1": (26.68, None), "2": (49.72, 0.06), "6": (159.27, 0.64)},

@@ -11,7 +11,7 @@ import specstream as ss
 from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.ready import READY, Ready, engine_of
-from specstream.predictor import Predictor
+from specstream.predictors.predictor import Predictor
 
 # Percent dropped and events per second of the text.
 TEXT = {

@@ -10,17 +10,7 @@ first.
 
 from bench.locked.listing_4_2 import listing_4_2
 from bench.locked.nearest_neighbours import nearest_neighbours
-from bench.locked.nearest_neighbours_fine import nearest_neighbours_fine
 from bench.locked.top_k import top_k
-from bench.locked.top_k_fine import top_k_fine
-from bench.locked.updates import updates, updates_fine
+from bench.locked.updates import PARTS, updates
 
-__all__ = [
-    "listing_4_2",
-    "nearest_neighbours",
-    "nearest_neighbours_fine",
-    "top_k",
-    "top_k_fine",
-    "updates",
-    "updates_fine",
-]
+__all__ = ["PARTS", "listing_4_2", "nearest_neighbours", "top_k", "updates"]

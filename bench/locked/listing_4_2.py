@@ -1,8 +1,7 @@
 """Listing 4.2 of Brito 2010 under locks: the busy loop runs outside of them."""
 
 import specstream as ss
-
-MULTIPLIER = 6364136223846793005
+from specstream.tuning.machine import MULTIPLIER
 
 
 def listing_4_2(size: int, count: int = 1) -> ss.Operator:

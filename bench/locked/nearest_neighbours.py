@@ -1,4 +1,9 @@
-"""Nearest neighbours under a lock: the search and the insertion inside, roots and rows outside."""
+"""Nearest neighbours under locks: the search and the insertion inside, roots and rows outside.
+
+Fine-grained locks are one for each bucket. An event holds one at a time then, so there is no order
+to keep: nine for looking through the buckets, one after the other, and its own for the insertion.
+The price is that it may see one bucket before and another one after somebody else's event.
+"""
 
 import math
 
@@ -7,11 +12,11 @@ import specstream as ss
 INFINITY = math.inf
 
 
-def nearest_neighbours(grid: int, per_bucket: int, k: int) -> ss.Operator:
+def nearest_neighbours(grid: int, per_bucket: int, k: int, fine: bool = False) -> ss.Operator:
     """As :func:`specstream.operators.nearest_neighbours`."""
 
     class NeighbourState(ss.State):
-        locks = ss.locks(1)
+        locks = ss.locks(grid * grid if fine else 1)
         xs = ss.array(float, (grid * grid, per_bucket))
         ys = ss.array(float, (grid * grid, per_bucket))
         ids = ss.array(int, (grid * grid, per_bucket))
@@ -23,7 +28,7 @@ def nearest_neighbours(grid: int, per_bucket: int, k: int) -> ss.Operator:
         state=NeighbourState,
         event={"x": float, "y": float},
         emits={"neighbour": int, "distance": float, "rank": int},
-        name="nearest_neighbours_locked",
+        name="nearest_neighbours_fine" if fine else "nearest_neighbours_locked",
     )
     def process(state, event, emit):
         x = event.x
@@ -36,10 +41,13 @@ def nearest_neighbours(grid: int, per_bucket: int, k: int) -> ss.Operator:
         found = 0
         worst = INFINITY
 
-        state.locks[0].acquire()
+        if not fine:
+            state.locks[0].acquire()
         for near_row in range(max(row - 1, 0), min(row + 2, grid)):
             for near_column in range(max(column - 1, 0), min(column + 2, grid)):
                 near = near_row * grid + near_column
+                if fine:
+                    state.locks[near].acquire()
                 for slot in range(min(state.counts[near], per_bucket)):
                     dx = state.xs[near, slot] - x
                     dy = state.ys[near, slot] - y
@@ -63,13 +71,17 @@ def nearest_neighbours(grid: int, per_bucket: int, k: int) -> ss.Operator:
                             found += 1
                         if found == k:
                             worst = state.squares[k - 1]
+                if fine:
+                    state.locks[near].release()
+        if fine:
+            state.locks[own].acquire()
         count = state.counts[own]
         slot = count % per_bucket
         state.xs[own, slot] = x
         state.ys[own, slot] = y
         state.ids[own, slot] = event.sequence
         state.counts[own] = count + 1
-        state.locks[0].release()
+        state.locks[own if fine else 0].release()
 
         for rank in range(found):
             emit(state.nearest[rank], math.sqrt(state.squares[rank]), rank + 1)

@@ -1,4 +1,9 @@
-"""Top-k under a lock: hashing and emitting outside, the sketch and the list inside."""
+"""Top-k under locks: hashing and emitting outside, the sketch and the list inside.
+
+Fine-grained locks are one for each counter of the sketch, and one for the list. An event holds one
+lock at a time then, so there is no order to keep. What it holds them for is short; the price is
+that the estimates of one event may come from sketches of different moments.
+"""
 
 import specstream as ss
 from specstream.operators.top_k import hash_constants
@@ -6,13 +11,14 @@ from specstream.operators.top_k import hash_constants
 MASK = 0xFFFFFFFF
 
 
-def top_k(k: int, rows: int, width: int) -> ss.Operator:
+def top_k(k: int, rows: int, width: int, fine: bool = False) -> ss.Operator:
     """As :func:`specstream.operators.top_k` with an item of type int."""
     hashes = hash_constants(rows)
     middle = rows // 2
+    of_list = rows * width if fine else 0
 
     class TopKState(ss.State):
-        locks = ss.locks(1)
+        locks = ss.locks(of_list + 1)
         sketch = ss.array(int, (rows, width))
         items = ss.array(int, k, fill=-1)
         counts = ss.array(int, k)
@@ -24,7 +30,7 @@ def top_k(k: int, rows: int, width: int) -> ss.Operator:
         state=TopKState,
         event={"item": int},
         emits={"item": int, "count": int},
-        name="top_k_locked",
+        name="top_k_fine" if fine else "top_k_locked",
     )
     def process(state, event, emit):
         item = event.item
@@ -35,10 +41,16 @@ def top_k(k: int, rows: int, width: int) -> ss.Operator:
             state.signs[row] = (h >> 63) | 1
             state.columns[row] = (((h >> 31) & MASK) * width) >> 32
 
-        state.locks[0].acquire()
+        if not fine:
+            state.locks[0].acquire()
         for row in range(rows):
-            counter = state.sketch[row, state.columns[row]] + state.signs[row]
-            state.sketch[row, state.columns[row]] = counter
+            column = state.columns[row]
+            if fine:
+                state.locks[row * width + column].acquire()
+            counter = state.sketch[row, column] + state.signs[row]
+            state.sketch[row, column] = counter
+            if fine:
+                state.locks[row * width + column].release()
             state.estimates[row] = counter * state.signs[row]
             for at in range(row, 0, -1):
                 above = state.estimates[at]
@@ -47,6 +59,8 @@ def top_k(k: int, rows: int, width: int) -> ss.Operator:
                     break
                 state.estimates[at] = below
                 state.estimates[at - 1] = above
+        if fine:
+            state.locks[of_list].acquire()
         emitted = 0
         smallest = 0
         for i in range(k):
@@ -61,7 +75,7 @@ def top_k(k: int, rows: int, width: int) -> ss.Operator:
             emitted = state.estimates[middle]
             state.items[smallest] = item
             state.counts[smallest] = emitted
-        state.locks[0].release()
+        state.locks[of_list].release()
 
         if emitted > 0:
             emit(item, emitted)

@@ -1,63 +1,46 @@
-"""A few updates of a large state under a lock, and under one for each of many parts."""
+"""A few updates of a large state under a lock, or under one for each of many parts.
+
+Of the latter each is held for one update. A lock for each word would take eight times the memory of
+the words.
+"""
 
 import specstream as ss
+from specstream.tuning.machine import MULTIPLIER
 
-MULTIPLIER = 6364136223846793005
+PARTS = 4096
 
 
-def updates(words: int, count: int) -> ss.Operator:
-    """As :func:`bench.workloads.updates`."""
+def updates(words: int, count: int, parts: int = 1) -> ss.Operator:
+    """As :func:`bench.workloads.updates`; the words share ``parts`` locks evenly."""
+    fine = parts > 1
 
     class Words(ss.State):
-        locks = ss.locks(1)
+        locks = ss.locks(parts)
         values = ss.array(int, words)
 
     @ss.operator(
         state=Words,
         event={"value": int, "work": int},
         emits={"busy": int},
-        name="updates_locked",
+        name="updates_fine" if fine else "updates_locked",
     )
     def process(state, event, emit):
         busy = event.value
         for _ in range(event.work):
             busy = (busy ^ (busy >> 32)) * MULTIPLIER
         at = event.value
-        with state.locks[0]:
-            for _ in range(count):
-                at = (at ^ (at >> 32)) * MULTIPLIER
-                state.values[(at >> 32) % words] += 1
-        emit(busy)
-
-    return process
-
-
-def updates_fine(words: int, count: int, locks: int = 4096) -> ss.Operator:
-    """One lock for each of ``locks`` parts of the state, held for one update.
-
-    One for each word would take eight times the memory of the words.
-    """
-
-    class Words(ss.State):
-        values = ss.array(int, words)
-        locks_of_parts = ss.locks(locks)
-
-    @ss.operator(
-        state=Words,
-        event={"value": int, "work": int},
-        emits={"busy": int},
-        name="updates_fine",
-    )
-    def process(state, event, emit):
-        busy = event.value
-        for _ in range(event.work):
-            busy = (busy ^ (busy >> 32)) * MULTIPLIER
-        at = event.value
+        if not fine:
+            state.locks[0].acquire()
         for _ in range(count):
             at = (at ^ (at >> 32)) * MULTIPLIER
             word = (at >> 32) % words
-            with state.locks_of_parts[word % locks]:
-                state.values[word] += 1
+            if fine:
+                state.locks[word % parts].acquire()
+            state.values[word] += 1
+            if fine:
+                state.locks[word % parts].release()
+        if not fine:
+            state.locks[0].release()
         emit(busy)
 
     return process

@@ -12,13 +12,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from bench.harness import machine
 from bench.report import print_table, progress
 from bench.spark.beside import has_bytewax
 from bench.spark.loads import LOADS
 from bench.spark.plot import ORDER, save_plot
-from bench.spark.rounds import Effort, Figures, Row, measure, own_share, warm_up
+from bench.spark.rounds import Effort, Measurement, Row, measure, own_share, warm_up
 from bench.spark.ways import AHEAD, SPARK_WAYS, SPECSTREAM
+from specstream.tuning.machine import describe
 
 PLOT = Path("docs/spark-speed.png")
 FULL = Effort((100_000, 500_000), rounds=3, batches=3, warm=16, python_seconds=0.5)
@@ -33,14 +33,14 @@ SHARE_PARTS = ("conversion and order", "checkpoint")
 def main() -> int:
     """Measures, prints the tables, and writes the files that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     parser.add_argument(
         "--plot",
         type=Path,
         metavar="FILE",
         nargs="?",
         const=PLOT,
-        help=f"draw the figures; {PLOT} unless another PNG file is named",
+        help=f"draw them; {PLOT} unless another PNG file is named",
     )
     parser.add_argument("--quick", action="store_true", help="one round of small batches")
     parser.add_argument(
@@ -76,18 +76,18 @@ def main() -> int:
         effort = replace(effort, batches=arguments.batches)
     if arguments.rows:
         effort = replace(effort, sizes=tuple(arguments.rows))
-    figures = (
+    measured = (
         _joined([json.loads(path.read_text()) for path in arguments.earlier])
         if arguments.earlier
         else _measured(effort, wanted, arguments.json)
     )
-    rows = [_row(row) for row in figures["rows"]]
-    print("\n" + ", ".join(f"{name} {value}" for name, value in figures["machine"].items()))
+    rows = [_row(row) for row in measured["rows"]]
+    print("\n" + ", ".join(f"{name} {value}" for name, value in measured["machine"].items()))
     _print_rows(rows)
-    _print_targets(rows, figures["share"])
-    _write(figures, arguments.json)
+    _print_targets(rows, measured["share"])
+    _write(measured, arguments.json)
     if arguments.plot and rows:
-        save_plot(rows, figures["machine"]["processor"], arguments.plot)
+        save_plot(rows, measured["machine"]["processor"], arguments.plot)
     return 0
 
 
@@ -98,8 +98,8 @@ def _measured(effort: Effort, wanted: Callable[[str], bool], path: Path | None) 
     import specstream as ss
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    about = {**machine(), "pyspark": pyspark.__version__, **_java(), "bytewax": _bytewax()}
-    figures: dict[str, Any] = {
+    about = {**describe(), "pyspark": pyspark.__version__, **_java(), "bytewax": _bytewax()}
+    measured: dict[str, Any] = {
         "machine": about,
         "effort": asdict(effort),
         "rows": [],
@@ -125,22 +125,22 @@ def _measured(effort: Effort, wanted: Callable[[str], bool], path: Path | None) 
                 progress("specstream's own share")
                 batches = 5 * effort.rounds
                 parts = own_share(LOADS[0], share_rows, batches, session, home / "share")
-                figures["share"] = {"rows": share_rows, **parts}
+                measured["share"] = {"rows": share_rows, **parts}
             for load, size in cells:
                 name = f"{load.name}-{size}"
                 if wanted(name):
                     row = measure(load, size, effort, session, home / name, progress)
-                    figures["rows"].append(asdict(row))
-                    _write(figures, path)
+                    measured["rows"].append(asdict(row))
+                    _write(measured, path)
         finally:
             session.stop()
     progress("")
-    return figures
+    return measured
 
 
-def _write(figures: dict[str, Any], path: Path | None) -> None:
+def _write(measured: dict[str, Any], path: Path | None) -> None:
     if path is not None:
-        path.write_text(json.dumps(figures, indent=2) + "\n")
+        path.write_text(json.dumps(measured, indent=2) + "\n")
 
 
 def _java() -> dict[str, str]:
@@ -160,14 +160,14 @@ def _bytewax() -> str:
 def _joined(earlier: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         **earlier[0],
-        "rows": [row for figures in earlier for row in figures["rows"]],
-        "share": next((figures["share"] for figures in earlier if figures["share"]), {}),
+        "rows": [row for measured in earlier for row in measured["rows"]],
+        "share": next((measured["share"] for measured in earlier if measured["share"]), {}),
     }
 
 
 def _row(row: dict[str, Any]) -> Row:
-    figures = {name: Figures(**values) for name, values in row["figures"].items()}
-    return Row(**{**row, "figures": figures})
+    measured = {name: Measurement(**values) for name, values in row["measured"].items()}
+    return Row(**{**row, "measured": measured})
 
 
 def _print_rows(rows: list[Row]) -> None:
@@ -175,13 +175,13 @@ def _print_rows(rows: list[Row]) -> None:
         lines = [
             [
                 name,
-                f"{row.figures[name].rate:,.0f}",
-                f"{1e3 * row.figures[name].latency:,.0f}",
-                f"{row.figures[name].ratio:.2f}",
-                f"{row.figures[name].low:.2f} .. {row.figures[name].high:.2f}",
+                f"{row.measured[name].rate:,.0f}",
+                f"{1e3 * row.measured[name].latency:,.0f}",
+                f"{row.measured[name].ratio:.2f}",
+                f"{row.measured[name].low:.2f} .. {row.measured[name].high:.2f}",
             ]
             for name in ORDER
-            if name in row.figures
+            if name in row.measured
         ]
         print_table(
             f"{row.title}, batches of {row.rows:,} rows",
@@ -198,11 +198,11 @@ def _print_targets(rows: list[Row], share: dict[str, float]) -> None:
     for row in rows:
         load = next(load for load in LOADS if load.name == row.load)
         for own in (SPECSTREAM, AHEAD):
-            found = row.figures[own].ratio
+            found = row.measured[own].ratio
             lines.append(_target(row, f"{own}, to the bare loop", found, load.least))
             for rival in SPARK_WAYS:
                 if load.rivals is not None:
-                    ratio = found / row.figures[rival].ratio
+                    ratio = found / row.measured[rival].ratio
                     lines.append(_target(row, f"{own}, to {rival}", ratio, load.rivals))
     if share:
         own_seconds = sum(share[part] for part in SHARE_PARTS)

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 import specstream as ss
 from bench.spark.carried import carried
 from bench.spark.loads import Load, operator_of
-from specstream.columns import read_events
-from specstream.compiler.oracle import Oracle
-from specstream.engine import Engine
-from specstream.strings import StringTable
+from specstream.columns.events import read_events
+from specstream.columns.strings import StringTable
+from specstream.engine.engine import Engine
+from specstream.tuning.rivals import warm_oracle
 
 __all__ = ["BYTEWAX", "PYTHON", "bytewax_seconds", "has_bytewax", "python_seconds"]
 
@@ -78,12 +78,7 @@ def bytewax_seconds(load: Load, batches: Sequence[Sequence[Path]], home: Path) -
 def python_seconds(load: Load, engine: Engine, rows: pa.Table, limit: float) -> float:
     """Seconds per event of the plain function, over a copy of an engine's warm state."""
     operator = operator_of(load.name)
-    layout = operator.layout
-    words = layout.allocate()
-    for field in layout.fields:
-        if field.space == "state":
-            layout.elements(words, field)[...] = getattr(engine.state, field.name)
-    oracle = Oracle(operator.program, layout, words)
+    oracle = warm_oracle(operator, engine)
     read = read_events(rows, operator.event, StringTable(()), operator.name, 0)
     oracle.begin(operator.event, operator.emits, read.columns, 0, 0)
     began = time.perf_counter()

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench.spark.loads import operator_of
-from specstream.engine import Mark
+from specstream.engine.engine import Savepoint
 
 __all__ = ["Carried", "carried"]
 
@@ -28,16 +28,16 @@ class Carried:
     def __init__(self, name: str) -> None:
         self.engine = ss.Engine(operator_of(name), threads=1, execution="log_free")
         self.columns = self.engine.operator.event.names
-        self._empty = self.engine.mark()
+        self._empty = self.engine.savepoint()
 
     def begin(self, state: bytes | None) -> None:
         """Puts the state into place; None: the first one."""
         if state is None:
-            self.engine.rewind(self._empty)
+            self.engine.rollback(self._empty)
             return
         words = np.frombuffer(state, np.int64, offset=_SEQUENCE.size)
         (sequence,) = _SEQUENCE.unpack_from(state)
-        self.engine.rewind(Mark(words, sequence, 0))
+        self.engine.rollback(Savepoint(words, sequence, 0))
 
     def run(self, rows: Any) -> pa.Table:
         """Runs some rows."""
@@ -45,8 +45,8 @@ class Carried:
 
     def end(self) -> bytes:
         """The state after them."""
-        sequence = _SEQUENCE.pack(self.engine._next_sequence)
-        return b"".join((sequence, self.engine._words.data))
+        sequence = _SEQUENCE.pack(self.engine.durable.next_sequence)
+        return b"".join((sequence, self.engine.durable.words.data))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The figures as a picture."""
+"""The measurements as a picture."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def save_plot(rows: Sequence[Row], processor: str, path: Path) -> None:
         own = [row for row in rows if row.title == title]
         for place, row in enumerate(own):
             for number, name in enumerate(ORDER):
-                figures = row.figures.get(name)
-                if figures is None:
+                measured = row.measured.get(name)
+                if measured is None:
                     continue
                 at = place - 0.425 + (number + 0.5) * height
-                panel.barh(at, figures.rate / 1e6, height, color=COLOURS[name])
-                text = f" {figures.rate / 1e6:.2f}M" if figures.rate >= 1e4 else " <0.01M"
-                panel.text(figures.rate / 1e6, at, text, va="center", fontsize=8)
+                panel.barh(at, measured.rate / 1e6, height, color=COLOURS[name])
+                text = f" {measured.rate / 1e6:.2f}M" if measured.rate >= 1e4 else " <0.01M"
+                panel.text(measured.rate / 1e6, at, text, va="center", fontsize=8)
         panel.set_title(title)
         panel.set_xlabel("million rows per second")
         panel.set_yticks(range(len(own)), [f"{row.rows:,}\nrows a batch" for row in own])

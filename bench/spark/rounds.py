@@ -24,7 +24,7 @@ from bench.spark.beside import BYTEWAX, PYTHON, bytewax_seconds, has_bytewax, py
 from bench.spark.loads import Load, operator_of, write_files
 from bench.spark.ways import BARE, SPECSTREAM, Ahead, Bare, Grouped, Shard, Specstream, Way
 
-__all__ = ["Effort", "Figures", "Row", "measure", "own_share", "spent", "warm_up"]
+__all__ = ["Effort", "Measurement", "Row", "measure", "own_share", "spent", "warm_up"]
 
 WAYS: tuple[type[Way], ...] = (Specstream, Ahead, Bare, Grouped, Shard)
 WARM_ROWS = 5_000
@@ -50,7 +50,7 @@ class Effort:
 
 
 @dataclass
-class Figures:
+class Measurement:
     """Of one way.
 
     Attributes:
@@ -74,14 +74,14 @@ class Row:
     """One operator with batches of one size.
 
     Attributes:
-        figures: by way.
+        measured: by way.
         parts: what specstream's batches spent where, in seconds a batch; see :func:`spent`.
     """
 
     load: str
     title: str
     rows: int
-    figures: dict[str, Figures]
+    measured: dict[str, Measurement]
     parts: dict[str, float]
 
 
@@ -137,11 +137,9 @@ def measure(
             _check(load, batch_files, way)
         way.close()
     base = statistics.median(batches[BARE])
-    figures = {
-        name: _figures(rows, batches[name], base, turns[name], turns[BARE]) for name in batches
-    }
+    measured = {of: _measurement(rows, batches[of], base, turns[of], turns[BARE]) for of in batches}
     mean = {name: statistics.median(part[name] for part in parts) for name in parts[0]}
-    return Row(load.name, load.title, rows, figures, mean)
+    return Row(load.name, load.title, rows, measured, mean)
 
 
 def _read(files: Sequence[Path]) -> pa.Table:
@@ -155,11 +153,11 @@ def _made(path: Path) -> Path:
 
 
 def spent(way: Specstream) -> dict[str, float]:
-    """Seconds so far: fetching the rows, converting and ordering them, in events, the image, the
-    sink.
+    """Seconds so far: fetching the rows, converting and ordering them, in events, the checkpoint,
+    the sink.
 
-    The sink writes its file while the image is written; what it takes beyond that is its part, so
-    that nothing counts twice.
+    The sink writes its file while the checkpoint is written; what it takes beyond that is its part,
+    so that nothing counts twice.
     """
     stats, events = way.feed.stats, way.engine.stats.seconds
     return {
@@ -179,19 +177,19 @@ def _shares(
     return {**parts, "Spark": total / batches - sum(parts.values())}
 
 
-def _figures(
+def _measurement(
     rows: int,
     batches: Sequence[float],
     base: float,
     turns: Sequence[float],
     bare: Sequence[float],
-) -> Figures:
+) -> Measurement:
     latency = statistics.median(batches)
     ratios = [other / own for other, own in zip(bare, turns, strict=True)]
     low, _, high = (
         statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     )
-    return Figures(latency, rows / latency, base / latency, low, high, list(turns))
+    return Measurement(latency, rows / latency, base / latency, low, high, list(turns))
 
 
 def _check(load: Load, batches: Sequence[Sequence[Path]], way: Specstream) -> None:

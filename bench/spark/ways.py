@@ -84,7 +84,7 @@ class Specstream(Way):
     """Everything switched on: order, exactly once through crashes, metrics, two threads."""
 
     name = SPECSTREAM
-    ahead = False
+    prefetch = False
 
     def __init__(self, load: Load, home: Path) -> None:
         super().__init__(load, home)
@@ -96,7 +96,7 @@ class Specstream(Way):
             source="source",
             to=self.sink,
             checkpoint=home / "images",
-            ahead=self.ahead,
+            prefetch=self.prefetch,
         )
         self.metrics = (home / "metrics.jsonl").open("w")
         self.after_batch: Callable[[], object] = lambda: None
@@ -104,8 +104,8 @@ class Specstream(Way):
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         self.feed(frame, batch_id)
         self.after_batch()
-        figures = {"feed": vars(self.feed.stats), "engine": vars(self.engine.stats)}
-        self.metrics.write(json.dumps(figures, default=str) + "\n")
+        statistics = {"feed": vars(self.feed.stats), "engine": vars(self.engine.stats)}
+        self.metrics.write(json.dumps(statistics, default=str) + "\n")
         self.metrics.flush()
 
     def writer(self, stream: DataFrame) -> DataStreamWriter:
@@ -130,7 +130,7 @@ class Ahead(Specstream):
     """
 
     name = AHEAD
-    ahead = True
+    prefetch = True
 
 
 class Bare(Way):

@@ -11,12 +11,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.harness import BASELINE, Effort, machine
+from bench.harness import BASELINE, Effort
 from bench.report import print_table
 from bench.speed.auto import PHASES, QUICK_PHASES, Phase, measure_phases, over_all
 from bench.speed.loads import LOADS, calibrated
 from bench.speed.plot import save_plot
 from bench.speed.table import CONTESTANTS, AutoResult, Row, measure_row
+from specstream.tuning.machine import describe
 
 FULL = Effort(rounds=21, seconds=0.04, trials=5, patience=2)
 QUICK = Effort(rounds=3, seconds=0.01, trials=1, patience=2)
@@ -31,7 +32,7 @@ PHASE_TARGET = 0.90
 def main() -> int:
     """Measures, prints the tables, and writes the files that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m bench.speed", description=__doc__)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     parser.add_argument(
         "--plot",
         type=Path,
@@ -57,7 +58,7 @@ def main() -> int:
         names = ", ".join([*(load.name for load in LOADS), "phases"])
         parser.error(f"no load is called {' or '.join(arguments.only)}; there are {names}")
     effort = QUICK if arguments.quick else FULL
-    about = machine()
+    about = describe()
     print(", ".join(f"{name} {value}" for name, value in about.items()))
     rows: list[Row] = []
     automatic: list[AutoResult] = []
@@ -77,14 +78,14 @@ def main() -> int:
     _print_rows(rows)
     _print_automatic(automatic, phases)
     if arguments.json:
-        figures = {
+        measured = {
             "machine": about,
             "effort": asdict(effort),
             "rows": [asdict(row) for row in rows],
             "automatic": [asdict(result) for result in automatic],
             "phases": [asdict(phase) for phase in phases],
         }
-        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+        arguments.json.write_text(json.dumps(measured, indent=2) + "\n")
     if arguments.plot and rows:
         save_plot(rows, about["processor"], arguments.plot)
     return 0
@@ -128,12 +129,12 @@ def _print_rows(rows: list[Row]) -> None:
 
     def cell(row: Row, name: str) -> str:
         result = row.results.get(name)
-        return "" if result is None else f"{result.ratio:.2f}"
+        return "" if result is None else f"{result.speed:.2f}"
 
     def setting(row: Row) -> str:
         result = row.results["value"]
         aborts = "" if result.aborts is None else f", {result.aborts:.0%} aborted"
-        return result.setting + aborts
+        return row.setting + aborts
 
     table: list[list[Any]] = [
         [

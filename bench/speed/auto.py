@@ -18,9 +18,10 @@ from typing import Any
 import pyarrow as pa
 
 import specstream as ss
-from bench.harness import Probe
+from bench.harness import CORES
 from bench.speed.loads import LOADS
 from bench.workloads import UPDATED_WORDS, Workload, updates
+from specstream.tuning.machine import Probe
 
 __all__ = ["Phase", "measure_phases", "over_all"]
 
@@ -79,16 +80,16 @@ def measure_phases(
         engines[f"horizon {horizon}, chunk {chunk}"] = ss.Engine(
             operator, horizon=horizon, chunk=chunk
         )
-    probe = Probe()
     phases = []
     try:
-        for number, name in enumerate(names):
-            workload = workloads[name]
-            say(f"phase {number + 1} of {len(names)}: {workload.title}")
-            phases.append(_phase(workload, _batches(name, workload), engines, seconds, probe))
+        with Probe(CORES) as probe:
+            for number, name in enumerate(names):
+                workload = workloads[name]
+                say(f"phase {number + 1} of {len(names)}: {workload.title}")
+                phases.append(_phase(workload, _batches(name, workload), engines, seconds, probe))
     finally:
-        for closing in (*engines.values(), probe):
-            closing.close()
+        for engine in engines.values():
+            engine.close()
     return phases
 
 

@@ -105,15 +105,15 @@ def calibrated(load: Load) -> Workload:
     native = native_rounds_for(load.updates, load.seconds)
     compiled = rounds_for(operator, load.seconds, whole_event=True)
     return Workload(
-        load.name,
-        load.title,
-        operator,
-        locked.updates(UPDATED_WORDS, load.updates),
-        locked.updates_fine(UPDATED_WORDS, load.updates),
-        events_of(load, native, compiled),
-        20_000 if load.seconds < 3e-6 else 2_000,
-        load.settings,
-        {},
+        name=load.name,
+        title=load.title,
+        operator=operator,
+        rival=locked.updates(UPDATED_WORDS, load.updates),
+        fine=locked.updates(UPDATED_WORDS, load.updates, locked.PARTS),
+        events=events_of(load, native, compiled),
+        warm_up=20_000 if load.seconds < 3e-6 else 2_000,
+        settings=load.settings,
+        target={},
     )
 
 

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bench.harness import Contestant
+from bench.harness import setting_of
 from bench.native import shared_library
 from bench.workloads import UPDATED_WORDS
+from specstream.tuning.contest import Contestant
 
 __all__ = ["NativeContestant", "native_rounds_for"]
 
@@ -50,8 +51,9 @@ class NativeContestant(Contestant):
         execution: str,
         protocol: str = "value",
     ) -> None:
-        super().__init__(name, setting_of(execution, horizon, chunk))
-        self.deterministic = execution != "locked" or threads == 1
+        super().__init__(
+            name, execution != "locked" or threads == 1, setting_of(execution, horizon, chunk)
+        )
         self.horizon, self.chunk = horizon, chunk
         ffi, lib = _library()
         self.mode = getattr(lib, f"SS_MODE_{execution.upper()}")
@@ -80,7 +82,7 @@ class NativeContestant(Contestant):
             if entry == ffi.NULL:
                 raise ValueError(f"native.c has no entry for {updates} updates")
             lib.ss_engine_set_entry(self.engine, number, entry)
-        self.before = lib.ss_engine_statistics(self.engine)
+        self._start = self.state.copy()
 
     def process(self, events: pa.Table) -> npt.NDArray[np.int64]:
         """Runs events; their rows (events, 2), a view that the next call writes over."""
@@ -112,33 +114,29 @@ class NativeContestant(Contestant):
         buffer = ffi.buffer(outcome.rows, words * 8)
         return np.frombuffer(buffer, np.int64).reshape(-1, ROW_WORDS)
 
-    def run(self, events: pa.Table) -> None:
-        _, lib = _library()
-        before = lib.ss_engine_statistics(self.engine).nanoseconds
+    def warm_up(self, events: pa.Table) -> npt.NDArray[np.int64]:
+        """Runs events before the first batch; their rows, until the next call."""
+        rows = self.process(events)
+        self._start = self.state.copy()
+        return rows
+
+    def run(self, batch: pa.Table, number: int) -> None:
+        """Its rows are not compared: a busy loop of its own has other values."""
+        statistics = _library()[1].ss_engine_statistics
+        before = statistics(self.engine)
         began = time.perf_counter()
-        self.process(events)
-        self.walls.append((time.perf_counter() - began) / events.num_rows)
-        after = lib.ss_engine_statistics(self.engine).nanoseconds
-        self.times.append((after - before) / 1e9 / events.num_rows)
+        self.process(batch)
+        self.walls[number] = (time.perf_counter() - began) / batch.num_rows
+        after = statistics(self.engine)
+        self.times[number] = (after.nanoseconds - before.nanoseconds) / 1e9 / batch.num_rows
+        self.runs[number] = after.speculative_runs - before.speculative_runs
+        self.dropped[number] = sum(after.aborts) - sum(before.aborts)
 
-    def aborts(self) -> float | None:
-        after = _library()[1].ss_engine_statistics(self.engine)
-        runs = after.speculative_runs - self.before.speculative_runs
-        return (sum(after.aborts) - sum(self.before.aborts)) / runs if runs else None
-
-    def forget(self) -> None:
-        super().forget()
-        self.before = _library()[1].ss_engine_statistics(self.engine)
+    def restart(self) -> None:
+        self.state[:] = self._start
 
     def close(self) -> None:
         _library()[1].ss_engine_free(self.engine)
-
-
-def setting_of(execution: str, horizon: object, chunk: object) -> str:
-    """What the table says of a setting."""
-    if execution == "log_free" or (execution == "ordered" and horizon == 0):
-        return ""
-    return f"chunk {chunk}" if execution == "locked" else f"horizon {horizon}, chunk {chunk}"
 
 
 def native_rounds_for(updates: int, seconds: float) -> int:
@@ -148,10 +146,9 @@ def native_rounds_for(updates: int, seconds: float) -> int:
     def least(work: int, count: int) -> float:
         value = np.random.default_rng(1).integers(0, 2**62, count)
         events = pa.table({"value": value, "native_work": np.full(count, work)})
-        engine.forget()
-        for _ in range(7):
-            engine.run(events)
-        return min(engine.times)
+        for number in range(7):
+            engine.run(events, number)
+        return min(engine.times.values())
 
     try:
         empty = least(0, 20_000)

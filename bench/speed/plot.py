@@ -36,9 +36,9 @@ def save_plot(rows: Sequence[Row], processor: str, path: Path) -> None:
                     continue
                 panel.barh(
                     place - 0.4 + (number + 0.5) * height,
-                    result.ratio,
+                    result.speed,
                     height,
-                    xerr=[[result.ratio - result.low], [result.high - result.ratio]],
+                    xerr=[[result.speed - result.low], [result.high - result.speed]],
                     color=COLOURS[name],
                     ecolor="black",
                     error_kw={"linewidth": 0.6},

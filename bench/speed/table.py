@@ -11,24 +11,29 @@ import numpy as np
 
 from bench.harness import (
     BASELINE,
-    Contestant,
+    CORES,
+    Batches,
     Effort,
-    EngineContestant,
-    Probe,
-    Result,
     choose,
+    engine_contestant,
     events_for,
-    summary,
     undisturbed_rounds,
 )
 from bench.speed.loads import KINDS, Load, calibrated
 from bench.speed.native import NativeContestant
 from bench.workloads import Workload
+from specstream.tuning.contest import (
+    Arena,
+    Contestant,
+    Measurement,
+    quartiles,
+)
+from specstream.tuning.machine import Probe
+from specstream.tuning.rivals import CHUNKS
 
 __all__ = ["CONTESTANTS", "AutoResult", "Row", "measure_row"]
 
 CONTESTANTS = ("value", "eager", "plain", "lock", "Auto")
-LOCK_CHUNKS = (1, 8, 64)
 
 
 @dataclass(frozen=True)
@@ -48,13 +53,14 @@ class AutoResult:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One load and one kind.
 
     Attributes:
         nanoseconds: per event of the log-free clone, as seen.
-        results: by contestant.
+        results: by contestant, relative to the log-free clone.
+        setting: that was chosen for the contestant "value".
         target: speed relative to the log-free clone that is asked for.
         judged: the contestant that the target was held against.
         reached: whether it was reached.
@@ -65,7 +71,8 @@ class Row:
     title: str
     kind: str
     nanoseconds: float
-    results: dict[str, Result]
+    results: dict[str, Measurement]
+    setting: str
     target: float
     judged: str
     reached: bool
@@ -84,35 +91,27 @@ def measure_row(
     workload = calibrated(load)
     fixed = {kind: _fixed(kind, load, workload) for kind in KINDS}
     families = {kind: _families(kind, load, workload) for kind in KINDS}
-    everyone = [
-        *(contestant for kind in KINDS for contestant in fixed[kind]),
-        *(contestant for kind in KINDS for family in families[kind] for contestant in family),
-    ]
-    _check(everyone, workload)
-
-    count = events_for(fixed["compiled"][0], workload, effort.seconds)
-    say(f"{load.title}: choosing settings")
-    others = [contestant for kind in KINDS for contestant in fixed[kind]]
     flat = [family for kind in KINDS for family in families[kind]]
-    best = choose(flat, others, workload, count, effort.trials)
+    others = [contestant for kind in KINDS for contestant in fixed[kind]]
+    _check([*others, *(contestant for family in flat for contestant in family)], workload)
+
+    base = fixed["compiled"][0]
+    arena = Arena(Batches(workload, events_for(base, workload, effort.seconds)), base)
+    say(f"{load.title}: choosing settings")
+    learners = [contestant for contestant in others if contestant.name == "Auto"]
+    best = choose(arena, flat, others, learners, effort.trials)
     size = len(families["C"])
     contestants = {
         "C": [*fixed["C"], *best[:size]],
         "compiled": [*fixed["compiled"], *best[size:]],
     }
-    probe = Probe()
-    kept, capacity = undisturbed_rounds(
-        [contestant for kind in KINDS for contestant in contestants[kind]],
-        workload,
-        effort,
-        count,
-        probe,
-        say,
-    )
-    rows = [_row(load, kind, contestants[kind], kept, capacity) for kind in KINDS]
+    everyone = [*contestants["C"], *contestants["compiled"]]
+    with Probe(CORES) as probe:
+        kept, capacity = undisturbed_rounds(arena, everyone, effort, probe, load.title, say)
+    rows = [_row(load, kind, contestants[kind], arena, kept, capacity) for kind in KINDS]
     automatic = None if load.forced else _automatic(load, contestants["compiled"], kept)
-    for closing in (*contestants["C"], *contestants["compiled"], probe):
-        closing.close()
+    for contestant in everyone:
+        contestant.close()
     return rows, automatic
 
 
@@ -128,7 +127,7 @@ def _make(
 ) -> Any:
     if kind == "C":
         return NativeContestant(name, load.updates, threads, *setting, execution, protocol)
-    return EngineContestant(name, workload, threads, *setting, execution, protocol)
+    return engine_contestant(name, workload, threads, setting, execution, protocol=protocol)
 
 
 def _fixed(kind: str, load: Load, workload: Workload) -> list[Contestant]:
@@ -151,10 +150,7 @@ def _families(kind: str, load: Load, workload: Workload) -> list[list[Contestant
             ]
             for protocol in ("value", "eager")
         ),
-        [
-            _make(kind, load, workload, "lock", threads, (0, chunk), "locked")
-            for chunk in LOCK_CHUNKS
-        ],
+        [_make(kind, load, workload, "lock", threads, (0, chunk), "locked") for chunk in CHUNKS],
     ]
 
 
@@ -162,39 +158,44 @@ def _check(everyone: list[Any], workload: Workload) -> None:
     """All warm up on the same events; what they promise to make of them is the same."""
     events = workload.events(workload.warm_up, 0)
     # The kinds turn their busy loops differently often, so only within a kind all emit the same.
-    emitted: dict[type, Any] = {}
+    native = None
     state = None
     for contestant in everyone:
-        if isinstance(contestant, NativeContestant):
-            output, words = contestant.process(events)[:, 1].copy(), contestant.state
-        else:  # it has warmed up already
-            output, words = contestant.output["busy"].to_numpy(), contestant.engine.state.values
-        state = words.copy() if state is None else state
         what = f"{workload.name}: {contestant.name} ({contestant.setting}) differs from {BASELINE}"
+        if isinstance(contestant, NativeContestant):
+            emitted = contestant.warm_up(events)[:, 1].copy()
+            native = emitted if native is None else native
+            assert not contestant.exact or np.array_equal(emitted, native), what
+            words = contestant.state
+        else:
+            words = contestant.engine.state.values
+        state = words.copy() if state is None else state
         assert np.array_equal(words, state), what
-        if contestant.deterministic:
-            assert np.array_equal(output, emitted.setdefault(type(contestant), output)), what
 
 
 def _row(
-    load: Load, kind: str, contestants: list[Contestant], kept: list[int], capacity: float
+    load: Load,
+    kind: str,
+    contestants: list[Contestant],
+    arena: Arena,
+    kept: list[int],
+    capacity: float,
 ) -> Row:
     base = contestants[0]
-    results = {
-        contestant.name: summary(contestant, base, {}, kept) for contestant in contestants[1:]
-    }
+    results = {one.name: arena.measured(one, kept, base) for one in contestants[1:]}
     target = load.target[kind]
-    judged = max(load.judged[kind], key=lambda name: results[name].ratio)
+    judged = max(load.judged[kind], key=lambda name: results[name].speed)
     return Row(
-        load.name,
-        load.title,
-        kind,
-        statistics.median(base.times[number] for number in kept) * 1e9,
-        results,
-        target,
-        judged,
-        results[judged].ratio >= target,
-        capacity,
+        name=load.name,
+        title=load.title,
+        kind=kind,
+        nanoseconds=arena.measured(base, kept).nanoseconds,
+        results=results,
+        setting=next(one.setting for one in contestants if one.name == "value"),
+        target=target,
+        judged=judged,
+        reached=results[judged].speed >= target,
+        capacity=capacity,
     )
 
 
@@ -206,5 +207,5 @@ def _automatic(load: Load, contestants: list[Contestant], kept: list[int]) -> Au
         key=lambda contestant: statistics.median(contestant.walls[number] for number in kept),
     )
     ratios = [rival.walls[number] / auto.walls[number] for number in kept]
-    low, ratio, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    low, ratio, high = quartiles(ratios)
     return AutoResult(load.title, f"{rival.name} {rival.setting}".strip(), ratio, low, high)

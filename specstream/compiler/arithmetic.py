@@ -1,243 +1,49 @@
-"""The arithmetic of compiled operators, equal to the oracle's in every bit.
+"""Python's operators in native code, equal to the oracle's in every bit.
+
+They are + - * / // % **, bits and shifts, comparisons, signs and `not`.
 
 Numba's own arithmetic is neither Python's nor the oracle's: it mixes int64 and uint64 into
 float64, adds bools, shifts by any count, and lets LLVM choose the libm. So the compiler rewrites
-each operator, builtin and `math` function of a user's function into a call of an object defined
-here. Each is typed over exactly four scalars and writes its LLVM instructions in place, which
-compiles many times faster than an `@overload` and leaves nothing to Numba's rules.
-
-Where Python raises, native code returns Numba's status of a user exception, always with
-`OperatorFault`. Which exception it was is found by running the oracle on the same event.
+each operator, builtin (:mod:`specstream.compiler.conversions`) and `math` function
+(:mod:`specstream.compiler.math_functions`) of a user's function into a call of a
+:class:`~specstream.compiler.native_function.Native`.
 """
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.errors import TypingError
-from numba.core.imputils import lower_builtin
-from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
+from numba.core import types
 
-from specstream.compiler import text
-from specstream.compiler.numbers import INT64_MAX, MATH_CONSTANTS, NUMPY_CONSTANTS
+from specstream.compiler.instructions import BIT, F64, I64, Instructions, Value
+from specstream.compiler.kinds import scalar_kind
+from specstream.compiler.native_function import (
+    Native,
+    Rule,
+    Writer,
+    integer_kind,
+    require_count,
+    require_scalar,
+    to_kind,
+)
+from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TextType
-
-
-class OperatorFault(Exception):
-    """Compiled code met a case in which Python raises."""
-
-
-_TYPES: dict[str, types.Type] = {
-    "int64": types.int64,
-    "uint64": types.uint64,
-    "float64": types.float64,
-    "bool": types.boolean,
-}
-_KINDS = {numba_type: kind for kind, numba_type in _TYPES.items()}
-
-_F64 = ir.DoubleType()
-_I64 = ir.IntType(64)
-_I32 = ir.IntType(32)
-_BIT = ir.IntType(1)
 
 _TWO53 = 2**53
 
-Value = Any
-"""An LLVM value."""
-
-
-def scalar_kind(numba_type: types.Type) -> str | None:
-    """ "int64", "uint64", "float64" or "bool" for a scalar or its literal, else None."""
-    return _KINDS.get(types.unliteral(numba_type))
-
-
-def _reject(message: str) -> TypingError:
-    return TypingError(f"specstream: {message}")
-
-
-def _scalar(what: str, numba_type: types.Type) -> str:
-    kind = scalar_kind(numba_type)
-    if isinstance(numba_type, TextType):
-        raise _reject("; ".join(text.refusal(what)))
-    if kind is None:
-        raise _reject(
-            f"{what} takes numbers (int64, uint64, float64, bool), not {numba_type}; "
-            "write it with single elements, such as x[i]"
-        )
-    return kind
-
-
-class Emitter:
-    """What an instruction writer needs: the builder, and ways to fail and to call C."""
-
-    def __init__(self, context: Any, builder: Any) -> None:
-        self.context = context
-        self.builder = builder
-
-    def fault_if(self, condition: Value) -> None:
-        """Leave the compiled function with the status of a user exception if `condition`."""
-        builder = self.builder
-        after = builder.append_basic_block("sound")
-        branch = builder.cbranch(condition, self._fault_block(), after)
-        branch.set_weights([1, 99])
-        builder.position_at_end(after)
-
-    def _fault_block(self) -> Any:
-        # One per function: a loop body of ten checks would otherwise hold ten copies.
-        function = self.builder.function
-        block = getattr(function, "_specstream_fault", None)
-        if block is None:
-            block = function.append_basic_block("fault")
-            with self.builder.goto_block(block):
-                self.context.call_conv.return_user_exc(self.builder, OperatorFault, ())
-            function._specstream_fault = block
-        return block
-
-    def call(self, symbol: str, result: Any, arguments: Sequence[Value]) -> Value:
-        """Call the C function `symbol`, found by its name when the code is linked."""
-        function_type = ir.FunctionType(result, [argument.type for argument in arguments])
-        function = cgutils.get_or_insert_function(self.builder.module, function_type, symbol)
-        function.attributes.add("nounwind")
-        return self.builder.call(function, arguments)
-
-    def call_checked(self, symbol: str, arguments: Sequence[Value]) -> Value:
-        """Call a C function that returns whether it failed and writes a double."""
-        slot = cgutils.alloca_once(self.builder, _F64)
-        failed = self.call(symbol, _I32, [*arguments, slot])
-        self.fault_if(self.builder.icmp_unsigned("!=", failed, _I32(0)))
-        return self.builder.load(slot)
-
-    def llvm(self, name: str, *arguments: Value) -> Value:
-        """Call an LLVM intrinsic over doubles; only those that are exact on every processor."""
-        function_type = ir.FunctionType(_F64, [_F64] * len(arguments))
-        intrinsic = self.builder.module.declare_intrinsic(name, [_F64], function_type)
-        return self.builder.call(intrinsic, arguments)
-
-    def is_nan(self, value: Value) -> Value:
-        return self.builder.fcmp_unordered("uno", value, value)
-
-    def to_float(self, value: Value, kind: str) -> Value:
-        """Any scalar as a double, rounded half to even."""
-        if kind == "float64":
-            return value
-        if kind == "int64":
-            return self.builder.sitofp(value, _F64)
-        return self.builder.uitofp(value, _F64)
-
-    def to_bool(self, value: Value, kind: str) -> Value:
-        if kind == "bool":
-            return value
-        if kind == "float64":
-            return self.builder.fcmp_unordered("une", value, _F64(0.0))
-        return self.builder.icmp_unsigned("!=", value, _I64(0))
-
-    def to_int64(self, value: Value) -> Value:
-        """A double, truncated; a fault for a NaN and out of range."""
-        builder = self.builder
-        inside = builder.and_(
-            builder.fcmp_ordered(">=", value, _F64(-(2.0**63))),
-            builder.fcmp_ordered("<", value, _F64(2.0**63)),
-        )
-        self.fault_if(builder.not_(inside))
-        return builder.fptosi(value, _I64)
-
-    def to_uint64(self, value: Value) -> Value:
-        builder = self.builder
-        inside = builder.and_(
-            builder.fcmp_ordered(">", value, _F64(-1.0)),
-            builder.fcmp_ordered("<", value, _F64(2.0**64)),
-        )
-        self.fault_if(builder.not_(inside))
-        return builder.fptoui(value, _I64)
-
-
-Rule = Callable[[Sequence[types.Type]], tuple[str, Sequence[str]]]
-"""From Numba's argument types to the result's kind and the kinds that the arguments are cast to."""
-Writer = Callable[[Emitter, Sequence[str], Sequence[Value]], Value]
-"""Writes the instructions; receives the kinds and values of the arguments."""
-
-
-class Native:
-    """A function of compiled operators; a global that Numba resolves in a call.
-
-    Outside compiled code the oracle's counterpart does its work.
-    """
-
-    def __init__(self, name: str, rule: Rule, write: Writer) -> None:
-        self.name = name
-        _register(self, rule, write)
-
-    def __call__(self, *arguments: Any) -> Any:
-        raise TypeError(f"{self.name} exists in compiled operators only; see compiler.numbers")
-
-    def __repr__(self) -> str:
-        return f"<native {self.name}>"
-
-
-def _register(function: Native, rule: Rule, write: Writer) -> None:
-    class Template(AbstractTemplate):
-        key = function
-        # A literal's value decides whether it may meet a uint64.
-        prefer_literal = True
-
-        def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
-            if kws:
-                raise _reject(f"{function.name} takes no keyword arguments; pass them by position")
-            result, kinds = rule(args)
-            # The text of float("inf") stays a literal: it is all that the writer needs.
-            cast = [_TYPES.get(kind, arg) for kind, arg in zip(kinds, args, strict=True)]
-            return signature(_TYPES[result], *cast)
-
-    builtin_registry.register_global(function, types.Function(Template))
-
-    def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
-        kinds = [_KINDS.get(arg) or arg.literal_value for arg in sig.args]
-        return write(Emitter(context, builder), kinds, args)
-
-    lower_builtin(function, types.VarArg(types.Any))(lower)
-
-
-def _count(what: str, args: Sequence[types.Type], low: int, high: int | None = None) -> None:
-    if not low <= len(args) <= (high or low):
-        expected = str(low) if high is None else f"{low} to {high}"
-        raise _reject(f"{what} takes {expected} arguments, got {len(args)}")
-
-
-def integer_kind(what: str, args: Sequence[types.Type]) -> str:
-    """The integer kind in which two integers or bools meet."""
-    kinds = [scalar_kind(arg) for arg in args]
-    if "uint64" not in kinds:
-        return "int64"
-    for arg, kind in zip(args, kinds, strict=True):
-        if kind != "int64":
-            continue
-        if not isinstance(arg, types.IntegerLiteral):
-            raise _reject(
-                f"{what} mixes uint64 and int64, which have no common type; "
-                "write np.uint64(x) or np.int64(x) for one of them"
-            )
-        if arg.literal_value < 0:
-            raise _reject(
-                f"{what} mixes uint64 and the negative number {arg.literal_value}; "
-                f"write np.uint64({arg.literal_value}) or np.int64(x)"
-            )
-    return "uint64"
-
 
 def _arithmetic_kind(what: str, args: Sequence[types.Type], left_bool: bool = False) -> str:
-    kinds = [_scalar(what, arg) for arg in args]
+    kinds = [require_scalar(what, arg) for arg in args]
     if "float64" in kinds:
         return "float64"
     if kinds == ["bool", "bool"]:
-        raise _reject(f"{what} of two bools; write int(x) {what} int(y)")
+        raise refuse(f"{what} of two bools; write int(x) {what} int(y)")
     if kinds[0] == "bool" and not left_bool:
         # Python computes it by bool's own method, as an int that does not wrap.
-        raise _reject(
+        raise refuse(
             f"{what} with a bool on its left and an integer on its right; write int(x) {what} y"
         )
     return integer_kind(what, args)
@@ -245,7 +51,7 @@ def _arithmetic_kind(what: str, args: Sequence[types.Type], left_bool: bool = Fa
 
 def _arithmetic(what: str, left_bool: bool = False) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _count(what, args, 2)
+        require_count(what, args, 2)
         kind = _arithmetic_kind(what, args, left_bool)
         return kind, (kind, kind)
 
@@ -254,17 +60,17 @@ def _arithmetic(what: str, left_bool: bool = False) -> Rule:
 
 def _true_division(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
     # A float result needs no wrapping: a bool is harmless on the left.
-    _count("/", args, 2)
+    require_count("/", args, 2)
     kind = _arithmetic_kind("/", args, left_bool=True)
     return "float64", (kind, kind)
 
 
 def _integers_only(what: str, args: Sequence[types.Type]) -> Sequence[types.Type]:
     """The arguments of a bit operation: those of a string are its code's."""
-    _count(what, args, 2)
+    require_count(what, args, 2)
     args = [types.int64 if isinstance(arg, TextType) else arg for arg in args]
-    if "float64" in [_scalar(what, arg) for arg in args]:
-        raise _reject(f"{what} needs integers; write int(x) for a float")
+    if "float64" in [require_scalar(what, arg) for arg in args]:
+        raise refuse(f"{what} needs integers; write int(x) for a float")
     return args
 
 
@@ -289,10 +95,10 @@ def _bitwise(what: str) -> Rule:
 
 def _comparison(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _count(what, args, 2)
+        require_count(what, args, 2)
         if what in ("==", "!=") and any(isinstance(arg, TextType) for arg in args):
             return "bool", _codes(what, args)
-        left, right = kinds = [_scalar(what, arg) for arg in args]
+        left, right = kinds = [require_scalar(what, arg) for arg in args]
         if left == right:
             return "bool", kinds
         if "float64" not in kinds:
@@ -308,7 +114,7 @@ def _codes(what: str, args: Sequence[types.Type]) -> Sequence[str]:
     """A string is equal to another, or to an integer: an int field in which a code was kept."""
     if not all(isinstance(arg, TextType) or scalar_kind(arg) == "int64" for arg in args):
         left, right = map(types.unliteral, args)
-        raise _reject(
+        raise refuse(
             f"{what} between {left} and {right} is never true; "
             "compare a string with a string, or with an int field that keeps one"
         )
@@ -317,223 +123,125 @@ def _codes(what: str, args: Sequence[types.Type]) -> Sequence[str]:
 
 def _unary(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _count(what, args, 1)
-        kind = _scalar(what, args[0])
+        require_count(what, args, 1)
+        kind = require_scalar(what, args[0])
         if kind == "bool":
-            raise _reject(f"{what} of a bool; write {what}int(x)")
+            raise refuse(f"{what} of a bool; write {what}int(x)")
         return kind, (kind,)
 
     return rule
 
 
 def _inversion(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-    _count("~", args, 1)
-    kind = _scalar("~", args[0])
+    require_count("~", args, 1)
+    kind = require_scalar("~", args[0])
     if kind == "bool":
-        raise _reject("~ of a bool is -1 or -2 in Python; write not x")
+        raise refuse("~ of a bool is -1 or -2 in Python; write not x")
     if kind == "float64":
-        raise _reject("~ needs an integer; write ~int(x) for a float")
+        raise refuse("~ needs an integer; write ~int(x) for a float")
     return kind, (kind,)
-
-
-def _to(what: str, result: str) -> Rule:
-    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _count(what, args, 1)
-        return result, (_scalar(what, args[0]),)
-
-    return rule
-
-
-def _to_float(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-    _count("float", args, 1)
-    if isinstance(args[0], types.StringLiteral):
-        text = args[0].literal_value
-        try:
-            float(text)
-        except ValueError:
-            raise _reject(f'{text!r} is not a number; write float("inf") or such') from None
-        return "float64", (text,)
-    return _to("float", "float64")(args)
-
-
-def _position(what: str) -> Rule:
-    """An integer that says where, as an int64."""
-
-    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        kind = scalar_kind(args[0])
-        if kind not in ("int64", "uint64", "bool"):
-            raise _reject(f"{what} takes integers, and gets {args[0]}; write int(x)")
-        return "int64", (kind,)
-
-    return rule
-
-
-def _same_or_int64(what: str, floats: str) -> Rule:
-    """bool gives int64, integers themselves, and a float what `floats` says."""
-
-    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _count(what, args, 1)
-        kind = _scalar(what, args[0])
-        if kind == "bool":
-            return "int64", ("int64",)
-        return (floats if kind == "float64" else kind), (kind,)
-
-    return rule
-
-
-def _rounding(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-    if len(args) == 2:
-        raise _reject("round(x, n) is not supported; write round(x * 100.0) / 100.0, or such")
-    return _same_or_int64("round", "int64")(args)
-
-
-def _extremum_rule(what: str) -> Rule:
-    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        if len(args) < 2:
-            raise _reject(f"{what} takes two numbers or more, or one array; got {len(args)}")
-        kinds = {_scalar(what, arg) for arg in args}
-        if kinds == {"int64", "uint64"}:
-            kind = integer_kind(what, args)
-        elif len(kinds) == 1:
-            (kind,) = kinds
-        else:
-            raise _reject(
-                f"{what} over different types ({', '.join(sorted(kinds))}) has no single type; "
-                f"write {what}(float(x), y), {what}(0.0, y) or such"
-            )
-        return kind, (kind,) * len(args)
-
-    return rule
-
-
-def _floats(what: str, low: int, high: int | None = None) -> Rule:
-    """A float function of floats; integers and bools are converted exactly as Python does."""
-
-    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _count(what, args, low, high)
-        return "float64", [_scalar(what, arg) and "float64" for arg in args]
-
-    return rule
-
-
-def _float_test(what: str) -> Rule:
-    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-        _count(what, args, 1)
-        _scalar(what, args[0])
-        return "bool", ("float64",)
-
-    return rule
-
-
-def _ldexp_rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-    _count("math.ldexp", args, 2)
-    _scalar("math.ldexp", args[0])
-    kind = _scalar("math.ldexp", args[1])
-    if kind == "float64":
-        raise _reject("math.ldexp needs an integer exponent; write math.ldexp(x, int(i))")
-    return "float64", ("float64", "int64" if kind == "bool" else kind)
 
 
 def _by_kind(integers: str, floats: str) -> Writer:
     """An instruction of the builder for integers, another for floats; neither can fail."""
 
-    def write(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-        return getattr(emit.builder, floats if kinds[0] == "float64" else integers)(*args)
+    def write(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+        return getattr(code.builder, floats if kinds[0] == "float64" else integers)(*args)
 
     return write
 
 
-def _fault_if_zero(emit: Emitter, kind: str, divisor: Value) -> None:
+def fault_if_zero(code: Instructions, kind: str, divisor: Value) -> None:
     if kind == "float64":
-        zero = emit.builder.fcmp_ordered("==", divisor, _F64(0.0))
+        zero = code.builder.fcmp_ordered("==", divisor, F64(0.0))
     else:
-        zero = emit.builder.icmp_unsigned("==", divisor, _I64(0))
-    emit.fault_if(zero)
+        zero = code.builder.icmp_unsigned("==", divisor, I64(0))
+    code.fault_if(zero)
 
 
-def _floor_division(emit: Emitter, left: Value, right: Value) -> tuple[Value, Value, Value]:
+def _floor_division(code: Instructions, left: Value, right: Value) -> tuple[Value, Value, Value]:
     """Quotient, remainder and whether the divisor is -1, of signed integers by floor.
 
     The processor traps on INT64_MIN / -1, so -1 is replaced by 1 before dividing.
     """
-    builder = emit.builder
-    minus_one = builder.icmp_signed("==", right, _I64(-1))
-    divisor = builder.select(minus_one, _I64(1), right)
+    builder = code.builder
+    minus_one = builder.icmp_signed("==", right, I64(-1))
+    divisor = builder.select(minus_one, I64(1), right)
     quotient = builder.sdiv(left, divisor)
     rest = builder.sub(left, builder.mul(quotient, divisor))
     # Truncation and floor differ where a rest remains whose sign is not the divisor's.
     above = builder.and_(
-        builder.icmp_signed("!=", rest, _I64(0)),
-        builder.icmp_signed("<", builder.xor(rest, divisor), _I64(0)),
+        builder.icmp_signed("!=", rest, I64(0)),
+        builder.icmp_signed("<", builder.xor(rest, divisor), I64(0)),
     )
-    floor = builder.sub(quotient, builder.zext(above, _I64))
-    modulus = builder.add(rest, builder.select(above, divisor, _I64(0)))
+    floor = builder.sub(quotient, builder.zext(above, I64))
+    modulus = builder.add(rest, builder.select(above, divisor, I64(0)))
     return floor, modulus, minus_one
 
 
-def _write_floordiv(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def _write_floordiv(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     left, right = args
-    _fault_if_zero(emit, kinds[0], right)
+    fault_if_zero(code, kinds[0], right)
     if kinds[0] == "float64":
-        return emit.call("ss_float_floordiv", _F64, args)
+        return code.call("ss_float_floordiv", F64, *args)
     if kinds[0] == "uint64":
-        return emit.builder.udiv(left, right)
-    quotient, _, minus_one = _floor_division(emit, left, right)
-    return emit.builder.select(minus_one, emit.builder.sub(_I64(0), left), quotient)
+        return code.builder.udiv(left, right)
+    quotient, _, minus_one = _floor_division(code, left, right)
+    return code.builder.select(minus_one, code.builder.sub(I64(0), left), quotient)
 
 
-def _write_mod(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def _write_mod(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     left, right = args
-    _fault_if_zero(emit, kinds[0], right)
+    fault_if_zero(code, kinds[0], right)
     if kinds[0] == "float64":
-        return emit.call("ss_float_mod", _F64, args)
+        return code.call("ss_float_mod", F64, *args)
     if kinds[0] == "uint64":
-        return emit.builder.urem(left, right)
-    return _floor_division(emit, left, right)[1]
+        return code.builder.urem(left, right)
+    return _floor_division(code, left, right)[1]
 
 
-def _write_truediv(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    builder = emit.builder
+def _write_truediv(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+    builder = code.builder
     left, right = args
     kind = kinds[0]
-    _fault_if_zero(emit, kind, right)
+    fault_if_zero(code, kind, right)
     if kind == "float64":
         return builder.fdiv(left, right)
 
     def converts_exactly(value: Value) -> Value:
         if kind == "uint64":
-            return builder.icmp_unsigned("<=", value, _I64(_TWO53))
-        return builder.icmp_unsigned("<=", builder.add(value, _I64(_TWO53)), _I64(2 * _TWO53))
+            return builder.icmp_unsigned("<=", value, I64(_TWO53))
+        return builder.icmp_unsigned("<=", builder.add(value, I64(_TWO53)), I64(2 * _TWO53))
 
     # Two exact doubles: the division rounds once, as Python's does. Otherwise it would round twice.
     small = builder.and_(converts_exactly(left), converts_exactly(right))
     with builder.if_else(small, likely=True) as (then, otherwise):
         with then:
-            fast = builder.fdiv(emit.to_float(left, kind), emit.to_float(right, kind))
+            fast = builder.fdiv(code.to_float(left, kind), code.to_float(right, kind))
             fast_block = builder.block
         with otherwise:
             suffix = "i64" if kind == "int64" else "u64"
-            slow = emit.call(f"ss_int_true_divide_{suffix}", _F64, args)
+            slow = code.call(f"ss_int_true_divide_{suffix}", F64, *args)
             slow_block = builder.block
-    quotient = builder.phi(_F64)
+    quotient = builder.phi(F64)
     quotient.add_incoming(fast, fast_block)
     quotient.add_incoming(slow, slow_block)
     return quotient
 
 
-def _write_power(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def _write_power(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     if kinds[0] == "float64":
-        return emit.call_checked("ss_float_power", args)
+        return code.call_checked("ss_float_power", *args)
     if kinds[0] == "int64":
-        emit.fault_if(emit.builder.icmp_signed("<", args[1], _I64(0)))
-    return emit.call("ss_int_power", _I64, args)
+        code.fault_if(code.builder.icmp_signed("<", args[1], I64(0)))
+    return code.call("ss_int_power", I64, *args)
 
 
 def _write_shift(signed: str, unsigned: str) -> Writer:
-    def write(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+    def write(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
         # Unsigned, so that a negative count fails too.
-        emit.fault_if(emit.builder.icmp_unsigned(">", args[1], _I64(63)))
-        return getattr(emit.builder, signed if kinds[0] == "int64" else unsigned)(*args)
+        code.fault_if(code.builder.icmp_unsigned(">", args[1], I64(63)))
+        return getattr(code.builder, signed if kinds[0] == "int64" else unsigned)(*args)
 
     return write
 
@@ -541,9 +249,9 @@ def _write_shift(signed: str, unsigned: str) -> Writer:
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def _write_comparison(predicate: str) -> Writer:
-    def write(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-        builder = emit.builder
+def write_comparison(predicate: str) -> Writer:
+    def write(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+        builder = code.builder
         left, right = kinds
         if left == right:
             if left == "float64":
@@ -551,8 +259,8 @@ def _write_comparison(predicate: str) -> Writer:
             compare = builder.icmp_signed if left == "int64" else builder.icmp_unsigned
             return compare(predicate, *args)
         if left == "float64":
-            return _compare_exactly(emit, _SWAPPED[predicate], right, args[1], args[0])
-        return _compare_exactly(emit, predicate, left, args[0], args[1])
+            return _compare_exactly(code, _SWAPPED[predicate], right, args[1], args[0])
+        return _compare_exactly(code, predicate, left, args[0], args[1])
 
     return write
 
@@ -564,7 +272,7 @@ def _compare_floats(builder: Any, predicate: str, left: Value, right: Value) -> 
 
 
 def _compare_exactly(
-    emit: Emitter, predicate: str, kind: str, integer: Value, number: Value
+    code: Instructions, predicate: str, kind: str, integer: Value, number: Value
 ) -> Value:
     """An integer against a float, as if both had unlimited precision.
 
@@ -572,197 +280,39 @@ def _compare_exactly(
     the integer and the float are. Where it equals the float, the float is whole, and the two are
     compared as integers; but it may be 2**63 (2**64), above every integer.
     """
-    builder = emit.builder
-    rounded = emit.to_float(integer, kind)
-    top = _F64(2.0**63 if kind == "int64" else 2.0**64)
+    builder = code.builder
+    rounded = code.to_float(integer, kind)
+    top = F64(2.0**63 if kind == "int64" else 2.0**64)
     equal = builder.and_(
         builder.fcmp_ordered("==", rounded, number), builder.fcmp_ordered("!=", number, top)
     )
-    whole = builder.select(equal, number, _F64(0.0))
+    whole = builder.select(equal, number, F64(0.0))
     if kind == "int64":
-        exact = builder.icmp_signed(predicate, integer, builder.fptosi(whole, _I64))
+        exact = builder.icmp_signed(predicate, integer, builder.fptosi(whole, I64))
     else:
-        exact = builder.icmp_unsigned(predicate, integer, builder.fptoui(whole, _I64))
+        exact = builder.icmp_unsigned(predicate, integer, builder.fptoui(whole, I64))
     apart = _compare_floats(builder, predicate, rounded, number)
     at_top = builder.fcmp_ordered("==", number, top)
-    below = _BIT(int(predicate in ("<", "<=", "!=")))
+    below = BIT(int(predicate in ("<", "<=", "!=")))
     return builder.select(equal, exact, builder.select(at_top, below, apart))
 
 
-def _write_neg(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def _write_neg(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     if kinds[0] == "float64":
-        return emit.builder.fneg(args[0])
-    return emit.builder.sub(_I64(0), args[0])
+        return code.builder.fneg(args[0])
+    return code.builder.sub(I64(0), args[0])
 
 
-def _write_itself(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def _write_itself(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     return args[0]
 
 
-def _write_invert(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    return emit.builder.xor(args[0], _I64(-1))
+def _write_invert(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+    return code.builder.xor(args[0], I64(-1))
 
 
-def _write_not(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    return emit.builder.not_(emit.to_bool(args[0], kinds[0]))
-
-
-def _write_bool(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    return emit.to_bool(args[0], kinds[0])
-
-
-def _write_float(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    if kinds[0] not in _TYPES:
-        return _F64(float(kinds[0]))
-    return emit.to_float(args[0], kinds[0])
-
-
-def _write_int(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    if kinds[0] == "uint64":
-        emit.fault_if(emit.builder.icmp_signed("<", args[0], _I64(0)))
-    return _write_as_int64(emit, kinds, args)
-
-
-def _write_as_int64(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    if kinds[0] == "float64":
-        return emit.to_int64(args[0])
-    return emit.builder.zext(args[0], _I64) if kinds[0] == "bool" else args[0]
-
-
-def _write_as_uint64(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    if kinds[0] == "float64":
-        return emit.to_uint64(args[0])
-    return emit.builder.zext(args[0], _I64) if kinds[0] == "bool" else args[0]
-
-
-def _write_slice_bound(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    if kinds[0] != "uint64":
-        return _write_as_int64(emit, kinds, args)
-    # Whatever lies beyond the end is the same as the end, for a step as well.
-    beyond = emit.builder.icmp_signed("<", args[0], _I64(0))
-    return emit.builder.select(beyond, _I64(INT64_MAX), args[0])
-
-
-def _write_abs(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    builder = emit.builder
-    (value,) = args
-    if kinds[0] == "float64":
-        return emit.llvm("llvm.fabs", value)
-    if kinds[0] == "uint64":
-        return value
-    negative = builder.icmp_signed("<", value, _I64(0))
-    return builder.select(negative, builder.sub(_I64(0), value), value)
-
-
-def _write_extremum(predicate: str) -> Writer:
-    compare = _write_comparison(predicate)
-
-    def write(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-        best = args[0]
-        for value in args[1:]:
-            # An ordered comparison: a NaN never wins and is never beaten, as in Python.
-            wins = compare(emit, kinds[:2], (value, best))
-            best = emit.builder.select(wins, value, best)
-        return best
-
-    return write
-
-
-def _write_rounded(intrinsic: str) -> Writer:
-    def write(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-        if kinds[0] == "float64":
-            return emit.to_int64(emit.llvm(intrinsic, args[0]))
-        return args[0]
-
-    return write
-
-
-def _fault_if_undefined(emit: Emitter, argument: Value, result: Value) -> None:
-    """Python's test of a `math` function: no NaN from a number, no infinity from a finite one."""
-    builder = emit.builder
-    infinity = _F64(float("inf"))
-    nan = builder.and_(emit.is_nan(result), builder.fcmp_ordered("ord", argument, argument))
-    infinite = builder.fcmp_ordered("==", emit.llvm("llvm.fabs", result), infinity)
-    finite = builder.fcmp_ordered("<", emit.llvm("llvm.fabs", argument), infinity)
-    emit.fault_if(builder.or_(nan, builder.and_(infinite, finite)))
-
-
-def _call_math(emit: Emitter, name: str, argument: Value) -> Value:
-    result = emit.call(f"ss_math_{name}", _F64, [argument])
-    if name not in _TOTAL:
-        _fault_if_undefined(emit, argument, result)
-    return result
-
-
-def _write_math(name: str) -> Writer:
-    def write(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-        return _call_math(emit, name, args[0])
-
-    return write
-
-
-def _write_math_log(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    result = _call_math(emit, "log", args[0])
-    if len(args) == 1:
-        return result
-    base = _call_math(emit, "log", args[1])
-    _fault_if_zero(emit, "float64", base)
-    return emit.builder.fdiv(result, base)
-
-
-def _write_math_sqrt(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    # Correctly rounded by every processor: LLVM's instruction is libm's result.
-    emit.fault_if(emit.builder.fcmp_ordered("<", args[0], _F64(0.0)))
-    return emit.llvm("llvm.sqrt", args[0])
-
-
-def _write_fabs(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    return emit.llvm("llvm.fabs", args[0])
-
-
-def _write_copysign(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    # As in the oracle: which sign a NaN has may differ between LLVM and the processor.
-    sign = emit.builder.select(emit.is_nan(args[1]), _F64(0.0), args[1])
-    return emit.llvm("llvm.copysign", args[0], sign)
-
-
-def _write_scaled(factor: float) -> Writer:
-    def write(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-        return emit.builder.fmul(args[0], _F64(factor))
-
-    return write
-
-
-def _write_checked(symbol: str) -> Writer:
-    def write(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-        return emit.call_checked(symbol, args)
-
-    return write
-
-
-def _write_ldexp(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    exponent = args[1]
-    if kinds[1] == "uint64":
-        builder = emit.builder
-        beyond = builder.icmp_signed("<", exponent, _I64(0))
-        exponent = builder.select(beyond, _I64(INT64_MAX), exponent)
-    return emit.call_checked("ss_math_ldexp", [args[0], exponent])
-
-
-def _write_isnan(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    return emit.is_nan(args[0])
-
-
-def _write_magnitude(predicate: str) -> Writer:
-    def write(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-        magnitude = emit.llvm("llvm.fabs", args[0])
-        return emit.builder.fcmp_ordered(predicate, magnitude, _F64(float("inf")))
-
-    return write
-
-
-def _write_atan2(emit: Emitter, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    return emit.call("ss_math_atan2", _F64, args)
+def _write_not(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+    return code.builder.not_(code.to_bool(args[0], kinds[0]))
 
 
 add = Native("add", _arithmetic("+"), _by_kind("add", "fadd"))
@@ -777,91 +327,16 @@ rshift = Native("rshift", _shift(">>"), _write_shift("ashr", "lshr"))
 and_ = Native("and_", _bitwise("&"), _by_kind("and_", "and_"))
 or_ = Native("or_", _bitwise("|"), _by_kind("or_", "or_"))
 xor = Native("xor", _bitwise("^"), _by_kind("xor", "xor"))
-eq = Native("eq", _comparison("=="), _write_comparison("=="))
-ne = Native("ne", _comparison("!="), _write_comparison("!="))
-lt = Native("lt", _comparison("<"), _write_comparison("<"))
-le = Native("le", _comparison("<="), _write_comparison("<="))
-gt = Native("gt", _comparison(">"), _write_comparison(">"))
-ge = Native("ge", _comparison(">="), _write_comparison(">="))
+eq = Native("eq", _comparison("=="), write_comparison("=="))
+ne = Native("ne", _comparison("!="), write_comparison("!="))
+lt = Native("lt", _comparison("<"), write_comparison("<"))
+le = Native("le", _comparison("<="), write_comparison("<="))
+gt = Native("gt", _comparison(">"), write_comparison(">"))
+ge = Native("ge", _comparison(">="), write_comparison(">="))
 neg = Native("neg", _unary("-"), _write_neg)
 pos = Native("pos", _unary("+"), _write_itself)
 invert = Native("invert", _inversion, _write_invert)
-not_ = Native("not_", _to("not", "bool"), _write_not)
-
-int_ = Native("int_", _to("int", "int64"), _write_int)
-float_ = Native("float_", _to_float, _write_float)
-bool_ = Native("bool_", _to("bool", "bool"), _write_bool)
-abs_ = Native("abs_", _same_or_int64("abs", "float64"), _write_abs)
-round_ = Native("round_", _rounding, _write_rounded("llvm.rint"))
-min_ = Native("min_", _extremum_rule("min"), _write_extremum("<"))
-max_ = Native("max_", _extremum_rule("max"), _write_extremum(">"))
-
-slice_bound = Native("slice_bound", _position("a slice"), _write_slice_bound)
-enumerate_start = Native("enumerate_start", _position("the start of enumerate"), _write_as_int64)
-
-as_int64 = Native("as_int64", _to("np.int64", "int64"), _write_as_int64)
-as_uint64 = Native("as_uint64", _to("np.uint64", "uint64"), _write_as_uint64)
-as_float64 = Native("as_float64", _to("np.float64", "float64"), _write_float)
-as_bool = Native("as_bool", _to("np.bool_", "bool"), _write_bool)
-
-_TOTAL = frozenset({"atan", "tanh", "asinh", "erf", "erfc", "cbrt"})
-"""`math` functions that are defined everywhere, so that no test follows the call."""
-
-
-_UNARY_IN_C: list[str] = ["log"]
-
-
-def _math(name: str) -> Native:
-    _UNARY_IN_C.append(name)
-    return Native(f"math_{name}", _floats(f"math.{name}", 1), _write_math(name))
-
-
-math_exp = _math("exp")
-math_exp2 = _math("exp2")
-math_expm1 = _math("expm1")
-math_log = Native("math_log", _floats("math.log", 1, 2), _write_math_log)
-math_log2 = _math("log2")
-math_log10 = _math("log10")
-math_log1p = _math("log1p")
-math_sin = _math("sin")
-math_cos = _math("cos")
-math_tan = _math("tan")
-math_asin = _math("asin")
-math_acos = _math("acos")
-math_atan = _math("atan")
-math_sinh = _math("sinh")
-math_cosh = _math("cosh")
-math_tanh = _math("tanh")
-math_asinh = _math("asinh")
-math_acosh = _math("acosh")
-math_atanh = _math("atanh")
-math_erf = _math("erf")
-math_erfc = _math("erfc")
-math_cbrt = _math("cbrt")
-math_sqrt = Native("math_sqrt", _floats("math.sqrt", 1), _write_math_sqrt)
-math_atan2 = Native("math_atan2", _floats("math.atan2", 2), _write_atan2)
-math_pow = Native("math_pow", _floats("math.pow", 2), _write_checked("ss_math_pow"))
-math_fmod = Native("math_fmod", _floats("math.fmod", 2), _write_checked("ss_math_fmod"))
-math_ldexp = Native("math_ldexp", _ldexp_rule, _write_ldexp)
-math_copysign = Native("math_copysign", _floats("math.copysign", 2), _write_copysign)
-math_fabs = Native("math_fabs", _floats("math.fabs", 1), _write_fabs)
-math_floor = Native(
-    "math_floor", _same_or_int64("math.floor", "int64"), _write_rounded("llvm.floor")
-)
-math_ceil = Native("math_ceil", _same_or_int64("math.ceil", "int64"), _write_rounded("llvm.ceil"))
-math_trunc = Native(
-    "math_trunc", _same_or_int64("math.trunc", "int64"), _write_rounded("llvm.trunc")
-)
-math_degrees = Native(
-    "math_degrees", _floats("math.degrees", 1), _write_scaled(180.0 / MATH_CONSTANTS["pi"])
-)
-math_radians = Native(
-    "math_radians", _floats("math.radians", 1), _write_scaled(MATH_CONSTANTS["pi"] / 180.0)
-)
-math_isnan = Native("math_isnan", _float_test("math.isnan"), _write_isnan)
-math_isinf = Native("math_isinf", _float_test("math.isinf"), _write_magnitude("=="))
-math_isfinite = Native("math_isfinite", _float_test("math.isfinite"), _write_magnitude("<"))
-
+not_ = Native("not_", to_kind("not", "bool"), _write_not)
 OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Add: add,
     ast.Sub: sub,
@@ -886,40 +361,3 @@ OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Invert: invert,
     ast.Not: not_,
 }
-BUILTINS: dict[str, Native] = {
-    "int": int_,
-    "float": float_,
-    "bool": bool_,
-    "abs": abs_,
-    "round": round_,
-    "min": min_,
-    "max": max_,
-}
-"""Builtins over scalars. `len`, `range`, `sum`, `enumerate`, `zip` need the array types."""
-MATH: dict[str, Native] = {
-    native.name.removeprefix("math_"): native
-    for native in list(globals().values())
-    if isinstance(native, Native) and native.name.startswith("math_")
-}
-NUMPY: dict[str, Native] = {
-    "int64": as_int64,
-    "uint64": as_uint64,
-    "float64": as_float64,
-    "bool_": as_bool,
-}
-CONSTANTS: dict[str, dict[str, float]] = {"math": MATH_CONSTANTS, "numpy": NUMPY_CONSTANTS}
-
-SYMBOLS: tuple[str, ...] = (
-    *(f"ss_math_{name}" for name in _UNARY_IN_C),
-    "ss_math_atan2",
-    "ss_math_pow",
-    "ss_math_fmod",
-    "ss_math_ldexp",
-    "ss_float_power",
-    "ss_float_mod",
-    "ss_float_floordiv",
-    "ss_int_power",
-    "ss_int_true_divide_i64",
-    "ss_int_true_divide_u64",
-)
-"""The C functions that compiled code refers to by name."""

@@ -20,13 +20,12 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 
-from specstream.compiler.memory import F64, I64, POINTER, Run
+from specstream.compiler.instructions import F64, I64, POINTER, Value
+from specstream.compiler.memory import Run
 from specstream.compiler.types import ViewType
-from specstream.storage import storage_of
+from specstream.declarations.element_types import storage_of
 
 __all__ = ["Window", "copy", "fill", "read_whole", "whole_type"]
-
-Value = Any
 
 # Elements of the shortest target that is logged as a whole. Each word needs its slot in the index
 # either way, so what is saved is half of the log: measured against a loop of single stores, rows of

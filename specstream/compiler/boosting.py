@@ -15,23 +15,23 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from specstream._native import ffi, lib
-from specstream.compiler.access import check_kind, compiled, convert, refuse, whole_field
-from specstream.compiler.arithmetic import scalar_kind
-from specstream.compiler.memory import F64, I32, I64, POINTER, Run
+from specstream.compiler.instructions import F64, I32, I64, POINTER, Value
+from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
+from specstream.compiler.memory import Run
+from specstream.compiler.pipeline import compiled
+from specstream.compiler.refusals import refuse
+from specstream.compiler.state_fields import whole_field
 from specstream.compiler.types import (
     BOOSTED,
-    NUMBA_KINDS,
     SPECULATIVE,
     BoostedType,
     RunType,
     StateType,
     Variant,
 )
-from specstream.state import Field
+from specstream.declarations.state import Field
 
 __all__ = ["call_operation", "operation_entry"]
-
-Value = Any
 
 _KIND_OF: dict[str | None, Any] = {
     "int64": "int",

@@ -2,9 +2,9 @@
 
 Numba's own cache looks at the user's file and does not notice that an ``@overload`` or one of our
 intrinsics has changed. The key here is what the machine code is made of: the rewritten source and
-its constants, the layout and the schemas, every file of the compiler, our ABI, and the versions of
-Numba and of the processor. A cache that cannot be written or read costs a compilation, and nothing
-else.
+its constants, the layout and the schemas, every file of ours that decides (those of the compiler,
+of declarations and structures, and that of the strings' codes), our ABI, and the versions of Numba
+and of the processor. A cache that cannot be written or read costs a compilation, and nothing else.
 
 An entry is a pickle and machine code: whoever can write it runs code as us. So the directory and
 each file in it must be ours and writable by nobody else; what is not is refused, with a warning.
@@ -43,10 +43,11 @@ import llvmlite.binding
 import numba
 
 from specstream._native import lib
-from specstream.compiler.source import Program
+from specstream.compiler.own_code import PACKAGE
+from specstream.compiler.program import Program
 from specstream.compiler.types import PROFILED, Variant
-from specstream.schema import Schema
-from specstream.state import Layout
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Layout
 
 __all__ = ["Stored", "directory", "key", "load", "store"]
 
@@ -58,6 +59,10 @@ _DAY = 24 * 3600
 _NAMES = re.compile(r"[0-9a-f]{64}(\.[0-9a-f]{16})?")
 _DIGEST_BYTES = 32
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
+
+# What decides about machine code: these folders, and which code stands for which string.
+_ROOMS = ("declarations", "structures", "compiler")
+_FILES = ("columns/strings.py",)
 
 # Of this process: warnings that it has seen, and whether it has looked for entries to remove.
 _said: set[str] = set()
@@ -95,13 +100,19 @@ def directory() -> Path | None:
     return Path(home, ".cache", "specstream") if os.path.isabs(home) else None
 
 
+def _files_that_decide() -> list[Path]:
+    """Every file of ours that decides what machine code is made of an operator."""
+    found = [file for room in _ROOMS for file in sorted(PACKAGE.joinpath(room).rglob("*.py"))]
+    return [*found, *(PACKAGE / file for file in _FILES)]
+
+
 @functools.cache
 def _toolchain() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in _files_that_decide():
         digest.update(path.read_bytes())
     host = llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
-    versions = numba.__version__, llvmlite.__version__, lib.SS_ABI_VERSION
+    versions = numba.__version__, llvmlite.__version__, lib.SS_ABI
     digest.update(repr((versions, host)).encode())
     return digest.hexdigest()
 

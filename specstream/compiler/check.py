@@ -10,21 +10,18 @@ import ast
 import builtins
 import math
 import types
-from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 
-from specstream.compiler import arithmetic, numbers
+from specstream.compiler import numbers
+from specstream.compiler.analysis import Analysis, FunctionSource
+from specstream.compiler.conversions import NUMPY
 from specstream.compiler.flow import check_definite_assignment
-from specstream.errors import CompileError
-from specstream.schema import Schema
+from specstream.compiler.math_functions import MATH
 
 __all__ = [
-    "Analysis",
     "Check",
-    "FunctionSource",
     "branches",
     "builtin_name",
     "is_constant",
@@ -32,66 +29,6 @@ __all__ = [
     "math_name",
     "numpy_name",
 ]
-
-
-@dataclass
-class FunctionSource:
-    """One plain function on its way through the rewriting."""
-
-    original: types.FunctionType
-    tree: ast.FunctionDef
-    filename: str
-    parameters: tuple[str, ...]
-    text: str
-    native_namespace: dict[str, Any] = field(default_factory=dict)
-    oracle_namespace: dict[str, Any] = field(default_factory=dict)
-
-    def compile(self, tree: ast.FunctionDef, namespace: dict[str, Any]) -> types.FunctionType:
-        module = ast.Module([tree], [])
-        ast.fix_missing_locations(module)
-        namespace["__name__"] = self.original.__module__
-        exec(compile(module, self.filename, "exec"), namespace)
-        function: types.FunctionType = namespace[tree.name]
-        function.__qualname__ = self.original.__qualname__
-        return function
-
-
-class Analysis:
-    """What is known of an operator while its functions are gone through, one inside the other.
-
-    Attributes:
-        operator: its name, for messages.
-        event: columns of its events.
-        emits: columns of its rows.
-        operations: names of the operations on boosted fields.
-        open: functions on the way from the operator's to the present one.
-        strings: string literals met so far.
-        reads_timestamp: whether ``event.timestamp`` was met.
-    """
-
-    def __init__(
-        self, operator: str, event: Schema, emits: Schema, operations: Collection[str]
-    ) -> None:
-        self.operator = operator
-        self.event = event
-        self.emits = emits
-        self.operations = operations
-        self.open: list[types.FunctionType] = []
-        self.strings: list[str] = []
-        self.reads_timestamp = False
-
-    def function(self, original: types.FunctionType) -> tuple[Any, Any]:
-        """The native and the oracle form of a function."""
-        raise NotImplementedError  # source.py analyses, and imports this module
-
-    def compiled(self, original: types.FunctionType) -> Any:
-        """The native form of a function that others call."""
-        raise NotImplementedError
-
-    def refuse(self, source: FunctionSource, node: ast.AST, problem: str, way_out: str) -> NoReturn:
-        """Raises CompileError for a place in the source."""
-        line = getattr(node, "lineno", source.tree.lineno)
-        raise CompileError(self.operator, source.filename, line, problem, way_out)
 
 
 _MISSING = object()
@@ -402,7 +339,7 @@ class Check:
             module = self.lookup(node.value.id)
             if (
                 module is np
-                and node.attr not in arithmetic.NUMPY
+                and node.attr not in NUMPY
                 and (node.attr not in numbers.NUMPY_CONSTANTS)
             ):
                 self.refuse(
@@ -413,13 +350,13 @@ class Check:
                 )
             if (
                 module is math
-                and node.attr not in arithmetic.MATH
+                and node.attr not in MATH
                 and (node.attr not in numbers.MATH_CONSTANTS)
             ):
                 self.refuse(
                     node,
                     f"math.{node.attr} is not supported",
-                    f"supported are: {', '.join(sorted(arithmetic.MATH))}",
+                    f"supported are: {', '.join(sorted(MATH))}",
                 )
 
 
@@ -453,11 +390,11 @@ def builtin_name(value: Any) -> str | None:
 
 def math_name(value: Any) -> str | None:
     name = getattr(value, "__name__", None)
-    return name if name in arithmetic.MATH and getattr(math, name, None) is value else None
+    return name if name in MATH and getattr(math, name, None) is value else None
 
 
 def numpy_name(value: Any) -> str | None:
     name = getattr(value, "__name__", None)
-    if isinstance(value, type) and name in arithmetic.NUMPY and getattr(np, name, None) is value:
+    if isinstance(value, type) and name in NUMPY and getattr(np, name, None) is value:
         return str(name)
     return None

@@ -18,11 +18,11 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from specstream.compiler import access, arithmetic
+from specstream.compiler import arithmetic
+from specstream.compiler.instructions import Value
+from specstream.compiler.reductions import contains
 
 __all__ = ["literal_operand", "operand"]
-
-Value = Any
 
 
 class OperandType(types.Type):
@@ -64,7 +64,7 @@ literal_operand = _wrapping("literal_operand", True)
 def _is_ours(name: Any, function: Any, swapped: bool = False) -> None:
     """Makes one of Python's operators of two operands a call of ``function``.
 
-    Numba calls ``operator.contains`` with the container first, ``access.contains`` has it last.
+    Numba calls ``operator.contains`` with the container first, ``reductions.contains`` has it last.
     """
 
     def given(args: Any) -> tuple[Any, ...]:
@@ -111,4 +111,4 @@ for _name, _function in (
     (operator.ne, arithmetic.OPERATORS[ast.NotEq]),
 ):
     _is_ours(_name, _function)
-_is_ours(operator.contains, access.contains, swapped=True)
+_is_ours(operator.contains, contains, swapped=True)

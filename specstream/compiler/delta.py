@@ -14,23 +14,16 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from specstream._native import lib
-from specstream.compiler.access import (
-    _field,
-    _index_types,
-    _index_values,
-    _remaining,
-    _View,
-    check_kind,
-    convert,
-    refuse,
-)
-from specstream.compiler.memory import I64, Run
+from specstream.compiler.instructions import I64, Value
+from specstream.compiler.kinds import check_kind, convert
+from specstream.compiler.memory import Run
+from specstream.compiler.refusals import refuse
+from specstream.compiler.state_fields import field_of
 from specstream.compiler.types import EAGER, SPECULATIVE, StateType, Variant, ViewType
-from specstream.storage import Storage
+from specstream.compiler.views import View, index_types, index_values, remaining
+from specstream.declarations.element_types import Storage
 
-__all__ = ["increment_element", "update_add", "update_maximum", "update_minimum"]
-
-Value = Any
+__all__ = ["UPDATES"]
 
 _OPERATIONS = {"add": lib.SS_ADD, "minimum": lib.SS_MINIMUM, "maximum": lib.SS_MAXIMUM}
 
@@ -89,7 +82,7 @@ class _Target:
         self.container = container
         self.key = key
         if isinstance(container, StateType):
-            field = _field(container, key.literal_value)
+            field = field_of(container, key.literal_value)
             self.what = f"field {field.name!r}"
             if field.shape != ():
                 raise refuse(f"{self.what} is an array: write {name}(state.{field.name}, i, ...)")
@@ -99,7 +92,7 @@ class _Target:
         elif isinstance(container, ViewType):
             self.key = types.unliteral(key)
             self.what = "an array"
-            if isinstance(_remaining(container, _index_types(container, self.key)), ViewType):
+            if isinstance(remaining(container, index_types(container, self.key)), ViewType):
                 raise refuse(f"{name} works on one element: give as many indices as axes")
             self.place = (container.space, container.variant, container.storage)
         else:
@@ -116,9 +109,9 @@ class _Target:
         """The run, and the number of the element; its index is checked."""
         if isinstance(self.container, StateType):
             return Run(context, builder, container), I64(self.start)
-        view = _View(context, builder, self.container, container)
-        parts = _index_types(self.container, self.key)
-        at, _, _ = view.select(parts, _index_values(builder, self.key, key))
+        view = View(context, builder, self.container, container)
+        parts = index_types(self.container, self.key)
+        at, _, _ = view.select(parts, index_values(builder, self.key, key))
         return view.run, at
 
 
@@ -182,3 +175,13 @@ def increment_element(typing_context: Any, container: Any, key: Any) -> Any:
         return count
 
     return types.int64(container, target.key), code
+
+
+UPDATES: dict[str, Any] = {
+    "add": update_add,
+    "minimum": update_minimum,
+    "maximum": update_maximum,
+    "increment": increment_element,
+}
+"""By the name under which a structure marks its function as an update
+(:mod:`specstream.declarations.updates`)."""

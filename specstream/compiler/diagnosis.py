@@ -8,16 +8,15 @@ whatever Numba stumbled over.
 
 from __future__ import annotations
 
-import os
 import re
 
-from specstream.compiler.source import Program
+from specstream.compiler.own_code import is_own
+from specstream.compiler.program import Program
 from specstream.compiler.text import refusal
 from specstream.errors import CompileError
 
 __all__ = ["translate"]
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _KINDS = {
     "state": "the state",
     "event": "the event",
@@ -56,11 +55,7 @@ def _place(text: str, error: Exception, program: Program) -> tuple[str, int]:
     own = {filename for filename, _, _, _ in program.lines()}
     code = program.oracle.__code__
     return next(
-        (
-            place
-            for place in places
-            if place[0] in own and os.path.dirname(os.path.dirname(place[0])) != _PACKAGE
-        ),
+        (place for place in places if place[0] in own and not is_own(place[0])),
         (code.co_filename, code.co_firstlineno),
     )
 

@@ -19,12 +19,12 @@ from numba.core.imputils import RefType, iternext_impl
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, models, register_model
 
-from specstream.compiler.arithmetic import Emitter, integer_kind, scalar_kind
-from specstream.compiler.memory import I64
+from specstream.compiler.instructions import I64, Instructions, Value
+from specstream.compiler.kinds import scalar_kind
+from specstream.compiler.native_function import integer_kind
+from specstream.compiler.refusals import refuse
 
-__all__ = ["integers"]
-
-Value = Any
+__all__ = ["BUILTINS", "integers"]
 
 
 class RangeType(types.IterableType):
@@ -69,12 +69,6 @@ def integers(*arguments: Any) -> Any:
     raise TypeError("integers exists in compiled operators only")
 
 
-def _refuse(message: str) -> Any:
-    from specstream.compiler.access import refuse  # which imports what imports this module
-
-    return refuse(message)
-
-
 @infer_global(integers)
 class _Integers(AbstractTemplate):
     # A literal's value decides whether it may meet a uint64.
@@ -82,12 +76,12 @@ class _Integers(AbstractTemplate):
 
     def generic(self, args: Sequence[types.Type], kws: Any) -> Any:
         if not 1 <= len(args) <= 3:
-            raise _refuse(
+            raise refuse(
                 f"range takes 1 to 3 integers, and gets {len(args)}: write range(start, stop, step)"
             )
         for one in args:
             if scalar_kind(one) not in ("int64", "uint64", "bool"):
-                raise _refuse(f"range takes integers, and gets {one}: write int(x)")
+                raise refuse(f"range takes integers, and gets {one}: write int(x)")
         of = types.uint64 if integer_kind("range", args) == "uint64" else types.int64
         return signature(RangeType(of), *(of for _ in args))
 
@@ -100,7 +94,7 @@ def _integers(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Va
     if len(args) > 2:
         step = args[2]
         zero = builder.icmp_unsigned("==", step, I64(0))
-        Emitter(context, builder).fault_if(zero)
+        Instructions(context, builder).fault_if(zero)
     before = builder.icmp_signed if sig.return_type.of == types.int64 else builder.icmp_unsigned
     backwards = before("<", step, I64(0))
     low = builder.select(backwards, stop, start)
@@ -126,7 +120,7 @@ class _Length(AbstractTemplate):
 @lower_builtin(len, RangeType)
 def _length(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
     count = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0]).count
-    Emitter(context, builder).fault_if(builder.icmp_signed("<", count, I64(0)))
+    Instructions(context, builder).fault_if(builder.icmp_signed("<", count, I64(0)))
     return count
 
 
@@ -134,7 +128,7 @@ def _length(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Valu
 class _Item(AbstractTemplate):
     def generic(self, args: Sequence[types.Type], kws: Any) -> Any:
         if isinstance(args[0], RangeType):
-            raise _refuse("an item of a range cannot be taken: write start + i * step")
+            raise refuse("an item of a range cannot be taken: write start + i * step")
 
 
 @lower_builtin("getiter", RangeType)
@@ -159,3 +153,8 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Sequence[Value], resul
         builder.store(builder.sub(left, I64(1)), iterator.left)
         builder.store(builder.add(item, iterator.step), iterator.next)
         result.yield_(item)
+
+
+BUILTINS: dict[str, Any] = {"range": integers, "len": len, "enumerate": enumerate, "zip": zip}
+"""Builtins about arrays and loops, by what takes their place; ``len`` and the last two are Numba's
+own."""

@@ -14,14 +14,14 @@ from numba.core import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from specstream.compiler.arithmetic import scalar_kind
-from specstream.compiler.memory import I64, Run
+from specstream.compiler.instructions import I64, Value
+from specstream.compiler.kinds import scalar_kind
+from specstream.compiler.memory import Run
+from specstream.compiler.refusals import refuse
 from specstream.compiler.types import RunType
-from specstream.state import Field
+from specstream.declarations.state import Field
 
-__all__ = ["LocksType", "lock_acquire", "lock_release"]
-
-Value = Any
+__all__ = ["METHODS", "LocksType"]
 
 
 class LocksType(types.Type):
@@ -58,7 +58,7 @@ class _LockOfField(AbstractTemplate):
             return None
         index = types.unliteral(index)
         if scalar_kind(index) != "int64":
-            raise _refuse(f"a lock is indexed with {index}: write int(x)")
+            raise refuse(f"a lock is indexed with {index}: write int(x)")
         return signature(LOCK, locks, index)
 
 
@@ -87,7 +87,7 @@ def _change(name: str, symbol: str, why: str) -> Any:
     def rule(typing_context: Any, run: types.Type, lock: types.Type) -> Any:
         assert isinstance(run, RunType)
         if lock != LOCK:
-            raise _refuse(
+            raise refuse(
                 f"{lock} is no lock: declare locks = ss.locks(n), and write with state.locks[i]"
             )
 
@@ -108,8 +108,5 @@ def _change(name: str, symbol: str, why: str) -> Any:
 lock_acquire = _change("lock_acquire", "ss_lock", "Waits until nobody holds the lock; takes it.")
 lock_release = _change("lock_release", "ss_unlock", "Gives the lock back.")
 
-
-def _refuse(message: str) -> Any:
-    from specstream.compiler.access import refuse  # which imports this module
-
-    return refuse(message)
+METHODS: dict[str, Any] = {"acquire": lock_acquire, "release": lock_release}
+"""Methods of a lock."""

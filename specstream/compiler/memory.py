@@ -18,10 +18,11 @@ A speculative load must be one load: an optimiser that read the word again after
 could see another value. Hence ``load atomic monotonic``; it costs nothing. Stores of the plain
 variant are atomic for the speculators that read at the same moment.
 
-Elements narrower than a word (:mod:`specstream.storage`) are logged by word, with a mask of the
-bytes meant. That is C's work (``narrow.h``); the code generated here for whole words knows nothing
-of masks, and leaves them 0. All that several threads touch at once are whole words: a narrow store
-of the head writes the word that it has just put into the undo log, with one element changed.
+Elements narrower than a word (:mod:`specstream.declarations.element_types`) are logged by word,
+with a mask of the bytes meant. That is C's work (``narrow.h``); the code generated here for whole
+words knows nothing of masks, and leaves them 0. All that several threads touch at once are whole
+words: a narrow store of the head writes the word that it has just put into the undo log, with one
+element changed.
 """
 
 from __future__ import annotations
@@ -33,26 +34,25 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from specstream._native import ffi, lib
-from specstream.compiler.arithmetic import OperatorFault
+from specstream.compiler.instructions import (
+    BIT,
+    F32,
+    F64,
+    I32,
+    I64,
+    POINTER,
+    Instructions,
+    Value,
+)
 from specstream.compiler.types import EAGER, PROFILED, SPECULATIVE, UNDOING, Variant
-from specstream.schema import Kind
-from specstream.storage import Number, Storage
+from specstream.declarations.element_types import Number, Storage
+from specstream.declarations.schema import Kind
 
 __all__ = ["Run"]
-
-I64 = ir.IntType(64)
-I32 = ir.IntType(32)
-I8 = ir.IntType(8)
-F32 = ir.FloatType()
-BIT = ir.IntType(1)
-F64 = ir.DoubleType()
-POINTER = I8.as_pointer()
 
 # The quiet NaN without sign and payload, as Python's math.nan.
 NAN_BITS = 0x7FF8000000000000
 NAN32_BITS = 0x7FC00000
-
-Value = Any
 
 _SLOT_BYTES = ffi.sizeof("struct ss_slot")
 _READ_BYTES = ffi.sizeof("struct ss_read")
@@ -60,12 +60,11 @@ _WRITE_BYTES = ffi.sizeof("struct ss_write")
 _UNDO_BYTES = ffi.sizeof("struct ss_undo")
 
 
-class Run:
+class Run(Instructions):
     """Writes instructions that use a ``struct ss_run``."""
 
     def __init__(self, context: Any, builder: Any, pointer: Value) -> None:
-        self.context = context
-        self.builder = builder
+        super().__init__(context, builder)
         self.pointer = pointer
 
     # -- members --
@@ -90,21 +89,9 @@ class Run:
 
     # -- leaving --
 
-    def fault_if(self, condition: Value) -> None:
-        """Leaves the compiled function with the status of a user exception."""
-        with self.builder.if_then(condition, likely=False):
-            self.context.call_conv.return_user_exc(self.builder, OperatorFault, ())
-
     def fault_if_verdict(self) -> None:
         verdict = self.load_member("verdict", I32)
         self.fault_if(self.builder.icmp_unsigned("!=", verdict, I32(lib.SS_COMPLETED)))
-
-    def call(self, symbol: str, result: ir.Type, *arguments: Value) -> Value:
-        """Calls a C function by its symbol."""
-        function_type = ir.FunctionType(result, [argument.type for argument in arguments])
-        function = cgutils.get_or_insert_function(self.builder.module, function_type, symbol)
-        function.attributes.add("nounwind")
-        return self.builder.call(function, arguments)
 
     def poll(self) -> None:
         """Leaves the event where the runtime asked for it."""

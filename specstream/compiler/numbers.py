@@ -350,9 +350,10 @@ def _length(value: Any) -> Int64:
     return int.__new__(Int64, len(value))
 
 
-def _sum(values: Iterable[Any], start: Number = Int64(0)) -> Any:  # noqa: B008 - immutable
-    # Python's own sum compensates rounding errors from 3.12 on; native code does not.
-    total: Any = start
+def _sum(values: Iterable[Any], *start: Any) -> Any:
+    # Python's own sum compensates rounding errors from 3.12 on; native code does not. An array
+    # begins with a zero of its own kind.
+    total: Any = start[0] if start else getattr(values, "zero", Int64(0))
     for value in values:
         total = total + value
     return total

@@ -1,68 +1,24 @@
-"""One syntax tree, rewritten for the oracle and for Numba."""
+"""What the rewritings for the oracle and for Numba share.
+
+Both start from one syntax tree, so that they cannot drift apart.
+"""
 
 from __future__ import annotations
 
 import ast
 import copy
-import inspect
-import math
 import types
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from specstream.columns.strings import string_code
+from specstream.compiler import numbers
+from specstream.compiler.analysis import Analysis, FunctionSource
+from specstream.compiler.check import Check
+from specstream.compiler.text import Text
+from specstream.declarations.updates import update_name
 
-from specstream.compiler import (
-    access,
-    arithmetic,
-    boosting,
-    comparison,
-    delta,
-    iteration,
-    locking,
-    numbers,
-    oracle,
-)
-from specstream.compiler.check import (
-    Analysis,
-    Check,
-    FunctionSource,
-    branches,
-    builtin_name,
-    is_none,
-    math_name,
-    numpy_name,
-)
-from specstream.compiler.text import Text, text_of
-from specstream.strings import string_code
-from specstream.structures.commutative import add, maximum, minimum
-from specstream.structures.counters import increment
-
-__all__ = ["NativeRewriter", "OracleRewriter"]
-
-RUN = "__ss_run"
-
-_VIEW_FUNCTIONS: dict[str, Any] = {
-    "min": access.view_min,
-    "max": access.view_max,
-    "sum": access.view_sum,
-}
-_LOCK_METHODS: dict[str, Any] = {
-    "acquire": locking.lock_acquire,
-    "release": locking.lock_release,
-}
-_UPDATE_FUNCTIONS: dict[Any, Any] = {
-    add: delta.update_add,
-    minimum: delta.update_minimum,
-    maximum: delta.update_maximum,
-    increment: delta.increment_element,
-}
-_NATIVE_ITERATION: dict[str, Any] = {
-    "range": iteration.integers,
-    "len": len,
-    "enumerate": enumerate,
-    "zip": zip,
-}
+__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "without_slices"]
 
 
 class Rewriter(ast.NodeTransformer):
@@ -123,7 +79,7 @@ class Rewriter(ast.NodeTransformer):
 
     def is_update(self, callee: ast.Name) -> bool:
         value = None if callee.id in self.check.locals else self.check.resolved.get(callee.id)
-        return isinstance(value, types.FunctionType) and value in _UPDATE_FUNCTIONS
+        return isinstance(value, types.FunctionType) and update_name(value) is not None
 
     def number_in_text(self, node: ast.Call) -> ast.Constant | None:
         """The text of float("inf") and the like: a number's and not a string's."""
@@ -135,127 +91,12 @@ class Rewriter(ast.NodeTransformer):
         return None
 
 
-_ORACLE_MATH = numbers.OracleMath()
-_ORACLE_NUMPY = numbers.OracleNumpy()
-
-
-class OracleRewriter(Rewriter):
-    def rewrite(self) -> ast.FunctionDef:
-        namespace = self.source.oracle_namespace
-        for name, value in self.check.resolved.items():
-            namespace[name] = self.freeze(name, value)
-        return super().rewrite()
-
-    def freeze(self, name: str, value: Any) -> Any:
-        if isinstance(value, types.FunctionType):
-            return value if value in _UPDATE_FUNCTIONS else self.analysis.function(value)[1]
-        if value is math:
-            return _ORACLE_MATH
-        if value is np:
-            return _ORACLE_NUMPY
-        builtin, mathematical, numeric = (
-            builtin_name(value),
-            math_name(value),
-            numpy_name(value),
-        )
-        if builtin is not None:
-            return oracle.BUILTINS[builtin]
-        if mathematical is not None:
-            return getattr(_ORACLE_MATH, mathematical)
-        if numeric is not None:
-            return getattr(_ORACLE_NUMPY, numeric)
-        return _oracle_constant(value) if name in self.check.constants else value
-
-    def visit_Raise(self, node: ast.Raise) -> Any:
-        return node
-
-    def visit_Assert(self, node: ast.Assert) -> Any:
-        node.test = self.visit(node.test)
-        return node
-
-    def visit_Constant(self, node: ast.Constant) -> Any:
-        value = node.value
-        if isinstance(value, str):
-            self.analysis.strings.append(value)
-            text = Text(string_code(value))
-            name = f"__ss_text_{text.code}".replace("-", "minus_")
-            self.source.oracle_namespace[name] = text
-            return ast.copy_location(ast.Name(name, ast.Load()), node)
-        if type(value) is not int:
-            return node
-        name = f"__ss_constant_{value}".replace("-", "minus_")
-        self.source.oracle_namespace[name] = numbers.to_oracle(value)
-        return ast.copy_location(ast.Name(name, ast.Load()), node)
-
-    def visit_Call(self, node: ast.Call) -> Any:
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
-            node.func.value = self.visit(node.func.value)
-            return node  # its argument is the name itself, not the code of a string
-        if self.number_in_text(node) is not None:
-            return node
-        name = self.updated_scalar(node)
-        if name is not None:
-            container, _, *values = node.args
-            node.args = [self.visit(container), name, *map(self.visit, values)]
-            return node
-        return self.generic_visit(node)
-
-    def visit_Compare(self, node: ast.Compare) -> Any:
-        self.generic_visit(node)
-        self.source.oracle_namespace["__ss_by_value"] = oracle.by_value
-        for at, (op, container) in enumerate(zip(node.ops, node.comparators, strict=True)):
-            if isinstance(op, ast.In | ast.NotIn):
-                call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [container], [])
-                node.comparators[at] = ast.copy_location(call, container)
-        return node
-
-    def visit_BinOp(self, node: ast.BinOp) -> Any:
-        self.generic_visit(node)
-        return self.function(node, node.left, node.right)
-
-    def unary(self, node: ast.UnaryOp) -> Any:
-        self.generic_visit(node)
-        return self.function(node, node.operand)
-
-    def function(self, node: ast.BinOp | ast.UnaryOp, *operands: ast.expr) -> ast.expr:
-        """A few operators mean something else on Python's own floats and bools."""
-        meaning = numbers.ORACLE_OPERATORS.get(type(node.op))
-        if meaning is None:
-            return node
-        name = f"__ss_{type(node.op).__name__}"
-        self.source.oracle_namespace[name] = meaning
-        call = ast.Call(ast.Name(name, ast.Load()), list(operands), [])
-        return ast.copy_location(call, node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        if type(node.op) not in numbers.ORACLE_OPERATORS:
-            return self.generic_visit(node)
-        namespace = self.source.oracle_namespace
-        namespace |= {"__ss_to_power": oracle.to_power, "__ss_slice": slice}
-        assert isinstance(node.op, ast.Pow)
-
-        def combine(load: ast.expr, value: ast.expr) -> ast.expr:
-            return ast.Call(ast.Name("__ss_to_power", ast.Load()), [load, value], [])
-
-        return [self.visit(part) for part in expand_augmented(node, combine)]
-
-
-def _oracle_constant(value: Any) -> Any:
+def oracle_constant(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(_oracle_constant(element) for element in value)
+        return tuple(oracle_constant(element) for element in value)
     if isinstance(value, str):
         return Text(string_code(value))
     return numbers.to_oracle(value)
-
-
-def _native_constant(value: Any) -> Any:
-    """What Numba takes for the same number."""
-    constant = _oracle_constant(value)
-    if isinstance(constant, tuple):
-        return tuple(map(_native_constant, constant))
-    if isinstance(constant, numbers.Uint64):
-        return np.uint64(constant)
-    return int(constant) if isinstance(constant, numbers.Int64) else constant
 
 
 def expand_augmented(
@@ -279,7 +120,7 @@ def expand_augmented(
         store = ast.Attribute(owner(), target.attr, ast.Store())
     else:
         owner = once(target.value, "__ss_owner")
-        index = once(_without_slices(target.slice), "__ss_index")
+        index = once(without_slices(target.slice), "__ss_index")
         load = ast.Subscript(owner(), index(), ast.Load())
         store = ast.Subscript(owner(), index(), ast.Store())
     statements = [*before, ast.Assign([store], combine(load, node.value))]
@@ -290,439 +131,13 @@ def expand_augmented(
     return statements
 
 
-def _without_slices(index: ast.expr) -> ast.expr:
+def without_slices(index: ast.expr) -> ast.expr:
     """An index that a name can be given to: slices as calls of slice()."""
     if isinstance(index, ast.Tuple):
-        return ast.Tuple([_without_slices(part) for part in index.elts], ast.Load())
+        return ast.Tuple([without_slices(part) for part in index.elts], ast.Load())
     if not isinstance(index, ast.Slice):
         return index
     parts = [part or ast.Constant(None) for part in (index.lower, index.upper)]
     if index.step is not None:
         parts.append(index.step)
     return ast.Call(ast.Name("__ss_slice", ast.Load()), parts, [])
-
-
-def _core_name(function: Any) -> str:
-    for attribute in ("name", "__name__", "_name"):
-        name = getattr(function, attribute, None)
-        if isinstance(name, str):
-            return name
-    raise AssertionError(function)
-
-
-class NativeRewriter(Rewriter):
-    def rewrite(self) -> ast.FunctionDef:
-        # Names of the locks that are held around the present statement; None where a loop begins.
-        self.held: list[str | None] = []
-        self.names = 0
-        namespace = self.source.native_namespace
-        namespace["__ss_Fault"] = arithmetic.OperatorFault
-        for name, value in self.check.constants.items():
-            namespace[name] = _native_constant(value)
-        tree = super().rewrite()
-        tree.args.args.insert(0, ast.arg(RUN))
-        return tree
-
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        """A call of a core function, bound under a name no user can write."""
-        name = f"__ss_{_core_name(function)}"
-        known = self.source.native_namespace.setdefault(name, function)
-        assert known is function, name
-        call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
-        ast.copy_location(call, at)
-        ast.copy_location(call.func, at)
-        return call
-
-    @staticmethod
-    def run() -> ast.expr:
-        return ast.Name(RUN, ast.Load())
-
-    def unary(self, node: ast.UnaryOp) -> Any:
-        self.generic_visit(node)
-        return self.core(arithmetic.OPERATORS[type(node.op)], node.operand, at=node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> Any:
-        self.generic_visit(node)
-        return self.core(arithmetic.OPERATORS[type(node.op)], node.left, node.right, at=node)
-
-    def visit_Compare(self, node: ast.Compare) -> Any:
-        self.generic_visit(node)
-        if len(node.ops) == 1:
-            return self.comparison(node.ops[0], node.left, node.comparators[0], node)
-        # What stands in the middle is evaluated once, and the rest only if all before it holds.
-        # Python's own instructions do that; comparison.py makes the operators ours.
-        operands = [
-            self.core(
-                comparison.literal_operand if self.is_written_out(one) else comparison.operand,
-                one,
-                at=one,
-            )
-            for one in (node.left, *node.comparators)
-        ]
-        return ast.copy_location(ast.Compare(operands[0], node.ops, [*operands[1:]]), node)
-
-    def new_name(self, what: str) -> str:
-        """A name that no user can write, and that is assigned in one place only."""
-        self.names += 1
-        return f"__ss_{what}_{self.names}"
-
-    def is_written_out(self, node: ast.expr) -> bool:
-        is_global = isinstance(node, ast.Name) and node.id in self.check.constants
-        return is_global or isinstance(node, ast.Constant)
-
-    def comparison(self, op: ast.cmpop, left: ast.expr, right: ast.expr, node: ast.AST) -> ast.expr:
-        if isinstance(op, ast.In | ast.NotIn):
-            found: ast.expr = self.core(access.contains, left, right, at=node)
-            if isinstance(op, ast.NotIn):
-                found = self.core(arithmetic.OPERATORS[ast.Not], found, at=node)
-            return found
-        return self.core(arithmetic.OPERATORS[type(op)], left, right, at=node)
-
-    def text(self, text: str, at: ast.AST) -> ast.expr:
-        return self.core(text_of, ast.copy_location(ast.Constant(string_code(text)), at), at=at)
-
-    def visit_Constant(self, node: ast.Constant) -> Any:
-        if isinstance(node.value, str):
-            self.analysis.strings.append(node.value)
-            return self.text(node.value, node)
-        return node
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        operation = self.core(arithmetic.OPERATORS[type(node.op)], at=node).func
-        self.source.native_namespace["__ss_slice"] = slice
-
-        def combine(load: ast.expr, value: ast.expr) -> ast.expr:
-            if isinstance(load, ast.Subscript):  # of an element, or of a row or slice
-                return self.core(access.updated, load, operation, value, at=node)
-            return ast.BinOp(load, node.op, value)
-
-        return [
-            part
-            for statement in expand_augmented(node, combine)
-            for part in self.statements([statement])
-        ]
-
-    def visit_Assign(self, node: ast.Assign) -> Any:
-        if len(node.targets) == 1:
-            return self.assign(node.targets[0], self.visit(node.value), node)
-        name = self.new_name("value")
-        statements: list[ast.stmt] = [
-            ast.copy_location(
-                ast.Assign([ast.Name(name, ast.Store())], self.visit(node.value)), node
-            )
-        ]
-        for target in node.targets:
-            statements += self.assign(target, ast.Name(name, ast.Load()), node)
-        return statements
-
-    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
-        if isinstance(target, ast.Name):
-            return [ast.copy_location(ast.Assign([target], value), node)]
-        if isinstance(target, ast.Attribute):
-            owner = self.visit(target.value)
-            call = self.core(access.set_field, value, owner, ast.Constant(target.attr), at=node)
-            return [ast.copy_location(ast.Expr(call), node)]
-        if isinstance(target, ast.Subscript):
-            array = self.visit(target.value)
-            index = self.index(target.slice)
-            call = self.core(access.set_item, value, array, index, at=node)
-            return [ast.copy_location(ast.Expr(call), node)]
-        assert isinstance(target, ast.Tuple)
-        if all(isinstance(element, ast.Name) for element in target.elts):
-            return [ast.copy_location(ast.Assign([target], value), node)]
-        names = [self.new_name("part") for _ in target.elts]
-        parts: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
-        statements: list[ast.stmt] = [
-            ast.copy_location(ast.Assign([ast.Tuple(parts, ast.Store())], value), node)
-        ]
-        for name, element in zip(names, target.elts, strict=True):
-            statements += self.assign(element, ast.Name(name, ast.Load()), node)
-        return statements
-
-    def index(self, node: ast.expr) -> ast.expr:
-        """An index as an expression that may be an argument: slices as calls of slice()."""
-        if isinstance(node, ast.Tuple):
-            return ast.copy_location(
-                ast.Tuple([self.index(element) for element in node.elts], ast.Load()), node
-            )
-        if isinstance(node, ast.Slice):
-            self.source.native_namespace["__ss_slice"] = slice
-            node = ast.copy_location(_without_slices(node), node)
-        rewritten: ast.expr = self.visit(node)
-        return rewritten
-
-    def visit_Slice(self, node: ast.Slice) -> Any:
-        self.generic_visit(node)
-        parts = (
-            None if one is None else self.slice_bound(one)
-            for one in (node.lower, node.upper, node.step)
-        )
-        return ast.copy_location(ast.Slice(*parts), node)
-
-    def slice_bound(self, bound: ast.expr) -> ast.expr:
-        """A bound or step as what Numba's slices take: an int64."""
-        value = bound.value if isinstance(bound, ast.Constant) else ...
-        if value is None or (type(value) is int and value <= numbers.INT64_MAX):
-            return bound
-        return self.core(arithmetic.slice_bound, bound, at=bound)
-
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        # Which exception does not matter here: the oracle raises the real one.
-        fault = ast.copy_location(ast.Name("__ss_Fault", ast.Load()), node)
-        return ast.copy_location(ast.Raise(fault, None), node)
-
-    def visit_Assert(self, node: ast.Assert) -> Any:
-        failing = self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))
-        passing = ast.copy_location(ast.Pass(), node)
-        return ast.copy_location(ast.If(self.visit(node.test), [passing], [failing]), node)
-
-    def visit_If(self, node: ast.If) -> Any:
-        node.test = self.visit(node.test)
-        node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
-        node.orelse = self.statements(node.orelse)
-        return node
-
-    def visit_With(self, node: ast.With) -> Any:
-        """Locks are taken before the body, and given back on every way out of it but an error:
-        what an event that fails holds is given back by the runtime."""
-        before: list[ast.stmt] = []
-        for item in node.items:
-            name = self.new_name("lock")
-            taken = ast.Assign([ast.Name(name, ast.Store())], self.visit(item.context_expr))
-            before += [taken, self.lock_change("acquire", name, node)]
-            self.held.append(name)
-        body = self.statements(node.body)
-        after = self.give_back(len(self.held) - len(node.items), node)
-        del self.held[len(self.held) - len(node.items) :]
-        return [ast.copy_location(statement, node) for statement in (*before, *body, *after)]
-
-    def lock_change(self, method: str, name: str, at: ast.AST) -> ast.stmt:
-        lock = ast.Name(name, ast.Load())
-        return ast.Expr(self.core(_LOCK_METHODS[method], self.run(), lock, at=at))
-
-    def give_back(self, outermost: int, at: ast.AST) -> list[ast.stmt]:
-        """Gives back the locks from a place of ``held`` on, the last one first."""
-        names = [name for name in self.held[outermost:] if name is not None]
-        return [
-            ast.copy_location(self.lock_change("release", name, at), at) for name in reversed(names)
-        ]
-
-    def leave_loop(self, node: ast.Break | ast.Continue) -> Any:
-        loop = max(place for place, name in enumerate(self.held) if name is None)
-        return [*self.give_back(loop, node), node]
-
-    visit_Break = visit_Continue = leave_loop
-
-    def visit_Return(self, node: ast.Return) -> Any:
-        given_back = self.give_back(0, node)
-        if node.value is None or not given_back:
-            self.generic_visit(node)
-            return [*given_back, node]
-        # The value may read the state, and belongs under the locks.
-        value = ast.Assign([ast.Name("__ss_returned", ast.Store())], self.visit(node.value))
-        node.value = ast.Name("__ss_returned", ast.Load())
-        return [ast.copy_location(value, node), *given_back, node]
-
-    def visit_While(self, node: ast.While) -> Any:
-        node.test = self.visit(node.test)
-        return self.loop(node, access.poll_while)
-
-    def visit_For(self, node: ast.For) -> Any:
-        node.iter = self.visit(node.iter)
-        return self.loop(node, access.poll_for)
-
-    def loop(self, node: ast.While | ast.For, poll: Any) -> ast.AST:
-        polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
-        self.held.append(None)
-        node.body = [polling, *self.statements(node.body)]
-        self.held.pop()
-        node.orelse = self.statements(node.orelse)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
-        if isinstance(node.value, ast.Name) and node.value.id not in self.check.locals:
-            module = self.check.resolved.get(node.value.id)
-            constants = {math: numbers.MATH_CONSTANTS, np: numbers.NUMPY_CONSTANTS}
-            if module in (math, np):
-                value = constants[module].get(node.attr)
-                if value is None:
-                    self.check.refuse(node, f"{node.value.id}.{node.attr} is not called", "call it")
-                return ast.copy_location(ast.Constant(value), node)
-        return self.generic_visit(node)
-
-    def visit_Name(self, node: ast.Name) -> Any:
-        if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
-            value = self.check.resolved.get(node.id)
-            if isinstance(value, str):
-                return self.text(value, node)
-            if (
-                node.id not in self.check.constants
-                and node.id != RUN
-                and not (node.id.startswith("__ss_"))
-            ):
-                self.check.refuse(
-                    node,
-                    f"{node.id!r} is not called",
-                    f"call it: {getattr(value, '__name__', node.id)}(...)",
-                )
-        return node
-
-    def visit_Call(self, node: ast.Call) -> Any:
-        callee = node.func
-        if isinstance(callee, ast.Attribute):
-            return self.method(node, callee)
-        assert isinstance(callee, ast.Name)
-        if callee.id.startswith("__ss_"):
-            self.generic_visit(node)
-            if callee.id == "__ss_slice":
-                node.args = [self.slice_bound(one) for one in node.args]
-            return node
-        if callee.id in self.check.locals:
-            return self.emit(node, callee)
-        value = self.check.resolved[callee.id]
-        if isinstance(value, types.FunctionType):
-            if value in _UPDATE_FUNCTIONS:
-                return self.update(node, callee)
-            return self.helper(node, callee, value)
-        return self.builtin(node, callee.id, value)
-
-    def update(self, node: ast.Call, callee: ast.Name) -> ast.expr:
-        self.positional(node, callee.id)
-        original = self.check.resolved[callee.id]
-        parameters = list(inspect.signature(original).parameters)
-        if len(node.args) != len(parameters):
-            rest = ", x" * (len(parameters) - 2)
-            self.check.refuse(
-                node,
-                f"{callee.id} takes ({', '.join(parameters)})",
-                f'write {callee.id}(state.array, i{rest}), or {callee.id}(state, "scalar"{rest})',
-            )
-        container, key, *values = node.args
-        arguments = [self.visit(container), self.updated_scalar(node) or self.index(key)]
-        arguments += map(self.visit, values)
-        return self.core(_UPDATE_FUNCTIONS[original], *arguments, at=node)
-
-    def emit(self, node: ast.Call, callee: ast.Name) -> ast.expr:
-        if callee.id not in self.source.parameters:
-            self.check.refuse(
-                node,
-                f"{callee.id!r} is a variable and cannot be called",
-                "call emit, or a plain function by its own name",
-            )
-        names = self.analysis.emits.names
-        expected = f"expected emit({', '.join(names)})"
-        if len(node.args) > len(names):
-            self.check.refuse(
-                node, f"emit takes {len(names)} values, got {len(node.args)}", expected
-            )
-        given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
-        for keyword in node.keywords:
-            assert keyword.arg is not None
-            if keyword.arg not in names:
-                self.check.refuse(node, f"emit has no column {keyword.arg!r}", expected)
-            if keyword.arg in given:
-                self.check.refuse(node, f"emit gets column {keyword.arg!r} twice", expected)
-            given[keyword.arg] = keyword.value
-        columns = dict(self.analysis.emits)
-        missing = [name for name in names if name not in given and not columns[name].nullable]
-        if missing:
-            self.check.refuse(node, f"emit lacks {', '.join(map(repr, missing))}", expected)
-        for name, value in given.items():
-            if not columns[name].nullable and any(map(is_none, branches(value))):
-                self.check.refuse(
-                    value,
-                    f"emitted column {name!r} is declared {columns[name]} and may get None",
-                    f"declare it as emits={{{name!r}: ss.nullable(...)}}",
-                )
-        # In the order in which they are written, which is that of their evaluation.
-        columns_given = ast.copy_location(ast.Constant(",".join(given)), node)
-        values = [self.visit(value) for value in given.values()]
-        return self.core(access.emit_row, callee, columns_given, *values, at=node)
-
-    def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
-        owner = callee.value
-        if isinstance(owner, ast.Name) and owner.id not in self.check.locals:
-            module = self.check.resolved.get(owner.id)
-            tables: dict[Any, Any] = {math: arithmetic.MATH, np: arithmetic.NUMPY}
-            table = tables.get(module)
-            if table is not None and callee.attr in table:
-                self.positional(node, f"{owner.id}.{callee.attr}")
-                arguments = [self.visit(argument) for argument in node.args]
-                return self.core(table[callee.attr], *arguments, at=node)
-        if callee.attr == "is_null":
-            name = node.args[0]  # the name itself, not the code of a string
-            return self.core(access.event_is_null, self.visit(owner), name, at=node)
-        if callee.attr in _LOCK_METHODS and not node.args and not node.keywords:
-            return self.core(_LOCK_METHODS[callee.attr], self.run(), self.visit(owner), at=node)
-        if callee.attr in self.analysis.operations:
-            self.positional(node, callee.attr)
-            owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
-            values = [self.visit(argument) for argument in node.args]
-            return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
-        methods = {"random": access.event_random, "random_bits": access.event_random_bits}
-        if callee.attr not in methods:
-            self.check.refuse(
-                node,
-                f"method {callee.attr!r} cannot be called",
-                "an event has random(i), random_bits(i) and is_null(name), a lock acquire() and "
-                "release(), a boosted field the operations that it declares; use plain functions "
-                "for the rest",
-            )
-        self.positional(node, callee.attr)
-        if len(node.args) != 1:
-            self.check.refuse(
-                node,
-                f"{callee.attr} takes one number",
-                f"write event.{callee.attr}(0), and other numbers for more draws",
-            )
-        return self.core(methods[callee.attr], self.visit(owner), self.visit(node.args[0]), at=node)
-
-    def positional(self, node: ast.Call, name: str) -> None:
-        if node.keywords:
-            self.check.refuse(node, f"{name} takes no keywords", "give the values by position")
-
-    def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
-        native = self.analysis.compiled(value)
-        parameters = list(inspect.signature(value).parameters)
-        given = [*parameters[: len(node.args)], *(keyword.arg for keyword in node.keywords)]
-        too_many = len(node.args) > len(parameters)
-        if too_many or sorted(map(str, given)) != sorted(parameters):
-            self.check.refuse(
-                node, f"{callee.id} takes ({', '.join(parameters)})", "give each parameter once"
-            )
-        self.source.native_namespace[f"__ss_function_{callee.id}"] = native
-        function = ast.copy_location(ast.Name(f"__ss_function_{callee.id}", ast.Load()), node)
-        # Keywords stay keywords: the order in which they are written is that of their evaluation.
-        arguments = [self.run(), *map(self.visit, node.args)]
-        keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
-        return ast.copy_location(ast.Call(function, arguments, keywords), node)
-
-    def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
-        self.positional(node, name)
-        number = self.number_in_text(node)
-        if number is not None:
-            return self.core(arithmetic.float_, number, at=node)
-        arguments = [self.visit(argument) for argument in node.args]
-        builtin = builtin_name(value)
-        if builtin in _VIEW_FUNCTIONS and len(arguments) == 1:
-            return self.core(_VIEW_FUNCTIONS[builtin], *arguments, at=node)
-        if builtin == "len" and len(arguments) != 1:
-            self.check.refuse(node, f"len takes one array, got {len(arguments)}", "write len(x)")
-        if builtin == "enumerate" and len(arguments) == 2:
-            arguments[1] = self.core(arithmetic.enumerate_start, arguments[1], at=node)
-        if builtin in _NATIVE_ITERATION:
-            self.source.native_namespace[f"__ss_{builtin}"] = _NATIVE_ITERATION[builtin]
-            function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)
-            return ast.copy_location(ast.Call(function, arguments, []), node)
-        if builtin is not None and builtin in arithmetic.BUILTINS:
-            return self.core(arithmetic.BUILTINS[builtin], *arguments, at=node)
-        mathematical, numeric = math_name(value), numpy_name(value)
-        if mathematical is not None:
-            return self.core(arithmetic.MATH[mathematical], *arguments, at=node)
-        if numeric is not None:
-            return self.core(arithmetic.NUMPY[numeric], *arguments, at=node)
-        return self.check.refuse(
-            node,
-            f"{name}() cannot be used in an operator",
-            "use arithmetic, math functions, and plain functions of your own",
-        )

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specstream.compiler.source import Written
+from specstream.compiler.program import Written
 
 __all__ = ["Packed", "pack", "unpack"]
 

@@ -2,14 +2,13 @@
 
 Both are rewritten from one syntax tree, so that they cannot drift apart.
 
-*Native.* Every operator and every call of a builtin becomes a call of a core function of
-:mod:`specstream.compiler.arithmetic`, whose meaning is ours and not Numba's. Access to state, event
-and emit becomes calls of :mod:`specstream.compiler.access`. Every function gets the running
-transaction as a hidden first parameter, because loops poll its kill flag.
+*Native* (:mod:`specstream.compiler.rewrite_native`). Operators, builtins and access to state, event
+and emit become calls of core functions, whose meaning is ours and not Numba's. Every function gets
+the running transaction as a hidden first parameter, because loops poll its kill flag.
 
-*Oracle.* The same code, with integer literals as wrapping integers and the names of builtins and
-modules bound to :mod:`specstream.compiler.numbers`. Line numbers are those of the file, so that
-tracebacks and pdb point into the user's own text.
+*Oracle* (:mod:`specstream.compiler.rewrite_oracle`). The same code, with integer literals as
+wrapping integers and the names of builtins and modules bound to :mod:`specstream.compiler.numbers`.
+Line numbers are those of the file, so that tracebacks and pdb point into the user's own text.
 
 Globals and closures are read once, at decoration: constants are frozen for both, plain functions
 are taken along. What could not mean the same in both is refused here, with its line and a way out.
@@ -22,86 +21,21 @@ import inspect
 import textwrap
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-from specstream.compiler import access, sites
-from specstream.compiler.check import Analysis, Check, FunctionSource
-from specstream.compiler.rewrite import NativeRewriter, OracleRewriter
+from specstream.compiler import sites
+from specstream.compiler.analysis import Analysis, FunctionSource
+from specstream.compiler.check import Check
+from specstream.compiler.pipeline import compiled
+from specstream.compiler.program import CompiledOperation, Program, Written
+from specstream.compiler.rewrite_native import NativeRewriter
+from specstream.compiler.rewrite_oracle import OracleRewriter
+from specstream.declarations.operations import Operation
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
-from specstream.operations import Operation
-from specstream.schema import Schema
-from specstream.state import Field, Layout
 
-__all__ = ["Program", "analyse"]
-
-
-@dataclass(frozen=True)
-class Written:
-    """A function as it was written, and what its names stood for when it was analysed.
-
-    Attributes:
-        text: the lines of the def statement, as they stand in the file.
-        line: number of the first of them.
-        filename: of the file.
-        site: of the first of them; see :mod:`specstream.compiler.sites`.
-        names: every global, closure variable and builtin that it reads.
-    """
-
-    text: str
-    line: int
-    filename: str
-    site: int
-    names: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class CompiledOperation:
-    """An operation on a boosted field, rewritten.
-
-    Attributes:
-        field: name of the boosted field.
-        declared: as it was declared.
-        native: for Numba; parameters (run, field, key ...).
-        inverse: likewise; None where it changes nothing.
-        oracle: the same for the oracle, without the run.
-    """
-
-    field: str
-    declared: Operation
-    native: Any
-    inverse: Any
-    oracle: Callable[..., Any]
-
-
-@dataclass
-class Program:
-    """An operator's function and all it calls, rewritten.
-
-    Attributes:
-        oracle: runs on the wrappers of :mod:`specstream.compiler.oracle`.
-        native: source for Numba; parameters (run, state, event, emit).
-        helpers: names of the functions compiled along.
-        strings: string literals in the code.
-        fingerprint: everything about the code that decides what it does, as text.
-        reads_timestamp: whether the code reads ``event.timestamp``.
-        written: the functions as they were written, those that are called before their callers.
-        operations: of the boosted fields, by their numbers.
-    """
-
-    operator: str
-    oracle: Callable[..., None]
-    native: Callable[..., None]
-    helpers: tuple[str, ...]
-    strings: tuple[str, ...]
-    fingerprint: str
-    reads_timestamp: bool
-    written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
-    operations: tuple[CompiledOperation, ...] = ()
-
-    def lines(self) -> tuple[tuple[str, int, int, str], ...]:
-        """Of each function: file, number and site of its first line, and its text."""
-        return tuple((one.filename, one.line, one.site, one.text) for one in self.written.values())
+__all__ = ["analyse"]
 
 
 def analyse(
@@ -140,15 +74,15 @@ class _Analysis(Analysis):
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         return Program(
-            self.operator,
-            oracle,
-            native,
-            tuple(helper.__name__ for helper in self.done if helper is not function),
-            tuple(dict.fromkeys(self.strings)),
-            "\n".join(self.fingerprint),
-            self.reads_timestamp,
-            self.written,
-            operations,
+            operator=self.operator,
+            oracle=oracle,
+            native=native,
+            helpers=tuple(helper.__name__ for helper in self.done if helper is not function),
+            strings=tuple(dict.fromkeys(self.strings)),
+            fingerprint="\n".join(self.fingerprint),
+            reads_timestamp=self.reads_timestamp,
+            written=self.written,
+            operations=operations,
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:
@@ -188,7 +122,7 @@ class _Analysis(Analysis):
     def compiled(self, original: types.FunctionType) -> Any:
         """A helper as something that Numba can call."""
         if original not in self.dispatchers:
-            self.dispatchers[original] = access.compiled(self.function(original)[0])
+            self.dispatchers[original] = compiled(self.function(original)[0])
         return self.dispatchers[original]
 
     def parse(self, original: types.FunctionType) -> FunctionSource:

@@ -1,17 +1,16 @@
 """Strings inside operators: equal or not, kept, emitted, hashed, and nothing else.
 
-What an operator has of a string is a code of its content (:mod:`specstream.strings`). A code tells
-which string it is; of its order, its truth and its letters it tells nothing. So strings have a type
-of their own, for Numba and in the oracle, on which everything is refused that Python does to a text
-and that a code cannot do. Python's strings have no bit operations: those take the code, for hashes.
-"""
+What an operator has of a string is a code of its content (:mod:`specstream.columns.strings`). A
+code tells which string it is; of its order, its truth and its letters it tells nothing. So strings
+have a type of their own, for Numba and in the oracle, on which everything is refused that Python
+does to a text and that a code cannot do. Python's strings have no bit operations: those take the
+code, for hashes."""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -30,6 +29,7 @@ from numba.extending import (
 )
 
 from specstream.compiler.numbers import Int64
+from specstream.compiler.own_code import is_own
 from specstream.errors import CompileError
 
 __all__ = ["TEXT", "Text", "TextType", "refusal", "refuse", "text_of"]
@@ -74,7 +74,7 @@ def refusal(what: str) -> tuple[str, str]:
 class Text:
     """A string in the oracle, and in a constant tuple on its way to Numba.
 
-    >>> from specstream.strings import string_code
+    >>> from specstream.columns.strings import string_code
     >>> Text(string_code("a")) == Text(string_code("a"))
     True
     """
@@ -100,9 +100,8 @@ class Text:
 
 def refuse(problem: str, way_out: str) -> NoReturn:
     """Refuses while the oracle runs what compiling would have refused."""
-    package = os.path.dirname(os.path.dirname(__file__))
     frame = sys._getframe(1)
-    while os.path.dirname(os.path.dirname(frame.f_code.co_filename)) == package:
+    while is_own(frame.f_code.co_filename):
         assert frame.f_back is not None
         frame = frame.f_back
     code = frame.f_code

@@ -7,24 +7,21 @@ what code is generated for an access. A view adds where in the state it lies.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from numba.core import types
 from numba.extending import models, register_model
 
 from specstream._native import lib
-from specstream.compiler.text import TEXT
-from specstream.schema import Schema
-from specstream.state import Field, Layout, Space
-from specstream.storage import Number, Storage
-
-if TYPE_CHECKING:
-    from specstream.compiler.source import CompiledOperation, Program
+from specstream.compiler.kinds import NUMBA_KINDS
+from specstream.compiler.program import CompiledOperation, Program
+from specstream.declarations.element_types import Number, Storage
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Field, Layout, Space
 
 __all__ = [
     "BOOSTED",
     "EAGER",
-    "NUMBA_KINDS",
     "PROFILED",
     "SPECULATIVE",
     "UNDOING",
@@ -57,14 +54,6 @@ UNDOING = ("plain", BOOSTED)
 # Access to the state goes through a protocol.
 SPECULATIVE = (*PROFILED, *PROFILED.values())
 EAGER = ("eager", PROFILED["eager"])
-
-NUMBA_KINDS: dict[str, types.Type] = {
-    "int": types.int64,
-    "uint": types.uint64,
-    "float": types.float64,
-    "bool": types.boolean,
-    "str": TEXT,
-}
 
 
 class _Pointer(types.Type):

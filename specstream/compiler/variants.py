@@ -14,22 +14,19 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import config, types
-from numba.core import ir as numba_ir
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
-from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 from numba.extending import intrinsic
 
 from specstream._native import lib
-from specstream.compiler import access, cache
-from specstream.compiler.arithmetic import scalar_kind
+from specstream.compiler import cache
 from specstream.compiler.boosting import operation_entry
 from specstream.compiler.diagnosis import translate
-from specstream.compiler.memory import I32, I64, POINTER, Run
-from specstream.compiler.sites import OperatorLowering
-from specstream.compiler.source import Program
+from specstream.compiler.instructions import I32, I64, POINTER
+from specstream.compiler.memory import Run
+from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler, compiled
+from specstream.compiler.program import Program
+from specstream.compiler.refusals import refuse
 from specstream.compiler.symbols import register
 from specstream.compiler.types import (
     BOOSTED,
@@ -41,93 +38,11 @@ from specstream.compiler.types import (
     StateType,
     Variant,
 )
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Layout
 from specstream.errors import CompileError
-from specstream.schema import Schema
-from specstream.state import Layout
 
-__all__ = ["Entry", "OperatorCompiler", "compile_entry", "compile_operation"]
-
-
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _OneTypePerName(AnalysisPass):
-    """Refuses names that hold an int here and a float there.
-
-    Numba would convert silently where two definitions meet; CPython keeps each value's own type.
-    """
-
-    _name = "specstream_one_type_per_name"
-
-    def __init__(self) -> None:
-        AnalysisPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        for block in state.func_ir.blocks.values():
-            for statement in block.body:
-                if isinstance(statement, numba_ir.Assign):
-                    target = state.typemap[statement.target.name]
-                    for source in _sources(statement.value):
-                        self.compare(target, state.typemap[source.name], statement, source.loc)
-                elif isinstance(statement, numba_ir.Return):
-                    given = state.typemap[statement.value.name]
-                    self.compare(state.return_type, given, statement, statement.loc)
-        return False
-
-    @staticmethod
-    def compare(target: types.Type, source: types.Type, statement: Any, loc: Any) -> None:
-        if isinstance(target, types.Optional) and _is_chosen(statement):
-            # An emitted `x if known else None`, the only place where a value may be none.
-            if source == types.none:
-                return
-            target = target.type
-            source = source.type if isinstance(source, types.Optional) else source
-        target, source = types.unliteral(target), types.unliteral(source)
-        if target == source:
-            return
-        scalars = scalar_kind(target), scalar_kind(source)
-        if None in scalars and not isinstance(target, types.Optional | types.BaseTuple):
-            return
-        name = getattr(getattr(statement, "target", None), "unversioned_name", "a returned value")
-        what = "a value" if name.startswith("$") else name
-        found = f"{scalars[1] or source} here and {scalars[0] or target} elsewhere"
-        raise numba.core.errors.TypingError(
-            f"specstream: {what} is {found}: make it one type on every path, with int(x) or "
-            f"float(x)\n at {loc.filename} ({loc.line})"
-        )
-
-
-def _is_chosen(statement: Any) -> bool:
-    """Whether a value goes into a condition's, which no name of the user's stands for."""
-    is_assigned = isinstance(statement, numba_ir.Assign) and statement.target.name.startswith("$")
-    cast = isinstance(getattr(statement, "value", None), numba_ir.Expr)
-    return is_assigned and not (cast and statement.value.op == "cast")
-
-
-def _sources(value: Any) -> list[Any]:
-    """The variables whose value an assignment may take over as it is."""
-    if isinstance(value, numba_ir.Var):
-        return [value]
-    if isinstance(value, numba_ir.Expr) and value.op == "cast":
-        return [value.value]
-    if isinstance(value, numba_ir.Expr) and value.op == "phi":
-        return [v for v in value.incoming_values if v is not numba_ir.UNDEFINED]
-    return []
-
-
-class OperatorCompiler(CompilerBase):
-    """Numba's nopython pipeline with our check of types and our lowering."""
-
-    def define_pipelines(self) -> list[Any]:
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.add_pass_after(_OneTypePerName, NopythonTypeInference)
-        manager.passes = [
-            (OperatorLowering if one is NativeLowering else one, what)
-            for one, what in manager.passes
-        ]
-        manager.finalize()
-        return [manager]
-
-
-# ---- the entry ----
+__all__ = ["Entry", "compile_entry", "compile_operation"]
 
 
 @intrinsic
@@ -156,7 +71,7 @@ def _raises(typing_context: Any, process: Any, run: Any, state: Any, event: Any,
     arguments = (run, state, event, emit)
     result = process.get_call_type(typing_context, arguments, {}).return_type
     if result != types.none:
-        raise access.refuse("the operator returns a value: emit(...) it instead")
+        raise refuse("the operator returns a value: emit(...) it instead")
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         compiled = process.dispatcher.overloads[arguments]
@@ -216,7 +131,7 @@ def _entry_function(process: Any, state: StateType, event: EventType, emit: Emit
                 return row
         return row
 
-    return access.compiled(entry)
+    return compiled(entry)
 
 
 @dataclass(frozen=True)
@@ -238,16 +153,16 @@ def compile_entry(
     register()
     key = cache.key(program, layout, event, emits, variant)
 
-    def compiled() -> Any:
+    def make() -> Any:
         state = StateType(layout, variant, program)
         # Inlined into the loop over the events: a call costs 3 ns, a tenth of a short event.
-        process = numba.njit(
-            pipeline_class=OperatorCompiler, forceinline=True, **access.COMPILE_OPTIONS
-        )(program.native)
+        process = numba.njit(pipeline_class=OperatorCompiler, forceinline=True, **COMPILE_OPTIONS)(
+            program.native
+        )
         entry = _entry_function(process, state, EventType(event), EmitType(emits))
         return entry.get_compile_result(types.int64(RunType(variant), types.int64, types.int64))
 
-    return _entry(key, program, compiled)
+    return _entry(key, program, make)
 
 
 # What is in memory already, by its key. Numba keeps the machine code of a library for as long as
@@ -297,8 +212,8 @@ def compile_operation(
     key = cache.key(program, layout, event, emits, f"{way} {number}")
     field, _ = layout.operations[number]
 
-    def compiled() -> Any:
+    def make() -> Any:
         entry = operation_entry(StateType(layout, BOOSTED, program), field, number, is_inverse)
         return entry.get_compile_result(types.int64(RunType(BOOSTED)))
 
-    return _entry(key, program, compiled)
+    return _entry(key, program, make)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specstream.errors import ConfigurationError
-from specstream.writing import writing
+from specstream.files.writing import writing
 
 __all__ = ["Files", "load_flights", "write_files"]
 

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import pandas as pd
 import pyarrow as pa
 
-from specstream.writing import writing
+from specstream.files.writing import writing
 
 mpl.use("Agg")
 

@@ -28,13 +28,13 @@ from rich.progress import (
 from rich.table import Table
 
 import specstream as ss
+from specstream.columns.strings import string_code
 from specstream.demo.compare import first_difference_in_rows, first_difference_in_state
 from specstream.demo.flights import Files, load_flights, write_files
 from specstream.demo.plot import Batch, save_plot
 from specstream.demo.tasks import TASKS, Oracle, Task, run_oracles
-from specstream.engine import Amount
-from specstream.strings import string_code
-from specstream.writing import writing
+from specstream.engine.engine import Amount
+from specstream.files.writing import writing
 
 __all__ = ["run_demo"]
 

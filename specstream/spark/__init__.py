@@ -12,7 +12,7 @@
 import importlib.util
 from typing import Any
 
-from specstream.spark.replay import Replay, replay
+from specstream.checkpoint.replay import Replay, replay
 
 # A replay reads images, and needs no Spark; everything else here does.
 if importlib.util.find_spec("pyspark") is not None:

@@ -18,12 +18,12 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from specstream.engine import Engine
+from specstream.declarations.state import StateView
+from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError, DeclarationError, InputError
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 from specstream.spark import packing
 from specstream.spark.fetching import reason, result_is_too_large
-from specstream.state import StateView
 
 __all__ = ["Applied", "apply", "needed_columns"]
 

@@ -17,9 +17,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from specstream import schema
+from specstream.declarations import schema
 from specstream.errors import ConfigurationError, DeclarationError, InputError
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 from specstream.spark.packing import quoted
 
 __all__ = ["from_kafka"]
@@ -49,8 +49,8 @@ def from_kafka(frame: DataFrame, operator: Operator, *, value: str | Column = "j
         it (``"orders-3"``), where there are several topics.
 
     A value that is missing, no JSON, or has a field of another type gives nulls in the columns that
-    come from it: an error of the batch that names the column, or with ``bad_rows="side"`` a row on
-    the side. Hence at least one of them must not be nullable.
+    come from it: an error of the batch that names the column, or with ``rejected_rows="side"`` a
+    row on the side. Hence at least one of them must not be nullable.
 
     Raises:
         InputError: a column of a Kafka source is missing, or the structs lack a field.

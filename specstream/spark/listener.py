@@ -15,18 +15,14 @@ from __future__ import annotations
 import json
 import logging
 import os
-import threading
-import weakref
-from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from specstream.checkpoint.batch_log import Record, figures_of
 from specstream.errors import ConfigurationError
-from specstream.stats import Statistics
-from specstream.writing import writing
+from specstream.files.writing import writing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,87 +32,9 @@ if TYPE_CHECKING:
         QueryTerminatedEvent,
     )
 
-    from specstream.spark.feed import BatchFeed, FeedStats
-
 __all__ = ["ProgressListener", "watch"]
 
-Record = dict[str, Any]
-
 log = logging.getLogger("specstream.spark")
-
-# Batches that a feed remembers; a listener that lags farther behind finds nothing.
-REMEMBERED = 256
-# Figures of an engine that add up; those of one batch are told as well.
-ADDED_UP = ("events", "commits", "head_runs", "speculative_runs", "reruns", "late", "seconds")
-
-
-@dataclass(frozen=True)
-class BatchFigures:
-    """How a feed and its engine stood after a batch, and before it."""
-
-    query: str | None
-    run: str | None
-    batch_id: int
-    before: tuple[FeedStats, Statistics]
-    after: tuple[FeedStats, Statistics]
-
-    def record(self, operator: str) -> Record:
-        """As plain data: what the batch took, and the totals."""
-        (feed_before, before), (feed, stats) = self.before, self.after
-        took = {
-            field.name: getattr(feed, field.name) - getattr(feed_before, field.name)
-            for field in fields(feed)
-            if isinstance(getattr(feed, field.name), int | float)
-        }
-        engine: Record = {name: getattr(stats, name) - getattr(before, name) for name in ADDED_UP}
-        engine["aborts"] = {
-            reason: count - before.aborts[reason] for reason, count in stats.aborts.items()
-        }
-        return {
-            "operator": operator,
-            "batch": {**took, "engine": engine},
-            "feed": asdict(feed),
-            "engine": stats.to_dict(),
-        }
-
-
-class BatchLog:
-    """The latest batches of one feed, for listeners; they are on other threads."""
-
-    def __init__(self, feed: BatchFeed) -> None:
-        self.operator = feed.engine.name
-        self._figures: deque[BatchFigures] = deque(maxlen=REMEMBERED)
-        self._queries: set[str] = set()
-
-    def note(self, figures: BatchFigures) -> None:
-        """A batch is over, and Spark has not told of it yet."""
-        query = figures.query
-        if query is None:
-            return  # the callback was called by hand
-        self._figures.append(figures)
-        if query not in self._queries:
-            self._queries.add(query)
-            with _logs_guard:
-                _logs.setdefault(query, weakref.WeakSet()).add(self)
-
-    def find(self, query: str, run: str, batch_id: int) -> BatchFigures | None:
-        """The figures of a batch; None: this feed had no part in it."""
-        for figures in reversed(self._figures.copy()):
-            if (figures.query, figures.run, figures.batch_id) == (query, run, batch_id):
-                return figures
-        return None
-
-
-# By query id; one query may feed several engines, one after the other in its callback.
-_logs: dict[str, weakref.WeakSet[BatchLog]] = {}
-_logs_guard = threading.Lock()
-
-
-def _find(query: str, run: str, batch_id: int) -> list[Record]:
-    with _logs_guard:
-        mine = sorted(_logs.get(query, ()), key=lambda one: one.operator)
-    found = [(one.operator, one.find(query, run, batch_id)) for one in mine]
-    return [figures.record(operator) for operator, figures in found if figures is not None]
 
 
 class ProgressListener(StreamingQueryListener):
@@ -145,7 +63,7 @@ class ProgressListener(StreamingQueryListener):
         # Whatever is wrong in here must not reach Spark, and need not be said each time anew.
         try:
             record: Record = json.loads(event.progress.json)
-            record["specstream"] = _find(record["id"], record["runId"], record["batchId"])
+            record["specstream"] = figures_of(record["id"], record["runId"], record["batchId"])
             self._to(record)
             self.records += 1
         except BaseException as error:

@@ -18,7 +18,8 @@ from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from specstream.untrusted import read_table
+from specstream.files.arrow_stream import stream_of
+from specstream.files.untrusted import read_table
 
 __all__ = [
     "MARK",
@@ -46,10 +47,7 @@ _ARROW = pa.schema([("shard", pa.int32()), ("position", pa.int64()), ("rows", pa
 
 def to_bytes(table: pa.Table) -> bytes:
     """A table as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return bytes(sink.getvalue())
+    return bytes(stream_of(table))
 
 
 def to_table(piece: bytes) -> pa.Table:

@@ -45,12 +45,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from specstream.engine import Engine
+from specstream.checkpoint.settings import check_settings
+from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError, InputError
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 from specstream.spark import packing
 from specstream.spark.apply import needed_columns
-from specstream.spark.settings import check_settings
 
 __all__ = ["sharded"]
 

@@ -158,7 +158,7 @@ def stop_on_signal(
     Args:
         queries: running queries, as ``start()`` returned them.
         close: feeds, engines, or whatever has ``close()``, to be closed when the queries have
-            ended. With ``ahead=True`` give the feed, which first waits for the batch under way.
+            ended. With ``prefetch=True`` give the feed, which first waits for the batch under way.
         signals: which signals.
 
     Returns:

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from specstream.declarations.operations import operations_of
+from specstream.declarations.state import Declaration
 from specstream.errors import DeclarationError
-from specstream.operations import operations_of
-from specstream.state import Declaration
 from specstream.structures.sorted_list import (
     sorted_contains,
     sorted_insert,

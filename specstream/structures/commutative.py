@@ -13,9 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from specstream.declarations.updates import update
+
 __all__ = ["add", "maximum", "minimum"]
 
 
+@update
 def add(container: Any, key: Any, value: Any) -> None:
     """``container[key] += value``; with the name of a scalar field, ``state.name += value``.
 
@@ -58,6 +61,7 @@ def add(container: Any, key: Any, value: Any) -> None:
     _set(container, key, own + _like(own, value))
 
 
+@update
 def minimum(container: Any, key: Any, value: Any) -> None:
     """``container[key] = min(container[key], value)``; arguments and errors as of :func:`add`.
 
@@ -73,6 +77,7 @@ def minimum(container: Any, key: Any, value: Any) -> None:
     _set(container, key, given if given < own else own)
 
 
+@update
 def maximum(container: Any, key: Any, value: Any) -> None:
     """``container[key] = max(container[key], value)``; arguments and errors as of :func:`add`.
 

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream.state import array
+from specstream.declarations.state import array
+from specstream.declarations.updates import update
 from specstream.structures.commutative import add
 
 __all__ = ["approximate_count", "approximate_counter", "increment", "unique_id"]
@@ -62,6 +63,7 @@ def unique_id(event: Any, index: Any) -> Any:
     return (event.sequence * 4096 + event.source) * 4096 + index
 
 
+@update
 def increment(container: Any, key: Any) -> Any:
     """``container[key] += 1``, and the sum; with the name of a scalar field, of ``state.name``.
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from specstream.declarations.state import array
 from specstream.errors import DeclarationError
-from specstream.state import array
 from specstream.structures.commutative import add
 
 __all__ = [

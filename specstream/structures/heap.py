@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from specstream.declarations.state import array
 from specstream.errors import DeclarationError
-from specstream.state import array
 
 __all__ = ["allocate", "heap", "release"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from specstream.engine import Amount
+from specstream.engine.engine import Amount
 
 __all__ = ["PLAIN", "Candidate", "candidates", "thread_counts"]
 

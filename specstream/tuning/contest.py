@@ -1,11 +1,12 @@
 """Interleaved rounds: every contestant on the same events, in changing order.
 
-The runs of one round share what else the machine does, so what is kept is the ratio to the baseline
-*of that round*; medians and quartiles of ratios are shown. Times are those of the engine, without
-the conversion from and to Arrow, which is the same for all.
+Two runs one after the other differ by what else the machine does; the runs of one round share it.
+So what is kept is the ratio to the baseline *of that round*; medians and quartiles of ratios are
+shown. Times are those of the engine, without the conversion from and to Arrow, which is the same
+for all.
 
-A round is one batch of the stream. The contestants go through the stream side by side, each with a
-state of its own, and start again from its beginning when it is used up.
+A round is one batch. The contestants go through the batches side by side, each with a state of its
+own, and start again from the first one when they are used up.
 """
 
 from __future__ import annotations
@@ -14,23 +15,38 @@ import gc
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from specstream.engine import Engine
+from specstream.engine.engine import Engine
 from specstream.errors import SpecstreamError
-from specstream.operator import Operator
-from specstream.tuning.stream import Stream
+from specstream.operator.operator import Operator
 
-__all__ = ["Arena", "Contestant", "EngineContestant", "Figures", "same_rows"]
+__all__ = [
+    "UNORDERED",
+    "Arena",
+    "Contestant",
+    "EngineContestant",
+    "Measurement",
+    "quartiles",
+    "same_rows",
+    "time_per_event",
+]
+
+# The columns of the order key, as options of Engine.process.
+Order = Mapping[str, str | None]
+UNORDERED: Order = {"order_by": None, "source": None}
+
+# Below this, starting a batch is a good part of it.
+SHORTEST_BATCH = 0.002
 
 
 @dataclass(frozen=True)
-class Figures:
+class Measurement:
     """What came out for one contestant.
 
     Attributes:
@@ -59,30 +75,40 @@ class Contestant:
     Attributes:
         name: what tables call it.
         exact: it promises the sequential answer.
-        times: seconds per event by round.
+        setting: for tables as well: "horizon 8, chunk 4".
+        times: seconds per event by round, as the engine counts them.
+        walls: the same with the conversion from and to Arrow and all that is around it.
+        runs: speculative runs by round.
+        dropped: how many of them were dropped.
         same: whether the rows were those of the baseline, by round.
     """
 
     name: str
     exact: bool = True
+    setting: str = ""
     times: dict[int, float] = field(default_factory=dict)
+    walls: dict[int, float] = field(default_factory=dict)
+    runs: dict[int, int] = field(default_factory=dict)
+    dropped: dict[int, int] = field(default_factory=dict)
     same: dict[int, bool] = field(default_factory=dict)
 
     def prepare(self, baseline: Contestant) -> None:
         """Called before a round, when nobody has run its batch."""
 
     def run(self, batch: pa.Table, number: int) -> pa.Table | None:
-        """Runs a batch and keeps its time under the round's number; gives the rows, or None where
-        they are not all of the batch's."""
+        """Runs a batch and keeps what it took under the round's number; gives the rows, or None
+        where they are not to be compared."""
         raise NotImplementedError
 
     def restart(self) -> None:
-        """Back to the start of the stream."""
+        """Back to the state before the first batch."""
         raise NotImplementedError
 
-    def aborts(self) -> float | None:
+    def aborts(self, rounds: Iterable[int]) -> float | None:
         """Dropped speculative runs per speculative run."""
-        return None
+        numbers = list(rounds)
+        runs = sum(self.runs.get(number, 0) for number in numbers)
+        return sum(self.dropped.get(n, 0) for n in numbers) / runs if runs else None
 
     def close(self) -> None:
         """Gives up threads and memory."""
@@ -94,9 +120,10 @@ class EngineContestant(Contestant):
     Args:
         name: what tables call it.
         operator: what it runs.
-        stream: whose batches it gets; says how they are ordered.
+        order: the columns that order its batches.
         exact: it promises the sequential answer.
-        warm_up: events before the start of the stream; not timed.
+        setting: what tables call that.
+        warm_up: events before the first batch; not timed.
         options: of the engine.
     """
 
@@ -104,56 +131,51 @@ class EngineContestant(Contestant):
         self,
         name: str,
         operator: Operator,
-        stream: Stream,
+        order: Order = UNORDERED,
         exact: bool = True,
+        setting: str = "",
         warm_up: pa.Table | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(name, exact)
+        super().__init__(name, exact, setting)
         self.engine = Engine(operator, **options)
-        self._order = stream.order
+        self._order = order
         if warm_up is not None:
-            self.engine.process(warm_up, **self._order)
-        self._start = self.engine.mark()
-        self._before = self.engine.stats
-        self.walls: list[float] = []
+            self.engine.process(warm_up, **order)
+        self._start = self.engine.savepoint()
 
     def run(self, batch: pa.Table, number: int) -> pa.Table | None:
-        before = self.engine.stats.seconds
+        before = self.engine.stats
         began = time.perf_counter()
         rows = self.engine.process(batch, **self._order)
-        self.walls.append((time.perf_counter() - began) / batch.num_rows)
-        self.times[number] = (self.engine.stats.seconds - before) / batch.num_rows
+        self.walls[number] = (time.perf_counter() - began) / batch.num_rows
+        after = self.engine.stats
+        self.times[number] = (after.seconds - before.seconds) / batch.num_rows
+        self.runs[number] = after.speculative_runs - before.speculative_runs
+        self.dropped[number] = sum(after.aborts.values()) - sum(before.aborts.values())
         return rows
 
     def restart(self) -> None:
-        self.engine.rewind(self._start)
-
-    def aborts(self) -> float | None:
-        after = self.engine.stats
-        runs = after.speculative_runs - self._before.speculative_runs
-        dropped = sum(after.aborts.values()) - sum(self._before.aborts.values())
-        return dropped / runs if runs else None
+        self.engine.rollback(self._start)
 
     def close(self) -> None:
         self.engine.close()
 
 
 class Arena:
-    """Runs rounds over a stream.
+    """Runs rounds.
 
     Args:
-        stream: the events.
-        events: in one batch.
+        batches: that can be gone through again and again; one makes a round.
         baseline: what all ratios are relative to, and whose rows are the sequential answer.
     """
 
-    def __init__(self, stream: Stream, events: int, baseline: Contestant) -> None:
-        self.batches = stream.batches(events)
+    def __init__(self, batches: Iterable[pa.Table], baseline: Contestant) -> None:
         self.baseline = baseline
         self.rounds = 0
-        self._next = 0
-        self._standing: set[Contestant] = set()  # those that are where the stream is
+        self._batches = batches
+        self._left: Iterator[pa.Table] = iter(())
+        self._standing: set[Contestant] = set()  # those that have run all batches so far
 
     def round(self, contestants: Sequence[Contestant]) -> None:
         """Every contestant once, the baseline among them, in an order of its own.
@@ -162,12 +184,14 @@ class Arena:
             SpecstreamError: a contestant that promises the sequential answer gave another one.
         """
         everyone = list(dict.fromkeys((self.baseline, *contestants)))
-        if self._next == len(self.batches) or not self._standing.issuperset(everyone):
-            self._next = 0
+        batch = next(self._left, None) if self._standing.issuperset(everyone) else None
+        if batch is None:
+            self._left = iter(self._batches)
+            batch = next(self._left)
             for contestant in everyone:
                 contestant.restart()
-            self._standing = set(everyone)
-        batch, number = self.batches[self._next], self.rounds
+        self._standing = set(everyone)
+        number = self.rounds
         order = list(everyone)
         random.Random(number).shuffle(order)
         for contestant in order:
@@ -179,8 +203,6 @@ class Arena:
                 rows[contestant] = contestant.run(batch, number)
         finally:
             gc.enable()
-        self._standing &= set(everyone)
-        self._next += 1
         self.rounds += 1
         expected = rows[self.baseline]
         for contestant, found in rows.items():
@@ -207,21 +229,52 @@ class Arena:
             say(f"round {self.rounds}, {len(contestants)} settings")
         return range(first, self.rounds)
 
-    def figures(self, contestant: Contestant, rounds: Sequence[int]) -> Figures:
-        """Quartiles over rounds, each relative to the baseline of its round."""
+    def measured(
+        self, contestant: Contestant, rounds: Iterable[int], baseline: Contestant | None = None
+    ) -> Measurement:
+        """Quartiles over rounds, each relative to the baseline of its round.
+
+        Args:
+            contestant: one that took part.
+            rounds: their numbers.
+            baseline: another one than the arena's.
+        """
+        base = (baseline or self.baseline).times
         numbers = [number for number in rounds if number in contestant.times]
-        ratios = [self.baseline.times[n] / contestant.times[n] for n in numbers]
-        low, median, high = quartiles(ratios)
+        low, median, high = quartiles([base[n] / contestant.times[n] for n in numbers])
         same = [contestant.same[n] for n in numbers if n in contestant.same]
-        return Figures(
+        return Measurement(
             median,
             low,
             high,
             statistics.median(contestant.times[n] for n in numbers) * 1e9,
-            contestant.aborts(),
+            contestant.aborts(numbers),
             len(numbers),
             sum(same) / len(same) if same else 1.0,
         )
+
+    def fastest(self, family: Sequence[Contestant], rounds: Sequence[int]) -> Contestant:
+        """Of some contestants, for instance one operator in several settings."""
+        return max(family, key=lambda one: self.measured(one, rounds).speed)
+
+
+def time_per_event(contestant: Contestant, first: Callable[[int], pa.Table]) -> float:
+    """Seconds per event, roughly: from the first events, of which some warm up.
+
+    Args:
+        contestant: it is back at its start afterwards when its arena restarts it.
+        first: gives so many events, or all where there are fewer.
+    """
+    count = 64
+    while True:
+        contestant.restart()
+        batch = first(count)
+        contestant.run(batch, -1)
+        took = contestant.times.pop(-1)
+        contestant.walls.pop(-1)
+        if batch.num_rows < count or took * count > SHORTEST_BATCH:
+            return max(took, 1e-9)
+        count *= 8
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:

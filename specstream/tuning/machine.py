@@ -1,4 +1,4 @@
-"""The machine that figures were taken on, and what its cores can do."""
+"""The machine that was measured on, and what its cores can do."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 import specstream as ss
-from specstream.engine import Engine
+from specstream.engine.engine import Engine
 
-__all__ = ["capacity", "describe", "free_memory", "processor"]
+__all__ = [
+    "MULTIPLIER",
+    "Probe",
+    "busy_loop",
+    "capacity",
+    "cores",
+    "describe",
+    "free_memory",
+    "processor",
+]
 
 MULTIPLIER = 6364136223846793005
 
@@ -27,38 +36,62 @@ class Unused(ss.State):
     word = ss.scalar(int)
 
 
-@ss.operator(state=Unused, event={"value": int, "rounds": int}, emits={"busy": int})
+@ss.operator(state=Unused, event={"value": int, "work": int}, emits={"busy": int})
 def busy_loop(state, event, emit):  # type: ignore[no-untyped-def]
     """A chain of operations that no optimiser shortens: what threads do that share nothing."""
     busy = event.value
-    for _ in range(event.rounds):
+    for _ in range(event.work):
         busy = (busy ^ (busy >> 32)) * MULTIPLIER
     emit(busy)
 
 
-def capacity(threads: int, repeat: int = 5) -> float:
-    """How many times faster ``threads`` threads are than one, here and now, if they share nothing.
+class Probe:
+    """What threads that share nothing gain over one, here and now.
 
-    Where it is well below their number, other processes were busy, or the cores are not whole ones.
+    Args:
+        threads: how many.
     """
-    rows = 250 * threads
-    events = pa.table(
-        {"value": np.arange(1, rows + 1, dtype=np.int64), "rounds": np.full(rows, 4_000)}
-    )
-    ratios = []
-    with (
-        Engine(busy_loop, threads=1, chunk=4, execution="locked") as one,
-        Engine(busy_loop, threads=threads, chunk=4, execution="locked") as all_of_them,
-    ):
-        for number in range(repeat + 1):
-            seconds = []
-            for engine in (one, all_of_them):
-                before = engine.stats.seconds
-                engine.process(events)
-                seconds.append(engine.stats.seconds - before)
-            if number:  # the first time starts threads and touches memory
-                ratios.append(seconds[0] / seconds[1])
-    return statistics.median(ratios)
+
+    def __init__(self, threads: int) -> None:
+        rows = 250 * threads
+        self._events = pa.table(
+            {"value": np.arange(1, rows + 1, dtype=np.int64), "work": np.full(rows, 4_000)}
+        )
+        self._engines = [
+            Engine(busy_loop, threads=count, chunk=4, execution="locked") for count in (1, threads)
+        ]
+        self.capacity()  # the first time starts threads and touches memory
+
+    def capacity(self) -> float:
+        """How many times faster they are than one.
+
+        Where it is well below their number, other processes were busy, or the cores are not whole
+        ones.
+        """
+        seconds = []
+        for engine in self._engines:
+            before = engine.stats.seconds
+            engine.process(self._events)
+            seconds.append(engine.stats.seconds - before)
+        return seconds[0] / seconds[1]
+
+    def __enter__(self) -> Probe:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for engine in self._engines:
+            engine.close()
+
+
+def capacity(threads: int, repeat: int = 5) -> float:
+    """The median of several looks at what so many threads gain over one."""
+    with Probe(threads) as probe:
+        return statistics.median(probe.capacity() for _ in range(repeat))
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def free_memory() -> int:
@@ -73,10 +106,10 @@ def free_memory() -> int:
 
 
 def describe() -> dict[str, Any]:
-    """The machine and the versions, without which no figure means anything."""
+    """The machine and the versions, without which no measurement means anything."""
     return {
         "processor": processor(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores(),
         "load": round(os.getloadavg()[0], 2),
         "system": platform.platform(),
         "python": sys.version.split()[0],

@@ -1,12 +1,12 @@
-"""Figures as a picture."""
+"""Measurements as a picture."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from specstream.tuning.contest import Figures
-from specstream.writing import writing
+from specstream.files.writing import writing
+from specstream.tuning.contest import Measurement
 
 __all__ = ["save_bars"]
 
@@ -17,7 +17,7 @@ def save_bars(
     path: Path,
     title: str,
     axis: str,
-    rows: Sequence[tuple[str, Figures]],
+    rows: Sequence[tuple[str, Measurement]],
     marked: str,
     log_scale: bool = False,
 ) -> None:
@@ -27,7 +27,7 @@ def save_bars(
         path: of the picture; its ending says the format.
         title: above it.
         axis: what the bars are.
-        rows: names and figures.
+        rows: names and measurements.
         marked: name of the bar to set off.
         log_scale: for speeds that lie orders of magnitude apart.
     """
@@ -38,7 +38,7 @@ def save_bars(
 
     figure, panel = plt.subplots(figsize=(9, 1.6 + 0.3 * len(rows)), layout="constrained")
     ordered = sorted(rows, key=lambda row: row[1].speed)
-    for place, (name, figures) in enumerate(ordered):
+    for place, (name, measured) in enumerate(ordered):
         if name == marked:
             colour = MARKED_COLOUR
         elif name.startswith("plain"):
@@ -47,14 +47,14 @@ def save_bars(
             colour = AUTO_COLOUR if "Auto" in name else OTHER_COLOUR
         panel.barh(
             place,
-            figures.speed,
-            xerr=[[figures.speed - figures.low], [figures.high - figures.speed]],
+            measured.speed,
+            xerr=[[measured.speed - measured.low], [measured.high - measured.speed]],
             color=colour,
             error_kw={"linewidth": 0.7},
         )
-        text = f"{figures.speed:.3g}"
+        text = f"{measured.speed:.3g}"
         panel.annotate(
-            text, (figures.high, place), xytext=(4, 0), textcoords="offset points", va="center",
+            text, (measured.high, place), xytext=(4, 0), textcoords="offset points", va="center",
             fontsize=8,
         )  # fmt: skip
     panel.set_yticks(range(len(ordered)), [name for name, _ in ordered])

@@ -8,16 +8,25 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from specstream.columns import read_events
+from specstream.columns.events import read_events
+from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
-from specstream.operator import Operator
-from specstream.state import Field, Layout
-from specstream.storage import storage_of
-from specstream.strings import StringTable
-from specstream.tuning.contest import Arena, Contestant, EngineContestant, Figures
+from specstream.declarations.element_types import storage_of
+from specstream.declarations.state import Field, Layout
+from specstream.engine.engine import Engine
+from specstream.operator.operator import Operator
+from specstream.tuning.contest import (
+    UNORDERED,
+    Arena,
+    Contestant,
+    EngineContestant,
+    Measurement,
+    Order,
+    time_per_event,
+)
 from specstream.tuning.stream import Stream
 
-__all__ = ["Comparison", "PurePython", "compare", "under_one_lock"]
+__all__ = ["CHUNKS", "Comparison", "PurePython", "compare", "under_one_lock", "warm_oracle"]
 
 BASELINE = "plain, 1 thread"
 PYTHON = "pure Python"
@@ -65,26 +74,30 @@ def under_one_lock(operator: Operator) -> Operator:
     return made
 
 
+def warm_oracle(operator: Operator, engine: Engine) -> Oracle:
+    """The plain function under Python, over a copy of the state that an engine has now."""
+    layout = operator.layout
+    words = layout.allocate()
+    for field in layout.fields:
+        if field.space == "state":
+            layout.elements(words, field)[...] = getattr(engine.state, field.name)
+    return Oracle(operator.program, layout, words)
+
+
 class PurePython(Contestant):
     """The plain function under Python, on the first events of each batch and over the state that
     the baseline has then; all of a batch would take too long."""
 
-    def __init__(self, operator: Operator, stream: Stream, seconds: float) -> None:
+    def __init__(self, operator: Operator, seconds: float, order: Order = UNORDERED) -> None:
         super().__init__(PYTHON)
         self._operator = operator
-        self._order = stream.order
+        self._order = order
         self._seconds = seconds
         self._count = 1
 
     def prepare(self, baseline: Contestant) -> None:
         assert isinstance(baseline, EngineContestant)
-        layout = self._operator.layout
-        words = layout.allocate()
-        state = baseline.engine.state
-        for field in layout.fields:
-            if field.space == "state":
-                layout.elements(words, field)[...] = getattr(state, field.name)
-        self._oracle = Oracle(self._operator.program, layout, words)
+        self._oracle = warm_oracle(self._operator, baseline.engine)
 
     def run(self, batch: pa.Table, number: int) -> pa.Table | None:
         operator = self._operator
@@ -96,9 +109,9 @@ class PurePython(Contestant):
             strings,
             operator.name,
             0,
-            self._order["order_by"],
-            self._order["source"],
-            operator.program.reads_timestamp,
+            order_by=self._order["order_by"],
+            source=self._order["source"],
+            reads_timestamp=operator.program.reads_timestamp,
         )
         self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0)
         began = time.perf_counter()
@@ -118,13 +131,13 @@ class Comparison:
     """What came out.
 
     Attributes:
-        figures: of each contestant by name, relative to plain.
+        measured: each contestant by name, relative to plain.
         settings: chunk of those under locks.
         nanoseconds: per event, plain.
         batch: events in one round.
     """
 
-    figures: dict[str, Figures]
+    measured: dict[str, Measurement]
     settings: dict[str, int]
     nanoseconds: float
     batch: int
@@ -152,14 +165,12 @@ def compare(
         LockError: ``locked`` did something wrong with its locks.
     """
     say("compiling")
-    plain = EngineContestant(BASELINE, operator, stream, threads=1, horizon=0)
+    plain = EngineContestant(BASELINE, operator, stream.order, threads=1, horizon=0)
     everyone: list[Contestant] = [plain]
     try:
-        first = stream.table.slice(0, min(stream.count, 2_000))
-        plain.run(first, -1)
-        plain.run(first, -1)
-        each = max(plain.times.pop(-1), 1e-9)
-        arena = Arena(stream, max(1, min(stream.count, round(BATCH_SECONDS / each))), plain)
+        each = time_per_event(plain, lambda count: stream.table.slice(0, count))
+        batches = stream.batches(round(BATCH_SECONDS / each))
+        arena = Arena(batches, plain)
         families = {f"global lock, {threads} threads": under_one_lock(operator)}
         if locked is not None:
             families[f"own locks, {threads} threads"] = locked
@@ -168,7 +179,7 @@ def compare(
                 EngineContestant(
                     name,
                     of,
-                    stream,
+                    stream.order,
                     exact=threads == 1 and name.startswith("global"),
                     threads=threads,
                     chunk=chunk,
@@ -181,11 +192,11 @@ def compare(
         everyone += [one for family in by_name.values() for one in family]
         stay: list[Contestant] = [
             plain,
-            EngineContestant("log-free, 1 thread", operator, stream, execution="log_free"),
+            EngineContestant("log-free, 1 thread", operator, stream.order, execution="log_free"),
             EngineContestant(
-                f"specstream Auto, {threads} threads", operator, stream, threads=threads
+                f"specstream Auto, {threads} threads", operator, stream.order, threads=threads
             ),
-            PurePython(operator, stream, BATCH_SECONDS),
+            PurePython(operator, BATCH_SECONDS, stream.order),
         ]
         everyone += stay[1:]
         say("warming up")
@@ -193,16 +204,16 @@ def compare(
         rounds = arena.rounds_for(everyone, seconds / 4, 2, say)
         settings = {}
         for name, family in by_name.items():
-            best = max(family, key=lambda one: arena.figures(one, rounds).speed)
-            settings[name] = CHUNKS[family.index(best)]
+            best = arena.fastest(family, rounds)
+            settings[name] = next(c for c, one in zip(CHUNKS, family, strict=True) if one is best)
             stay.append(best)
         rounds = arena.rounds_for(stay, 3 * seconds / 4, 5, say)
-        figures = {one.name: arena.figures(one, rounds) for one in stay}
+        measured = {one.name: arena.measured(one, rounds) for one in stay}
         return Comparison(
-            dict(sorted(figures.items(), key=lambda item: -item[1].speed)),
+            dict(sorted(measured.items(), key=lambda item: -item[1].speed)),
             settings,
-            figures[BASELINE].nanoseconds,
-            arena.batches[0].num_rows,
+            measured[BASELINE].nanoseconds,
+            batches[0].num_rows,
         )
     finally:
         for one in everyone:

@@ -12,16 +12,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 from specstream.tuning.candidates import PLAIN, Candidate, candidates
-from specstream.tuning.contest import Arena, EngineContestant, Figures
+from specstream.tuning.contest import (
+    SHORTEST_BATCH,
+    Arena,
+    EngineContestant,
+    Measurement,
+    time_per_event,
+)
 from specstream.tuning.stream import Stream
 
 __all__ = ["Finding", "Tried", "search"]
 
 # Of plain, in one round: long enough for what starting a batch costs not to count.
 BATCH_SECONDS = 0.015
-SHORTEST_BATCH = 0.002
 FINALISTS = 4
 # A gain below this is not worth threads.
 WORTH = 1.03
@@ -38,7 +43,7 @@ class Tried:
     """
 
     candidate: Candidate
-    figures: Figures
+    measured: Measurement
     last: bool
 
 
@@ -54,7 +59,7 @@ class Finding:
         around: nanoseconds per event that the conversion from and to Arrow takes, whatever the
             setting.
         batch: events in one round.
-        short: the data are too few for the figures to be worth much.
+        short: the data are too few for the measurements to be worth much.
         seconds: what the rounds took.
     """
 
@@ -93,17 +98,19 @@ def search(
         Exception: what the operator raises on these events.
     """
     say("compiling")
-    plain = EngineContestant(str(PLAIN), operator, stream, **PLAIN.options())
+    plain = EngineContestant(str(PLAIN), operator, stream.order, **PLAIN.options())
     contestants: dict[Candidate, EngineContestant] = {PLAIN: plain}
     try:
-        each = _time_per_event(plain, stream)
+        each = time_per_event(plain, lambda count: stream.table.slice(0, count))
         batch = max(1, min(stream.count, round(BATCH_SECONDS / each)))
-        arena = Arena(stream, batch, plain)
+        arena = Arena(stream.batches(batch), plain)
         memory = plain.engine.stats.state_bytes
         for candidate in candidates(each, most_threads, protocols):
             if candidate.is_plain or (most_memory is not None and memory > most_memory):
                 continue
-            contestant = EngineContestant(str(candidate), operator, stream, **candidate.options())
+            contestant = EngineContestant(
+                str(candidate), operator, stream.order, **candidate.options()
+            )
             contestants[candidate] = contestant
             # The state, its mark, and the logs.
             stats = contestant.engine.stats
@@ -117,8 +124,8 @@ def search(
             tried,
             best,
             reason,
-            next(one.figures.nanoseconds for one in tried if one.candidate.is_plain),
-            (min(plain.walls) - min(plain.times.values())) * 1e9,
+            next(one.measured.nanoseconds for one in tried if one.candidate.is_plain),
+            (min(plain.walls.values()) - min(plain.times.values())) * 1e9,
             batch,
             batch * each < SHORTEST_BATCH,
             time.perf_counter() - began,
@@ -126,18 +133,6 @@ def search(
     finally:
         for contestant in contestants.values():
             contestant.close()
-
-
-def _time_per_event(plain: EngineContestant, stream: Stream) -> float:
-    """Seconds per event, roughly: from the first events, of which some warm up."""
-    count = 64
-    while True:
-        plain.restart()
-        batch = stream.table.slice(0, count)
-        plain.run(batch, -1)
-        if batch.num_rows < count or plain.times[-1] * count > SHORTEST_BATCH:
-            return max(plain.times.pop(-1), 1e-9)
-        count *= 8
 
 
 def _halve(
@@ -163,18 +158,18 @@ def _halve(
                 left.pop(candidate).close()
     # The last level counts, and gets the time of two.
     rounds = arena.rounds_for(list(left.values()), 2 * share, 5, say)
-    last = [Tried(one.candidate, one.figures, True) for one in _ranked(arena, left, rounds)]
-    return last + sorted(gone, key=lambda one: -one.figures.speed)
+    last = [Tried(one.candidate, one.measured, True) for one in _ranked(arena, left, rounds)]
+    return last + sorted(gone, key=lambda one: -one.measured.speed)
 
 
 def _ranked(
     arena: Arena, contestants: dict[Candidate, EngineContestant], rounds: range
 ) -> list[Tried]:
     tried = [
-        Tried(candidate, arena.figures(contestant, rounds), False)
+        Tried(candidate, arena.measured(contestant, rounds), False)
         for candidate, contestant in contestants.items()
     ]
-    return sorted(tried, key=lambda one: -one.figures.speed)
+    return sorted(tried, key=lambda one: -one.measured.speed)
 
 
 def decide(tried: list[Tried]) -> tuple[Candidate, str]:
@@ -184,7 +179,7 @@ def decide(tried: list[Tried]) -> tuple[Candidate, str]:
     fixed setting, and fewer threads before more.
 
     >>> def one(candidate, speed):
-    ...     return Tried(candidate, Figures(speed, speed, speed, 100.0, None, 5, 1.0), True)
+    ...     return Tried(candidate, Measurement(speed, speed, speed, 100.0, None, 5, 1.0), True)
     >>> decide([one(PLAIN, 1.0), one(Candidate(2, 8, 4), 0.8)])[0] == PLAIN
     True
     >>> str(decide([one(Candidate(2, 8, 4), 1.5), one(Candidate(2, "auto", "auto"), 1.48)])[0])
@@ -195,16 +190,17 @@ def decide(tried: list[Tried]) -> tuple[Candidate, str]:
     rivals = [one for one in tried if one.last and not one.candidate.is_plain]
     if not rivals:
         return PLAIN, "one thread is all there is, and one thread never gains by speculating"
-    best = max(rivals, key=lambda one: one.figures.speed)
-    if best.figures.speed < WORTH or best.figures.low <= 1.0:
+    best = max(rivals, key=lambda one: one.measured.speed)
+    found = best.measured
+    if found.speed < WORTH or found.low <= 1.0:
         return PLAIN, (
             f"no setting is faster for certain: the best, {best.candidate}, runs at "
-            f"{best.figures.speed:.2f} of plain ({best.figures.low:.2f} to {best.figures.high:.2f})"
+            f"{found.speed:.2f} of plain ({found.low:.2f} to {found.high:.2f})"
         )
-    good = [one for one in rivals if one.figures.speed >= AS_GOOD * best.figures.speed]
+    good = [one for one in rivals if one.measured.speed >= AS_GOOD * found.speed]
     chosen = min(
         good,
-        key=lambda one: (one.candidate.threads, not one.candidate.is_auto, -one.figures.speed),
+        key=lambda one: (one.candidate.threads, not one.candidate.is_auto, -one.measured.speed),
     )
-    more = "" if chosen is best else f"; the fastest, {best.candidate}, at {best.figures.speed:.2f}"
-    return chosen.candidate, f"it runs at {chosen.figures.speed:.2f} of plain{more}"
+    more = "" if chosen is best else f"; the fastest, {best.candidate}, at {found.speed:.2f}"
+    return chosen.candidate, f"it runs at {chosen.measured.speed:.2f} of plain{more}"

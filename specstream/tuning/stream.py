@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset
 
 from specstream.errors import InputError
-from specstream.operator import Operator
+from specstream.operator.operator import Operator
 
 __all__ = ["Stream", "read_stream"]
 

@@ -1,4 +1,4 @@
-"""Figures as a table on the terminal."""
+"""Measurements as a table on the terminal."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from specstream.tuning.contest import Figures
+from specstream.tuning.contest import Measurement
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["figures_table", "print_table"]
+__all__ = ["measurements_table", "print_table"]
 
 
-def figures_table(
-    title: str, rows: Sequence[tuple[str, Figures]], marked: str, with_answer: bool = False
+def measurements_table(
+    title: str, rows: Sequence[tuple[str, Measurement]], marked: str, with_answer: bool = False
 ) -> Table:
     """One row for each contestant; the marked one is set off.
 
     Args:
         title: above the table.
-        rows: names and figures.
+        rows: names and measurements.
         marked: name of the row to set off.
         with_answer: add whether the rows were those of the sequential run.
     """
@@ -33,17 +33,17 @@ def figures_table(
         table.add_column(column, justify="right")
     if with_answer:
         table.add_column("rows")
-    for name, figures in rows:
+    for name, measured in rows:
         cells = [
             name,
-            f"{figures.speed:.3g}",
-            f"{figures.low:.3g} .. {figures.high:.3g}",
-            f"{figures.nanoseconds:,.0f}",
-            "" if figures.aborts is None else f"{figures.aborts:.1%}",
-            str(figures.rounds),
+            f"{measured.speed:.3g}",
+            f"{measured.low:.3g} .. {measured.high:.3g}",
+            f"{measured.nanoseconds:,.0f}",
+            "" if measured.aborts is None else f"{measured.aborts:.1%}",
+            str(measured.rounds),
         ]
         if with_answer:
-            cells.append(answer_text(figures.same))
+            cells.append(answer_text(measured.same))
         table.add_row(*cells, style="bold" if name == marked else None)
     return table
 

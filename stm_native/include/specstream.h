@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bumped whenever struct ss_run or the meaning of a function called by compiled code changes;
- * the compiler's disk cache is keyed by it. */
-#define SS_ABI_VERSION 9
+/* Compiled code that was kept on disk fits a runtime whose public headers are the same to the letter:
+ * stm_native/build.py makes SS_ABI of them, and the compiler's cache is keyed by it. To the letter,
+ * as what a function called by compiled code means stands in its comment. */
 
 /* How an entry ended. */
 enum ss_verdict {
@@ -180,7 +180,7 @@ enum ss_mode {
     SS_MODE_SPECULATE = 1,   /* as above, but the head is never run in place at its first try */
     SS_MODE_LOG_FREE = 2,    /* one thread, one native loop */
     SS_MODE_LOCKED = 3,      /* all threads, no order: whoever takes a chunk runs it */
-    SS_MODE_OPEN = 4         /* events come while the job runs, in any order; see src/arrivals.c */
+    SS_MODE_OPEN = 4         /* events come while the job runs, in any order; see src/open_job.c */
 };
 
 /* Words of the state that share records alike: those from `first` up to the next region. */
@@ -485,7 +485,12 @@ uint64_t *ss_eager_store_range(struct ss_run *run, uint64_t word, uint64_t count
 void ss_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta, uint64_t operand);
 void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t delta,
                     uint64_t operand);
-/* Adds one to a word and gives the sum, by a prediction of what it is; see src/prediction.c. */
+/* Where in the index of the redo log the search for a word begins; the slots are counted on from 0, so
+ * what it gives is taken modulo their number (`slot_mask`). Compiled code works it out by itself
+ * (specstream/compiler/memory.py) and must agree: a test compares the two. */
+uint64_t ss_index_hash(uint64_t word);
+
+/* Adds one to a word and gives the sum, by a prediction of what it is; see src/counter_prediction.c. */
 uint64_t ss_increment(struct ss_run *run, uint64_t word);
 uint64_t ss_eager_increment(struct ss_run *run, uint64_t word);
 /* An operation on a boosted structure by a speculative run; what it returns, unless the verdict says

@@ -1,5 +1,5 @@
-/* The ordered scheduler's hand-over of the head, and parking: src/scheduler.c and src/parking.c under
- * protocol `value`, small enough to visit every interleaving.
+/* The ordered scheduler's hand-over of the head, and parking: src/scheduler.c, src/turn.c,
+ * src/commit.c and src/parking.c under protocol `value`, small enough to visit every interleaving.
  *
  * Who takes part: WORKERS workers, TRANSACTIONS transactions, HORIZON, and with READER one thread
  * outside the pool that takes the turn once; with STOP one that ends the job early. What is left
@@ -282,7 +282,7 @@ inline has_work()
 #define WATCHED_BESIDE_HEAD false
 #endif
 
-/* ---- scheduler.c ---- */
+/* ---- scheduler.c, turn.c, commit.c ---- */
 
 proctype worker(byte me)
 {

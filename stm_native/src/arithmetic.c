@@ -1,9 +1,9 @@
 /* Python's arithmetic, bit for bit, for what compiled operators cannot compute inline. */
 
-#include "specstream_arithmetic.h"
-
 #include <limits.h>
 #include <math.h>
+
+#include "specstream_arithmetic.h"
 
 static const double pi = 0x1.921fb54442d18p+1;
 

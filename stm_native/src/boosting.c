@@ -35,11 +35,30 @@
  * To fault is to fail (fault.c). On the shadow a fault costs the speculative run that asked for the
  * operation, or the shadow, where it was an inverse or an operation of the head's; and at the commit a
  * run in place, which names the event if it faults again. What keeps the latch is itself never left
- * half-way: it works outside, and only the operation is inside. */
+ * half-way: it works outside, and only the operation is inside.
+ *
+ * One file, because the shadow, the locks on it and the operations done are one structure under one latch. */
+#include "boosting.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "internal.h"
+#include "commit.h"
+#include "engine.h"
+#include "fault.h"
+#include "processor.h"
+#include "specstream.h"
+#include "stack.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "turn.h"
+#include "undo_log.h"
+#include "worker.h"
 
 enum { BUCKET_BITS = 10, BUCKETS = 1 << BUCKET_BITS };
 /* Operations of one transaction. */
@@ -74,7 +93,7 @@ struct ss_boost {
     struct ss_performed *held[BUCKETS]; /* locks that are held, by their hash */
     /* Works on the shadow for whoever has the latch: its run's state is the shadow. It is lent to
      * threads that are no workers, and so has a signal stack. */
-    struct ss_worker hand;
+    struct ss_worker shadow_worker;
     _Atomic uint32_t broken;
     bool stale; /* between jobs: the state has changed since */
 };
@@ -116,17 +135,17 @@ bool ss_boost_open(struct ss_engine *engine)
     /* Zeroed by the system where it is touched: what lies between two boosted fields takes none. */
     boost->shadow = calloc(shadow_words(config), sizeof *boost->shadow);
     boost->operations = calloc(config->operations, sizeof *boost->operations);
-    struct ss_run *run = &boost->hand.run;
-    boost->hand.engine = engine;
-    boost->hand.undo_entries = UNDO_ENTRIES;
-    run->worker = &boost->hand;
+    struct ss_run *run = &boost->shadow_worker.run;
+    boost->shadow_worker.engine = engine;
+    boost->shadow_worker.undo_entries = UNDO_ENTRIES;
+    run->worker = &boost->shadow_worker;
     run->undo_base = malloc(UNDO_ENTRIES * sizeof *run->undo_base);
-    boost->hand.stacks.signal_stack = (stack_t){
+    boost->shadow_worker.stacks.signal_stack = (stack_t){
         .ss_sp = malloc(SS_SIGNAL_STACK_BYTES),
         .ss_size = SS_SIGNAL_STACK_BYTES,
     };
     if (boost->shadow == NULL || boost->operations == NULL || run->undo_base == NULL ||
-        boost->hand.stacks.signal_stack.ss_sp == NULL)
+        boost->shadow_worker.stacks.signal_stack.ss_sp == NULL)
         return false;
     run->undo_top = run->undo_base;
     run->undo_end = run->undo_base + UNDO_ENTRIES;
@@ -142,8 +161,8 @@ void ss_boost_close(struct ss_engine *engine)
     if (boost == NULL)
         return;
     pthread_mutex_destroy(&boost->latch);
-    free(boost->hand.run.undo_base);
-    free(boost->hand.stacks.signal_stack.ss_sp);
+    free(boost->shadow_worker.run.undo_base);
+    free(boost->shadow_worker.stacks.signal_stack.ss_sp);
     free(boost->shadow);
     free(boost->operations);
     free(boost);
@@ -178,7 +197,8 @@ static void take_latch(struct ss_boost *boost)
     if (pthread_mutex_trylock(&boost->latch) == 0)
         return;
     while (!lock_within(&boost->latch, PATIENCE_NANOSECONDS))
-        __atomic_store_n(&boost->hand.run.kill, SS_LEAVE, __ATOMIC_RELAXED);
+        /* Relaxed: it is polled, and asked again until it is seen. */
+        __atomic_store_n(&boost->shadow_worker.run.kill, SS_LEAVE, __ATOMIC_RELAXED);
 }
 
 static void give_latch(struct ss_boost *boost)
@@ -201,8 +221,9 @@ static bool call(struct ss_run *run, ss_operation_entry entry, const uint64_t *o
 static bool perform(struct ss_boost *boost, ss_operation_entry entry, const uint64_t *operands,
                     uint64_t result, uint64_t *returned)
 {
-    struct ss_run *run = &boost->hand.run;
+    struct ss_run *run = &boost->shadow_worker.run;
     run->undo_top = run->undo_base;
+    /* Relaxed: with the latch; one that was meant for the last operation is taken down. */
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     if (call(run, entry, operands, result, returned))
         return true;
@@ -213,7 +234,7 @@ static bool perform(struct ss_boost *boost, ss_operation_entry entry, const uint
 /* Whether the operation just performed has to exclude others. */
 static bool has_changed(const struct ss_boost *boost, const struct ss_boosted *operation)
 {
-    return operation->inverse != NULL && boost->hand.run.changed != 0;
+    return operation->inverse != NULL && boost->shadow_worker.run.changed != 0;
 }
 
 /* ---- abstract locks ---- */
@@ -245,6 +266,7 @@ static uint32_t performed_count(const struct ss_transaction *transaction)
 
 static void set_performed_count(struct ss_transaction *transaction, uint32_t count)
 {
+    /* Release: pairs with the acquire in performed_count. */
     atomic_store_explicit(&transaction->performed_count, count, memory_order_release);
 }
 
@@ -258,10 +280,10 @@ static void release(struct ss_boost *boost, struct ss_performed *held)
         held->next->previous = held->previous;
 }
 
-static void set_robbed(struct ss_transaction *victim, int64_t thief)
+static void set_stolen(struct ss_transaction *victim, int64_t thief)
 {
     /* Relaxed: the victim's next operation sees it by the latch, and its commit by the turn. */
-    atomic_store_explicit(&victim->robbed_by, thief, memory_order_relaxed);
+    atomic_store_explicit(&victim->stolen_by, thief, memory_order_relaxed);
 }
 
 /* Nobody's operations on the shadow count any more. */
@@ -273,9 +295,10 @@ static void break_shadow(struct ss_engine *engine)
         if (performed_count(transaction) == 0)
             continue;
         set_performed_count(transaction, 0);
-        set_robbed(transaction, -1);
+        set_stolen(transaction, -1);
     }
     memset(boost->held, 0, sizeof boost->held);
+    /* Relaxed: with the latch, with which it is believed. */
     atomic_store_explicit(&boost->broken, 1, memory_order_relaxed);
 }
 
@@ -331,7 +354,7 @@ static void take_over(struct ss_engine *engine, struct lock lock,
             held = held->next;
             continue;
         }
-        set_robbed(victim, thief);
+        set_stolen(victim, thief);
         take_back(engine, victim);
         held = *bucket; /* which is another list now */
     }
@@ -352,6 +375,7 @@ static void abort_run(struct ss_run *run, const struct ss_boosted *operation,
     run->verdict = SS_ABORTED;
     transaction->reason = reason;
     transaction->conflict = place_of(operation, run->site);
+    /* Relaxed: the status of the dropped run releases it. */
     atomic_store_explicit(&transaction->waits_for, lost_to, memory_order_relaxed);
 }
 
@@ -366,12 +390,14 @@ static void copy_state(struct ss_engine *engine)
         for (uint64_t word = operation->first; word < operation->first + operation->words; word++)
             boost->shadow[word - boost->first] = ss_word_read(&state[word]);
     }
+    /* Relaxed: with the latch, or between jobs. */
     atomic_store_explicit(&boost->broken, 0, memory_order_relaxed);
 }
 
 /* Whether the shadow can be used; only with the turn it can be copied, so that may have to wait. */
 static bool is_whole(struct ss_engine *engine)
 {
+    /* Relaxed: with the latch. */
     if (atomic_load_explicit(&engine->boost->broken, memory_order_relaxed) == 0)
         return true;
     if (!ss_try_turn(engine))
@@ -408,10 +434,11 @@ static uint64_t perform_speculatively(struct ss_run *run, uint64_t number, const
     const struct ss_boosted *operation = &boost->operations[number];
     struct ss_performed done = {.operation = (uint32_t)number,
                                 .lock = lock_of(operation, operands)};
-    int64_t robbed_by = atomic_load_explicit(&transaction->robbed_by, memory_order_relaxed);
+    /* Relaxed: with the latch, with which it changes. */
+    int64_t stolen_by = atomic_load_explicit(&transaction->stolen_by, memory_order_relaxed);
 
-    if (robbed_by != SS_NOT_ROBBED) {
-        abort_run(run, operation, robbed_by < 0 ? SS_ABORT_SHADOW : SS_ABORT_STOLEN, robbed_by);
+    if (stolen_by != SS_NOT_STOLEN) {
+        abort_run(run, operation, stolen_by < 0 ? SS_ABORT_SHADOW : SS_ABORT_STOLEN, stolen_by);
         return 0;
     }
     if (!is_whole(engine)) {
@@ -426,7 +453,7 @@ static uint64_t perform_speculatively(struct ss_run *run, uint64_t number, const
     if (keeper == NULL) {
         take_over(engine, done.lock, transaction, false, transaction->number);
         if (!perform(boost, operation->entry, operands, 0, &done.result)) {
-            uint32_t verdict = boost->hand.run.verdict;
+            uint32_t verdict = boost->shadow_worker.run.verdict;
             run->verdict = verdict == SS_COMPLETED ? SS_RAISED : verdict;
             return 0;
         }
@@ -436,7 +463,7 @@ static uint64_t perform_speculatively(struct ss_run *run, uint64_t number, const
             if (keeper == NULL)
                 take_over(engine, done.lock, transaction, true, transaction->number);
             else
-                ss_undo_roll_back(&boost->hand.run);
+                ss_undo_roll_back(&boost->shadow_worker.run);
         }
     }
     if (keeper != NULL) {
@@ -466,7 +493,7 @@ uint64_t ss_boost(struct ss_run *run, uint64_t operation, const uint64_t *operan
 void ss_boost_begin(struct ss_transaction *transaction)
 {
     assert(performed_count(transaction) == 0);
-    set_robbed(transaction, SS_NOT_ROBBED);
+    set_stolen(transaction, SS_NOT_STOLEN);
 }
 
 void ss_boost_roll_back(struct ss_engine *engine, struct ss_transaction *transaction)
@@ -475,20 +502,21 @@ void ss_boost_roll_back(struct ss_engine *engine, struct ss_transaction *transac
     if (performed_count(transaction) == 0)
         return;
     take_latch(boost);
-    bool stranger = ss_this_worker() == NULL && ss_fault_open_thread(&boost->hand);
+    bool stranger = ss_this_worker() == NULL && ss_fault_open_thread(&boost->shadow_worker);
     take_back(engine, transaction);
     if (stranger)
-        ss_fault_close_thread(&boost->hand);
+        ss_fault_close_thread(&boost->shadow_worker);
     give_latch(boost);
 }
 
 /* ---- the head ---- */
 
-/* With the latch: ends a transaction's hold on the shadow; false: it was robbed. */
+/* With the latch: ends a transaction's hold on the shadow; false: something was stolen from it. */
 static bool let_go(struct ss_engine *engine, struct ss_transaction *transaction, uint32_t *count)
 {
     *count = performed_count(transaction);
-    if (atomic_load_explicit(&transaction->robbed_by, memory_order_relaxed) != SS_NOT_ROBBED)
+    /* Relaxed: with the latch. */
+    if (atomic_load_explicit(&transaction->stolen_by, memory_order_relaxed) != SS_NOT_STOLEN)
         return false;
     for (uint32_t i = 0; i < *count; i++)
         release(engine->boost, &transaction->performed[i]);
@@ -498,7 +526,7 @@ static bool let_go(struct ss_engine *engine, struct ss_transaction *transaction,
 
 enum ss_abort_reason ss_boost_loss(struct ss_engine *engine, struct ss_transaction *transaction)
 {
-    int64_t thief = atomic_load_explicit(&transaction->robbed_by, memory_order_relaxed);
+    int64_t thief = atomic_load_explicit(&transaction->stolen_by, memory_order_relaxed);
     /* The entries are still what they were, though they count no more. */
     const struct ss_performed *done = &transaction->performed[0];
     transaction->conflict = place_of(&engine->boost->operations[done->operation], 0);
@@ -522,6 +550,8 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
         return false;
     }
     run->undo_top = run->undo_base;
+    /* Relaxed: as before a run in place (commit.c). A wish to leave that is still up is not
+     * meant for the commit. */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < count; i++) {
@@ -555,11 +585,13 @@ void ss_boost_follow(struct ss_run *run, uint64_t number, const uint64_t *operan
     struct ss_boost *boost = engine->boost;
     const struct ss_boosted *operation = &boost->operations[number];
     struct lock lock = lock_of(operation, operands);
+    /* Relaxed: only holders of the turn move the head. */
     int64_t thief = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
     assert(ss_turn_is_held(engine));
     sig_atomic_t was = ss_step_outside();
     take_latch(boost);
     worker->has_followed = 1;
+    /* Relaxed: with the latch. */
     if (atomic_load_explicit(&boost->broken, memory_order_relaxed) == 0) {
         uint64_t same;
         /* All others are later. */
@@ -600,6 +632,7 @@ void ss_boost_start(struct ss_engine *engine)
         boost->stale = boost->stale || performed_count(&engine->ring[i]) > 0;
         set_performed_count(&engine->ring[i], 0);
     }
+    /* Relaxed: no worker is in a job. */
     boost->stale = boost->stale || atomic_load_explicit(&boost->broken, memory_order_relaxed) != 0;
     if (boosting && boost->stale) {
         memset(boost->held, 0, sizeof boost->held);

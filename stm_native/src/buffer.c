@@ -4,9 +4,13 @@
  * belongs to the worker and holds nothing between two assignments, so a run may be left at any point.
  * It grows to the largest slice so assigned, which is at most a field: also on inconsistent data,
  * because bounds are those of the declaration. */
+#include <signal.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "fault.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "worker.h"
 
 static const uint64_t first_words = 64;
 

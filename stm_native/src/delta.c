@@ -23,9 +23,19 @@
  *
  * Protocol `eager`: a delta locks nothing, at the access; publication gives the records of its
  * words a new version, as for an event that ran in place (eager.c). */
+#include "delta.h"
+
+#include <assert.h>
 #include <string.h>
 
-#include "internal.h"
+#include "engine.h"
+#include "narrow.h"
+#include "ranges.h"
+#include "redo_log.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "worker.h"
 
 enum { MOST_ENTRIES = 1 << 19 }; /* that `next` can tell apart */
 

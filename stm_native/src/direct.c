@@ -1,10 +1,23 @@
 /* The two ways to run that speculation is compared with: one thread in one native loop without any
  * log, and all threads without any order under the operator's own locks. */
-#include "internal.h"
+#include "direct.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "emit.h"
+#include "engine.h"
+#include "fault.h"
+#include "locks.h"
+#include "processor.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "worker.h"
 
 /* Both flags may be up from an ordered job before: its end kills every worker. */
 static bool may_run(struct ss_engine *engine, struct ss_run *run)
 {
+    /* Relaxed: the fence below orders them. */
     __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     /* Dekker with stop and kill: the flags are down before we look who asked. */
@@ -18,6 +31,7 @@ void ss_run_log_free(struct ss_worker *worker)
     struct ss_run *run = &worker->run;
     int64_t next = 0;
 
+    /* Relaxed: it stays so for the whole job. */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     while (next < engine->job.count && may_run(engine, run)) {
         int64_t from = next;
@@ -37,6 +51,7 @@ void ss_run_log_free(struct ss_worker *worker)
             break;
         }
     }
+    /* Release: who sees the end sees the rows and the state. */
     atomic_store_explicit(&engine->over, 1, memory_order_release);
 }
 
@@ -46,6 +61,8 @@ void ss_run_locked(struct ss_worker *worker)
     struct ss_run *run = &worker->run;
 
     worker->lock_fault.kind = SS_LOCK_NO_FAULT;
+    /* Relaxed: it stays so for the whole job. `over` is a wish, and a number of next_start is
+     * all there is to win. */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     while (atomic_load_explicit(&engine->over, memory_order_relaxed) == 0 &&
            may_run(engine, run)) {
@@ -79,6 +96,7 @@ void ss_run_locked(struct ss_worker *worker)
             if (worker->lock_fault.kind != SS_LOCK_NO_FAULT && !engine->failed)
                 engine->lock_fault = worker->lock_fault;
             engine->failed = engine->failed || run->verdict != SS_KILLED;
+            /* Relaxed: a wish; the pool's mutex hands the outcome over. */
             atomic_store_explicit(&engine->over, 1, memory_order_relaxed);
         }
         ss_apply(worker, next - first);

@@ -1,39 +1,17 @@
 /* Protocol `eager`: conflicts are found at the access (Brito 2010, 2.2 and 4.2).
  *
- * Records. Each word maps to an ownership *record*, one entry of the lock array; neighbouring words
- * may share one, in each region of the state so many as its shift says. A record holds either
+ * Its parts are those of the dissertation: the records that say who has locked a word
+ * (ownership_records.c), the clock and the interval over which all that was read is current
+ * (validity_interval.c), stolen locks (forced_abort.c), dropped runs that wait for the one that they
+ * lost to (retry_queue.c). Here is what is made of them: loads, stores, and the commit.
  *
- *     the version:   the time of the last commit that changed one of its words           ...0
- *     a reference:   incarnation | position | slot of the transaction that has locked it ...1
- *
- * While it is locked, the version is kept in the owner's entry `position` (struct ss_owned).
- *
- * Clock. It counts the commits that changed the state. A transaction carries the interval of ticks
- * over which everything that it has read was current. A version beyond the interval's end makes it
- * validate what it has read and extend the interval to now; if that fails, no instant ever showed
- * all these values together, and it aborts.
- *
- * Order. Of two transactions that want one record, the earlier one has it (Table 4.1). Reads are
+ * Order. Of two transactions that want one record, the earlier one has it (Table 4.1, in eager.h). Reads are
  * not visible, and memory keeps the committed value until the commit, so an earlier transaction
  * reads below a later one's lock (cases 3 and 4), a later one that finds an earlier one's lock
  * aborts (5 and 7), one that has read before an earlier one writes fails its validation (6), and
  * an earlier writer takes the lock over, with the version, and dooms the later owner (8), which sees
  * it at its next load, store, or at its commit. The head is the earliest of all: it finds no lock
  * that it may not take and nobody commits beside it, so nobody delays or aborts it.
- *
- * Who is the earlier one follows from the reference alone: the ring is longer than twice the
- * horizon, so a slot less than half a ring ahead of mine belongs to a later transaction. In an open
- * job (arrivals.c) the slots tell nothing, and the keys of the two are compared.
- *
- * Reclamation. A thread may look at a descriptor whose run has just ended. The descriptors are the
- * slots of the ring, and their memory is never anything else while a job runs, so a late look is
- * never wild; it may only be stale. Hence: read the record, read the owner's entry, read the record
- * again. If the reference is still the same, the entry belonged to it, because every run of a slot
- * has an incarnation of its own, and gives all records back before the next one writes an entry.
- * The few bits of an incarnation in a reference cannot wrap during one look: who looks is itself a
- * transaction that has not committed, and until it has, the slot of another one within the horizon
- * has no further tenant (quiescence: the ring is longer than twice the horizon), while each rerun
- * of the same tenant takes a commit of an earlier transaction, of which there are at most a horizon.
  *
  * In-place runs. A chunk that can make no progress as a transaction (it raised, passed a limit or
  * was killed) is run plain by the holder of the turn, event by event, and its stores go past the
@@ -45,218 +23,27 @@
  *
  * Deltas (delta.c) lock nothing before they are published, so that two transactions that only update
  * a word never meet. Publication treats their words like those of an event that ran in place. */
-#include <stdlib.h>
+#include "eager.h"
 
-#include "internal.h"
+#include <assert.h>
+#include <stdatomic.h>
 
-enum { SLOT_BITS = 18, POSITION_BITS = 20, INCARNATION_BITS = 25 };
-
-static const uint64_t slot_mask = (UINT64_C(1) << SLOT_BITS) - 1;
-static const uint64_t position_mask = (UINT64_C(1) << POSITION_BITS) - 1;
-static const uint64_t incarnation_mask = (UINT64_C(1) << INCARNATION_BITS) - 1;
-static const uint64_t most_records = UINT64_C(1) << 20;
-
-/* ---- records ---- */
-
-static inline bool is_locked(uint64_t content)
-{
-    return (content & 1) != 0;
-}
-
-static inline uint64_t unlocked(uint64_t version)
-{
-    return version << 1;
-}
-
-static inline uint64_t slot_index(const struct ss_engine *engine,
-                                  const struct ss_transaction *transaction)
-{
-    return (uint64_t)(transaction - engine->ring);
-}
-
-static inline uint64_t reference(const struct ss_engine *engine,
-                                 const struct ss_transaction *transaction, uint64_t position)
-{
-    return transaction->incarnation << (1 + SLOT_BITS + POSITION_BITS) |
-           position << (1 + SLOT_BITS) | slot_index(engine, transaction) << 1 | 1;
-}
-
-static inline struct ss_transaction *owner_of(const struct ss_engine *engine, uint64_t content)
-{
-    return &engine->ring[content >> 1 & slot_mask];
-}
-
-static inline uint64_t position_of(uint64_t content)
-{
-    return content >> (1 + SLOT_BITS) & position_mask;
-}
-
-/* Acquire: who sees a version sees the words that were written before it, and who sees a reference
- * sees the owner's entry. */
-static inline uint64_t read_record(const struct ss_engine *engine, uint64_t record)
-{
-    return atomic_load_explicit(&engine->records[record], memory_order_acquire);
-}
-
-/* Whether the record still holds `content`, after what was read meanwhile. */
-static inline bool is_still(const struct ss_engine *engine, uint64_t record, uint64_t content)
-{
-    /* Without the fence the second look could be done before the reads that it is to confirm: the
-     * value of a later commit would pass under an earlier version, and the run would go on with
-     * values that never coexisted, or with the version of another owner's entry. */
-    atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&engine->records[record], memory_order_relaxed) == content;
-}
-
-/* How far the owner in `content` is ahead of `number` on the ring: 0: it is the same; a horizon at
- * most: it is later; else it is `ring_size` minus the result earlier. */
-static inline uint64_t distance_to(const struct ss_engine *engine, int64_t number, uint64_t content)
-{
-    return ((content >> 1 & slot_mask) - (uint64_t)number) & (engine->ring_size - 1);
-}
-
-/* Who has locked a record, seen from a transaction. A stale look at a key may call a later one
- * earlier, which costs a rerun; that it is later is believed only where the record is looked at once
- * more and still refers to it. */
-enum relation { SELF, EARLIER, LATER };
-
-static inline enum relation relation_to(const struct ss_engine *engine,
-                                        const struct ss_transaction *transaction, uint64_t content)
-{
-    const struct ss_transaction *owner = owner_of(engine, content);
-    if (owner == transaction)
-        return SELF;
-    bool earlier = ss_is_open(engine)
-                       ? ss_has_earlier_key(owner, transaction)
-                       : distance_to(engine, transaction->number, content) >= engine->ring_size / 2;
-    return earlier ? EARLIER : LATER;
-}
-
-/* The number of the owner, seen from `number`. */
-static inline int64_t number_of_owner(const struct ss_engine *engine, int64_t number,
-                                      uint64_t content)
-{
-    if (ss_is_open(engine))
-        return (int64_t)(atomic_load_explicit(&owner_of(engine, content)->status,
-                                              memory_order_relaxed) >>
-                         3);
-    uint64_t distance = distance_to(engine, number, content);
-    return number + (int64_t)distance -
-           (distance >= engine->ring_size / 2 ? (int64_t)engine->ring_size : 0);
-}
-
-/* The version below a lock. Relaxed: the acquire of the reference ordered it, and whether it is of
- * that owner is for is_still, or for the exchange that takes the lock over, to say. */
-static inline uint64_t version_below(const struct ss_engine *engine, uint64_t content)
-{
-    const struct ss_transaction *owner = owner_of(engine, content);
-    return atomic_load_explicit(&owner->owned[position_of(content)].version, memory_order_relaxed);
-}
-
-/* ---- aborts ---- */
-
-/* The conflict of a stolen lock is found when the run is rolled back; else it is set before. */
-static void abort_run(struct ss_run *run, enum ss_abort_reason reason, int64_t lost_to)
-{
-    struct ss_transaction *transaction = run->worker->transaction;
-    run->verdict = SS_ABORTED;
-    transaction->reason = reason;
-    atomic_store_explicit(&transaction->waits_for, lost_to, memory_order_relaxed);
-}
-
-bool ss_eager_is_doomed(struct ss_transaction *transaction, int64_t number, int64_t *thief)
-{
-    /* Relaxed: seeing it late only makes the run last longer. That the commit sees it follows from
-     * the turn: the thief has committed before, and it doomed before that. */
-    uint64_t doom = atomic_load_explicit(&transaction->doom, memory_order_relaxed);
-    *thief = number - (int32_t)(doom & UINT32_MAX);
-    return SS_UNLIKELY((doom & UINT32_MAX) != 0);
-}
-
-static bool leave_if_doomed(struct ss_run *run)
-{
-    struct ss_transaction *transaction = run->worker->transaction;
-    int64_t thief;
-    if (!ss_eager_is_doomed(transaction, transaction->number, &thief))
-        return false;
-    abort_run(run, SS_ABORT_STOLEN, thief);
-    return true;
-}
-
-/* Forces the run that `content` refers to to abort; another run of the slot is left alone. */
-static void doom(struct ss_engine *engine, uint64_t content, int64_t thief)
-{
-    /* Never 0: two transactions have two slots, and their numbers say which. */
-    uint64_t distance =
-        (uint64_t)(number_of_owner(engine, thief, content) - thief) & UINT32_MAX;
-    uint64_t incarnation = content >> (1 + SLOT_BITS + POSITION_BITS);
-    uint64_t alive = incarnation << 32;
-    if (atomic_compare_exchange_strong_explicit(&owner_of(engine, content)->doom, &alive,
-                                                alive | distance, memory_order_relaxed,
-                                                memory_order_relaxed))
-        /* A finished run that is doomed need not wait until it is the head. */
-        atomic_store_explicit(&engine->retries, 1, memory_order_release);
-}
-
-/* ---- the validity interval ---- */
-
-/* Whether a read is still current: no later commit, and no earlier transaction's lock that announces
- * one. */
-static bool read_holds(const struct ss_engine *engine, const struct ss_transaction *transaction,
-                       const struct ss_read *read)
-{
-    uint64_t record = ss_record_of(engine, read->word);
-    uint64_t content, version;
-    do {
-        content = read_record(engine, record);
-        version = content >> 1;
-        if (!is_locked(content))
-            break;
-        if (relation_to(engine, transaction, content) == EARLIER)
-            return false;
-        version = version_below(engine, content);
-    } while (!is_still(engine, record, content));
-    return version == read->value;
-}
-
-/* Whether everything read is still current; if not, the first that is not is the conflict. */
-static bool reads_hold(const struct ss_engine *engine, struct ss_transaction *transaction,
-                       const struct ss_read *end)
-{
-    for (const struct ss_read *read = transaction->reads; read != end; read++) {
-        if (SS_UNLIKELY(read->bytes == SS_PREDICTION))
-            continue;
-        if (!read_holds(engine, transaction, read)) {
-            transaction->conflict = ss_place_of(read);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Extends the interval so far that it holds `version`, or aborts. The read is in the log already:
- * validated without it, it could have changed in between. */
-static void extend(struct ss_run *run, uint64_t version)
-{
-    struct ss_engine *engine = run->worker->engine;
-    struct ss_transaction *transaction = run->worker->transaction;
-    /* Acquire: before the clock moved, the commit had its records locked or marked; who sees the
-     * tick has to see that too. */
-    uint64_t now = atomic_load_explicit(&engine->clock, memory_order_acquire);
-    if (version > now) {
-        /* The head runs in place and is marking its records. Not at once again, or we would spin
-         * for as long as the thread that marks them is kept from running. Meanwhile it may have
-         * committed, and we be the head, which waits for nobody. */
-        int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
-        bool waits = ss_is_open(engine) ? head != transaction->number : head < transaction->number;
-        transaction->conflict = ss_place_of(run->read_top - 1);
-        abort_run(run, SS_ABORT_INCONSISTENT_SNAPSHOT, waits ? head : -1);
-    } else if (!reads_hold(engine, transaction, run->read_top)) {
-        abort_run(run, SS_ABORT_INCONSISTENT_SNAPSHOT, -1);
-    } else {
-        transaction->valid_to = now;
-    }
-}
+#include "counter_prediction.h"
+#include "delta.h"
+#include "engine.h"
+#include "forced_abort.h"
+#include "narrow.h"
+#include "ownership_records.h"
+#include "processor.h"
+#include "protocol.h"
+#include "ranges.h"
+#include "redo_log.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "turn.h"
+#include "validity_interval.h"
+#include "worker.h"
 
 /* ---- load and store ---- */
 
@@ -271,22 +58,22 @@ static void read_words(struct ss_run *run, uint64_t word, uint32_t bytes, uint64
     uint64_t record = ss_record_of(engine, word);
     uint64_t content, version;
     do {
-        content = read_record(engine, record);
+        content = ss_read_record(engine, record);
         version = content >> 1;
-        if (is_locked(content)) {
-            if (relation_to(engine, transaction, content) == EARLIER) { /* case 5 */
+        if (ss_is_locked(content)) {
+            if (ss_relation_to(engine, transaction, content) == SS_EARLIER) { /* case 5 */
                 transaction->conflict =
                     (struct ss_place){(uint32_t)word, (uint16_t)bytes, run->site};
-                abort_run(run, SS_ABORT_LOCKED,
-                          number_of_owner(engine, transaction->number, content));
+                ss_eager_abort(run, SS_ABORT_LOCKED,
+                          ss_number_of_owner(engine, transaction->number, content));
                 return;
             }
-            version = version_below(engine, content); /* case 4, or a neighbour of an own word */
+            version = ss_version_below(engine, content); /* case 4, or a neighbour of an own word */
         }
         for (uint64_t i = 0; i < count; i++)
             values[i] = ss_word_read(&run->state[word + i]);
         /* Each repetition is another one's progress. */
-    } while (SS_UNLIKELY(!is_still(engine, record, content)));
+    } while (SS_UNLIKELY(!ss_is_still(engine, record, content)));
 
     if (SS_UNLIKELY(run->read_top == run->read_end)) {
         run->verdict = SS_LOG_FULL;
@@ -294,7 +81,7 @@ static void read_words(struct ss_run *run, uint64_t word, uint32_t bytes, uint64
     }
     *run->read_top++ = (struct ss_read){(uint32_t)word, (uint16_t)bytes, run->site, version};
     if (version > transaction->valid_to)
-        extend(run, version);
+        ss_extend_interval(run, version);
 }
 
 static inline uint64_t read_word(struct ss_run *run, uint64_t word, uint32_t bytes)
@@ -325,7 +112,7 @@ const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t 
 {
     struct ss_engine *engine = run->worker->engine;
     assert(word + count <= engine->config.state_words); /* invariant 5 */
-    if (leave_if_doomed(run))
+    if (ss_leave_if_doomed(run))
         return NULL;
     if (ss_range_is_own(run, word, count))
         return ss_range_by_words(run, word, count);
@@ -347,7 +134,7 @@ const uint64_t *ss_eager_load_range(struct ss_run *run, uint64_t word, uint64_t 
 uint64_t ss_eager_load(struct ss_run *run, uint64_t word)
 {
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
-    if (leave_if_doomed(run))
+    if (ss_leave_if_doomed(run))
         return 0;
     struct ss_slot *slot = ss_redo_find(run, word);
     if (slot->key == (run->epoch_key | word))
@@ -364,7 +151,7 @@ uint64_t ss_eager_load_bytes(struct ss_run *run, uint64_t byte, uint64_t size)
 {
     struct ss_unit unit = ss_unit_at(byte, size);
     assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
-    if (leave_if_doomed(run))
+    if (ss_leave_if_doomed(run))
         return 0;
     const struct ss_write *own = ss_redo_find_unit(run, unit, read_and_lock);
     return ss_extract(own != NULL ? own->value : read_word(run, unit.word, unit.bytes),
@@ -377,21 +164,21 @@ static bool lock_record(struct ss_run *run, struct ss_place place)
     struct ss_engine *engine = run->worker->engine;
     struct ss_transaction *transaction = run->worker->transaction;
     uint64_t record = ss_record_of(engine, place.word);
-    uint64_t content = read_record(engine, record);
+    uint64_t content = ss_read_record(engine, record);
     for (;;) {
         uint64_t version = content >> 1;
-        enum relation owner = SELF;
-        if (is_locked(content)) {
-            owner = relation_to(engine, transaction, content);
-            if (owner == SELF)
+        enum ss_relation owner = SS_SELF;
+        if (ss_is_locked(content)) {
+            owner = ss_relation_to(engine, transaction, content);
+            if (owner == SS_SELF)
                 return true;
-            if (owner == EARLIER) { /* case 7 */
+            if (owner == SS_EARLIER) { /* case 7 */
                 transaction->conflict = place;
-                abort_run(run, SS_ABORT_LOCKED,
-                          number_of_owner(engine, transaction->number, content));
+                ss_eager_abort(run, SS_ABORT_LOCKED,
+                          ss_number_of_owner(engine, transaction->number, content));
                 return false;
             }
-            version = version_below(engine, content); /* case 8 */
+            version = ss_version_below(engine, content); /* case 8 */
         }
         if (SS_UNLIKELY(transaction->owned_count == engine->owned_limit)) {
             run->verdict = SS_LOG_FULL;
@@ -400,8 +187,9 @@ static bool lock_record(struct ss_run *run, struct ss_place place)
         struct ss_owned *entry = &transaction->owned[transaction->owned_count];
         entry->record = (uint32_t)record;
         entry->site = place.site;
+        /* Relaxed: the exchange below releases it. */
         atomic_store_explicit(&entry->version, version, memory_order_relaxed);
-        uint64_t mine = reference(engine, transaction, transaction->owned_count);
+        uint64_t mine = ss_reference(engine, transaction, transaction->owned_count);
         /* Release: who follows the reference finds the entry filled in. Acquire on failure: the next
          * turn follows another one's reference. */
         if (atomic_compare_exchange_strong_explicit(&engine->records[record], &content, mine,
@@ -409,8 +197,8 @@ static bool lock_record(struct ss_run *run, struct ss_place place)
             transaction->owned_count++;
             /* After the exchange, so that only who really lost a lock is doomed. It cannot commit
              * in between: we are earlier, and have not committed. */
-            if (owner == LATER)
-                doom(engine, content, transaction->number);
+            if (owner == SS_LATER)
+                ss_doom(engine, content, transaction->number);
             return true;
         }
     }
@@ -443,7 +231,7 @@ static bool store_beside_deltas(struct ss_run *run, struct ss_slot *slot, struct
 void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
 {
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
-    if (leave_if_doomed(run))
+    if (ss_leave_if_doomed(run))
         return;
     struct ss_unit whole = ss_unit_at(8 * word, 8);
     struct ss_slot *slot = ss_redo_find(run, word);
@@ -459,7 +247,7 @@ void ss_eager_store(struct ss_run *run, uint64_t word, uint64_t value)
 uint64_t *ss_eager_store_range(struct ss_run *run, uint64_t word, uint64_t count)
 {
     assert(word + count <= run->worker->engine->config.state_words); /* invariant 5 */
-    if (leave_if_doomed(run))
+    if (ss_leave_if_doomed(run))
         return NULL;
     uint64_t locked = UINT64_MAX;
     for (uint64_t i = word; i < word + count; i++) {
@@ -475,7 +263,7 @@ void ss_eager_store_bytes(struct ss_run *run, uint64_t byte, uint64_t size, uint
 {
     struct ss_unit unit = ss_unit_at(byte, size);
     assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
-    if (leave_if_doomed(run))
+    if (ss_leave_if_doomed(run))
         return;
     struct ss_slot *slot = ss_redo_find(run, unit.word);
     if (store_beside_deltas(run, slot, unit, value))
@@ -491,14 +279,14 @@ void ss_eager_delta(struct ss_run *run, uint64_t byte, uint64_t size, uint64_t d
 {
     struct ss_unit unit = ss_unit_at(byte, size);
     assert(unit.word < run->worker->engine->config.state_words); /* invariant 5 */
-    if (!leave_if_doomed(run))
+    if (!ss_leave_if_doomed(run))
         ss_delta_log(run, unit, (uint32_t)delta, operand);
 }
 
 uint64_t ss_eager_increment(struct ss_run *run, uint64_t word)
 {
     assert(word < run->worker->engine->config.state_words); /* invariant 5 */
-    if (leave_if_doomed(run))
+    if (ss_leave_if_doomed(run))
         return 0;
     return ss_predict_increment(run, word, SS_PREDICTION, read_and_lock);
 }
@@ -513,18 +301,20 @@ static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
     ss_redo_begin(worker, transaction);
     run->read_top = transaction->reads;
     run->read_end = transaction->reads + engine->config.read_limit;
-    /* Pairs with the fence in is_still: the records were given back before an entry is written anew,
+    /* Pairs with the fence in ss_is_still: the records were given back before an entry is written anew,
      * also in the eyes of who still reads the old ones. */
     atomic_thread_fence(memory_order_release);
-    transaction->incarnation = (transaction->incarnation + 1) & incarnation_mask;
+    transaction->incarnation = (transaction->incarnation + 1) & ss_incarnation_mask;
     /* Relaxed: who could doom this run has its reference, and with that this store. */
     atomic_store_explicit(&transaction->doom, transaction->incarnation << 32, memory_order_relaxed);
+    /* Relaxed: this thread reads it, or who sees the status that it is released with. Acquire:
+     * who begins as the head sees what the one before has left. */
     atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
     if (!ss_is_open(engine))
         transaction->began_as_head = atomic_load_explicit(&engine->next_commit,
                                                           memory_order_acquire) ==
                                      transaction->number;
-    /* Acquire: as in extend. */
+    /* Acquire: as in ss_extend_interval. */
     transaction->valid_from = transaction->valid_to =
         atomic_load_explicit(&engine->clock, memory_order_acquire);
 }
@@ -556,13 +346,13 @@ static void roll_back(struct ss_engine *engine, struct ss_transaction *transacti
 {
     for (uint64_t i = 0; i < transaction->owned_count; i++) {
         struct ss_owned *entry = &transaction->owned[i];
-        uint64_t mine = reference(engine, transaction, i);
+        uint64_t mine = ss_reference(engine, transaction, i);
         uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
         /* It fails where an earlier transaction has taken the lock over: the version went with it.
          * Release: a plain version stands for words, and it was acquired with those. */
         bool kept =
             atomic_compare_exchange_strong_explicit(&engine->records[entry->record], &mine,
-                                                    unlocked(version), memory_order_release,
+                                                    ss_unlocked(version), memory_order_release,
                                                     memory_order_relaxed);
         if (!kept && transaction->reason == SS_ABORT_STOLEN)
             transaction->conflict = place_below(engine, transaction, entry);
@@ -575,7 +365,7 @@ static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
 {
     struct ss_run *run = &worker->run;
     if (run->verdict == SS_COMPLETED)
-        leave_if_doomed(run);
+        ss_leave_if_doomed(run);
     transaction->read_count = (uint64_t)(run->read_top - transaction->reads);
     transaction->redo_count = run->redo_count;
     transaction->delta_count = run->delta_count;
@@ -602,7 +392,7 @@ static bool validate(const struct ss_engine *engine, struct ss_transaction *tran
 {
     int64_t thief;
     transaction->reason = SS_ABORT_STOLEN;
-    if (ss_eager_is_doomed(transaction, transaction->number, &thief))
+    if (ss_is_doomed(transaction, transaction->number, &thief))
         return false;
     transaction->reason = SS_ABORT_CONFLICT;
     if (transaction->delta_count != 0 && !predictions_hold(engine, transaction))
@@ -610,21 +400,21 @@ static bool validate(const struct ss_engine *engine, struct ss_transaction *tran
     /* Relaxed: only holders of the turn move the clock. Nothing has committed since the end of the
      * interval: nothing can have changed. */
     return atomic_load_explicit(&engine->clock, memory_order_relaxed) == transaction->valid_to ||
-           reads_hold(engine, transaction, transaction->reads + transaction->read_count);
+           ss_reads_hold(engine, transaction, transaction->reads + transaction->read_count);
 }
 
 /* Gives a record the version of a commit that is not over yet; who has locked it loses it. Before the
- * clock moves to that version: see `extend`. */
+ * clock moves to that version: see ss_extend_interval. */
 static void mark_record(struct ss_engine *engine, uint64_t record, uint64_t version, int64_t number)
 {
-    uint64_t content = read_record(engine, record);
+    uint64_t content = ss_read_record(engine, record);
     /* Release: who sees the version sees the words. Acquire on failure: as in lock_record. */
     while (!atomic_compare_exchange_weak_explicit(&engine->records[record], &content,
-                                                  unlocked(version), memory_order_acq_rel,
+                                                  ss_unlocked(version), memory_order_acq_rel,
                                                   memory_order_acquire))
         continue;
-    if (is_locked(content))
-        doom(engine, content, number);
+    if (ss_is_locked(content))
+        ss_doom(engine, content, number);
 }
 
 /* Those of the words that deltas have changed, but for the ones that the transaction holds itself. */
@@ -635,8 +425,8 @@ static void mark_deltas(struct ss_engine *engine, const struct ss_transaction *t
     for (const struct ss_write *write = transaction->redo; write != end;
          write += ss_redo_step(write)) {
         uint64_t record = ss_record_of(engine, write->word);
-        uint64_t content = read_record(engine, record);
-        bool is_own = is_locked(content) && owner_of(engine, content) == transaction;
+        uint64_t content = ss_read_record(engine, record);
+        bool is_own = ss_is_locked(content) && ss_owner_of(engine, content) == transaction;
         if (write->delta != SS_NO_DELTA && write->delta != SS_SETTLED && !is_own)
             mark_record(engine, record, version, transaction->number);
     }
@@ -644,9 +434,10 @@ static void mark_deltas(struct ss_engine *engine, const struct ss_transaction *t
 
 static void publish(struct ss_engine *engine, struct ss_transaction *transaction)
 {
-    assert(reads_hold(engine, transaction, transaction->reads + transaction->read_count));
+    assert(ss_reads_hold(engine, transaction, transaction->reads + transaction->read_count));
     if (transaction->owned_count == 0 && transaction->delta_count == 0)
         return;
+    /* Relaxed: only holders of the turn move the clock. */
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     if (SS_UNLIKELY(transaction->delta_count != 0)) {
         ss_redo_publish(engine, transaction);
@@ -660,19 +451,20 @@ static void publish(struct ss_engine *engine, struct ss_transaction *transaction
     for (uint64_t i = 0; i < transaction->owned_count; i++) {
         _Atomic uint64_t *record = &engine->records[transaction->owned[i].record];
         assert(atomic_load_explicit(record, memory_order_relaxed) ==
-               reference(engine, transaction, i)); /* nobody is earlier than the head */
+               ss_reference(engine, transaction, i)); /* nobody is earlier than the head */
         /* Release: who sees the version sees the words. */
-        atomic_store_explicit(record, unlocked(now), memory_order_release);
+        atomic_store_explicit(record, ss_unlocked(now), memory_order_release);
     }
     transaction->owned_count = 0;
 }
 
-static void disturb(struct ss_worker *worker, int64_t number, const struct ss_undo *end)
+static void invalidate_readers(struct ss_worker *worker, int64_t number, const struct ss_undo *end)
 {
     struct ss_engine *engine = worker->engine;
     assert(ss_turn_is_held(engine));
     if (end == worker->run.undo_base)
         return;
+    /* Relaxed: only holders of the turn move the clock. */
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     for (const struct ss_undo *undo = worker->run.undo_base; undo != end; undo++) {
         uint64_t record = ss_record_of(engine, (uint64_t)(undo->address - engine->config.state));
@@ -680,72 +472,6 @@ static void disturb(struct ss_worker *worker, int64_t number, const struct ss_un
     }
     /* Release, and after the records: who sees the tick sees all of them marked. */
     atomic_store_explicit(&engine->clock, now, memory_order_release);
-}
-
-/* The regions of the configuration; without any, the whole state is one. */
-static uint64_t region_count(const struct ss_config *config)
-{
-    return config->region_count != 0 ? config->region_count : 1;
-}
-
-static struct ss_region region_at(const struct ss_config *config, uint64_t at)
-{
-    return config->region_count != 0 ? config->regions[at]
-                                     : (struct ss_region){0, config->record_shift};
-}
-
-/* Gives each region records of its own, as long as there are enough; where there are fewer, they are
- * used again. Returns how many it takes; `made` may be NULL. */
-static uint64_t number_records(const struct ss_config *config, struct ss_record_region *made)
-{
-    uint64_t used = 0;
-    uint64_t count = region_count(config);
-    assert(region_at(config, 0).first == 0);
-    for (uint64_t i = 0; i < count; i++) {
-        struct ss_region region = region_at(config, i);
-        uint64_t end = i + 1 < count ? region_at(config, i + 1).first : config->state_words;
-        assert(region.first < end && region.shift <= 32);
-        if (made != NULL)
-            /* The bias makes (word + bias) >> shift count on where the region before ends. */
-            made[i] = (struct ss_record_region){.end = i + 1 < count ? end : UINT64_MAX,
-                                                .bias = (used << region.shift) - region.first,
-                                                .shift = region.shift};
-        used += ((end - region.first - 1) >> region.shift) + 1;
-    }
-    return used;
-}
-
-uint64_t ss_eager_records(const struct ss_config *config)
-{
-    uint64_t most = config->records != 0 ? config->records : most_records;
-    uint64_t used = number_records(config, NULL);
-    uint64_t count = 1;
-    while (count < most && count < used)
-        count *= 2;
-    return count;
-}
-
-uint64_t ss_eager_region_bytes(const struct ss_config *config)
-{
-    return region_count(config) * sizeof(struct ss_record_region);
-}
-
-uint64_t ss_eager_owned_limit(const struct ss_config *config)
-{
-    return config->redo_limit < position_mask ? config->redo_limit : position_mask;
-}
-
-bool ss_eager_open(struct ss_engine *engine)
-{
-    uint64_t count = ss_eager_records(&engine->config);
-    engine->record_mask = count - 1;
-    engine->owned_limit = ss_eager_owned_limit(&engine->config);
-    engine->records = calloc(count, sizeof *engine->records);
-    engine->regions = malloc(ss_eager_region_bytes(&engine->config));
-    if (engine->records == NULL || engine->regions == NULL)
-        return false;
-    number_records(&engine->config, engine->regions);
-    return true;
 }
 
 const struct ss_protocol ss_protocol_eager = {
@@ -758,5 +484,5 @@ const struct ss_protocol ss_protocol_eager = {
     .validate = validate,
     .publish = publish,
     .roll_back = roll_back,
-    .disturb = disturb,
+    .invalidate_readers = invalidate_readers,
 };

@@ -3,10 +3,17 @@
  * An in-place run emits straight into the engine's output, which grows; a speculative run emits into
  * its transaction's own buffer, which does not, and which the commit appends to the output. So the
  * output never holds a row of a run that did not commit. */
+#include "emit.h"
+
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "engine.h"
+#include "fault.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "worker.h"
 
 bool ss_rows_reserve(struct ss_engine *engine, uint64_t words)
 {

@@ -1,8 +1,28 @@
 /* An engine's life: memory, threads, jobs in, outcomes out. */
+#include "engine.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "boosting.h"
+#include "counter_prediction.h"
+#include "eager.h"
+#include "fault.h"
+#include "locks.h"
+#include "now.h"
+#include "open_job.h"
+#include "ownership_records.h"
+#include "pool.h"
+#include "processor.h"
+#include "protocol.h"
+#include "signal_chain.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "transaction.h"
+#include "value.h"
+#include "worker.h"
 
 static const uint64_t first_undo_entries = 256;
 static const uint64_t first_output_words = 1024;
@@ -165,7 +185,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
     for (uint64_t i = 0; complete && i < config->threads; i++)
         complete = worker_init(engine, i);
     if (config->protocol == SS_PROTOCOL_EAGER)
-        complete = complete && ss_eager_open(engine);
+        complete = complete && ss_records_open(engine);
     if (!complete || !ss_fault_open() || !ss_pool_start(engine)) {
         ss_engine_free(engine);
         return NULL;
@@ -254,6 +274,7 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
                 return false;
         }
     for (uint64_t i = 0; i < engine->ring_size; i++)
+        /* Relaxed: no worker is in a job, and the pool's mutex hands it to them. */
         atomic_store_explicit(&engine->ring[i].status, ss_status_word(-1, SS_FREE),
                               memory_order_relaxed);
     return job->mode != SS_MODE_OPEN || ss_queue_open(engine);
@@ -278,6 +299,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->no_memory = false;
     ss_prediction_start(engine, chunk_before);
     ss_boost_start(engine);
+    /* Relaxed, here and below: no worker is in a job, and the pool's mutex hands it to them. */
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->over, 0, memory_order_relaxed);
@@ -328,8 +350,8 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
                          config->redo_limit * sizeof(struct ss_write) + emit_bytes(config) +
                          ss_boost_transaction_bytes(config);
     if (config->protocol == SS_PROTOCOL_EAGER) {
-        needed.fixed += ss_eager_records(config) * sizeof(uint64_t) + ss_eager_region_bytes(config);
-        needed.transaction += ss_eager_owned_limit(config) * sizeof(struct ss_owned);
+        needed.fixed += ss_record_count(config) * sizeof(uint64_t) + ss_record_region_bytes(config);
+        needed.transaction += ss_owned_limit(config) * sizeof(struct ss_owned);
         if (horizon > longest_eager_horizon)
             horizon = longest_eager_horizon;
     }

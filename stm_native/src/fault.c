@@ -27,8 +27,21 @@
  * it decides what that costs. They also run in threads that are no workers, when somebody submits an
  * event; such a thread counts as the worker that it is lent. */
 #define _GNU_SOURCE /* names of saved registers */
+#include "fault.h"
+
+#include <assert.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+
 #include "context.h"
-#include "internal.h"
+#include "engine.h"
+#include "signal_chain.h"
+#include "specstream.h"
+#include "stack.h"
+#include "worker.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* The worker that a thread is. pthread_getspecific only reads memory of the thread, in every libc:

@@ -8,7 +8,17 @@
  * On_post_commit is called without the turn: who has committed a transaction gives the turn back
  * first. Who fails outside of a commit ends the job, or halts an open one, at the next event
  * boundary. */
-#include "internal.h"
+#include "hooks.h"
+
+#include <assert.h>
+
+#include "engine.h"
+#include "open_job.h"
+#include "processor.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "turn.h"
+#include "worker.h"
 
 void ss_engine_set_hook(struct ss_engine *engine, uint32_t kinds, ss_hook hook, void *context)
 {

@@ -15,9 +15,17 @@
  * But who is in a deadlock stays there. Each pass over the chain makes sure of one more of its links,
  * beginning with the last, whose lock is ours: after as many passes as there are workers all of them
  * have stood still during the last one. */
-#include <stdlib.h>
+#include "locks.h"
 
-#include "internal.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "engine.h"
+#include "processor.h"
+#include "specstream.h"
+#include "worker.h"
 
 /* Sections under a lock are short: looking again is cheaper than being woken. */
 enum { LOOKS = 64 };
@@ -76,6 +84,8 @@ static bool leads_back(struct ss_worker *worker, uint64_t lock, struct ss_lock_f
             return false;
         if (owner == name_of(worker))
             return true;
+        /* Relaxed: a look at what changes all the time; a cycle is believed when it is seen
+         * again. */
         uint64_t wanted =
             atomic_load_explicit(&engine->workers[owner - 1].wants, memory_order_relaxed);
         if (wanted == 0)
@@ -115,6 +125,7 @@ static bool wait_for(struct ss_worker *worker, uint64_t lock)
     }
     bool taken = false;
     struct ss_lock_fault found = {.kind = SS_LOCK_DEADLOCK};
+    /* Relaxed: who looks for a deadlock looks again and again. */
     atomic_store_explicit(&worker->wants, lock + 1, memory_order_relaxed);
     for (;;) {
         struct timespec until;
@@ -125,6 +136,7 @@ static bool wait_for(struct ss_worker *worker, uint64_t lock)
         taken = pthread_mutex_timedlock(mutex, &until) == 0;
         if (taken)
             break;
+        /* Relaxed: it is polled. */
         if (__atomic_load_n(&worker->run.kill, __ATOMIC_RELAXED) != 0) {
             worker->run.verdict = SS_KILLED;
             break;
@@ -135,6 +147,7 @@ static bool wait_for(struct ss_worker *worker, uint64_t lock)
             break;
         }
     }
+    /* Relaxed: as above. */
     atomic_store_explicit(&worker->wants, 0, memory_order_relaxed);
     return taken;
 }
@@ -147,6 +160,7 @@ bool ss_lock(struct ss_run *run, uint64_t lock)
         return fail(worker, SS_LOCK_UNKNOWN, lock);
     if (pthread_mutex_trylock(&engine->locks[lock].mutex) != 0 && !wait_for(worker, lock))
         return false;
+    /* Relaxed: the mutex orders those who hold the lock; others only guess. */
     atomic_store_explicit(&engine->locks[lock].owner, name_of(worker), memory_order_relaxed);
     worker->locks_held++;
     return true;

@@ -5,14 +5,23 @@
  * just before A sleeps, sees no sleeper, and does not wake. The remedy is Dekker's: A announces
  * itself, then fence, then looks once more; B changes, then fence, then looks for sleepers. Of two
  * sequentially consistent fences one comes first, so at least one side sees the other. */
-#include <errno.h>
+#include "parking.h"
 
-#include "internal.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "engine.h"
+#include "now.h"
+#include "statistics.h"
+#include "worker.h"
 
 void ss_wake(struct ss_engine *engine)
 {
     /* Pairs with the fence in ss_park: orders the caller's change before the look at sleepers. */
     atomic_thread_fence(memory_order_seq_cst);
+    /* Relaxed: the fence orders it. */
     if (atomic_load_explicit(&engine->sleepers, memory_order_relaxed) == 0)
         return;
     /* Taking the mutex closes the gap between a sleeper's last look and its wait. */
@@ -36,6 +45,7 @@ void ss_park(struct ss_worker *worker, bool (*ready)(struct ss_worker *), int64_
         ss_count(&worker->statistics.parks, 1);
         pthread_cond_timedwait(&engine->park_condition, &engine->park_mutex, &until);
     }
+    /* Relaxed: seen late, it costs a wake-up of nobody. */
     atomic_fetch_sub_explicit(&engine->sleepers, 1, memory_order_relaxed);
     pthread_mutex_unlock(&engine->park_mutex);
 }

@@ -4,7 +4,19 @@
  * and its host has others to serve. So nobody waits for one that is not needed: only those are woken
  * that have a part in the job, each enters the job when it comes, and the job has ended when all have
  * left that entered. Who comes after that finds nothing to do and sleeps on. */
-#include "internal.h"
+#include "pool.h"
+
+#include <pthread.h>
+
+#include "direct.h"
+#include "engine.h"
+#include "fault.h"
+#include "open_job.h"
+#include "scheduler.h"
+#include "specstream.h"
+#include "stack.h"
+#include "statistics.h"
+#include "worker.h"
 
 /* How many workers have a part in a job. */
 static uint64_t participants(const struct ss_engine *engine)

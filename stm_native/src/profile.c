@@ -13,7 +13,13 @@
  *
  * Entries are written by their worker alone and may be read meanwhile, hence the atomics. Who reads
  * while an entry changes hands sees the count of one place at another, for once. */
-#include "internal.h"
+#include "profile.h"
+
+#include "engine.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "transaction.h"
+#include "worker.h"
 
 static inline uint64_t packed(struct ss_place place)
 {
@@ -22,6 +28,8 @@ static inline uint64_t packed(struct ss_place place)
 
 static inline void write_entry(struct ss_hot_place *entry, struct ss_place place)
 {
+    /* Relaxed, here and where it is read: who looks while it changes may see the place of one
+     * entry with the count of another, and a sketch can bear that. */
     __atomic_store_n(&entry->word, place.word, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->bytes, place.bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->site, place.site, __ATOMIC_RELAXED);

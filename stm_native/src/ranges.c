@@ -16,9 +16,18 @@
  * the words from before, stores, deltas or ranges, stays there and is of no account: the head
  * publishes in the order of the log. But where all of them lie in one earlier range they are
  * overwritten there, so that events of one chunk that write the same row do not fill the log. */
+#include "ranges.h"
+
+#include <assert.h>
 #include <string.h>
 
-#include "internal.h"
+#include "engine.h"
+#include "protocol.h"
+#include "redo_log.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "worker.h"
 
 _Static_assert(sizeof(struct ss_read) == 2 * sizeof(uint64_t), "two words of a range in an entry");
 

@@ -1,9 +1,16 @@
 /* Recording: how long each run of a transaction took, and what it read and wrote.
  *
- * It is for a model of the scheduler on other machines (specstream/model/), and for engines of one
+ * It is for the forecast of other machines (specstream/tuning/forecast/), and for engines of one
  * thread: there every transaction runs in its turn, so that what is recorded is the sequential
  * course of the state. The buffers are the caller's; when one is full, recording ends. */
-#include "internal.h"
+#include "recorder.h"
+
+#include "delta.h"
+#include "engine.h"
+#include "now.h"
+#include "ranges.h"
+#include "specstream.h"
+#include "transaction.h"
 
 void ss_engine_record(struct ss_engine *engine, struct ss_recorder *recorder)
 {

@@ -19,16 +19,35 @@
  * only so does the first probe tell that a word is not the state's. A slot says where the value lies,
  * wherever that is: hence it counts in words of the log, not in entries.
  *
- * Compiled code inlines the case where the first probe decides (specstream/compiler/access.py must
- * agree with `hash` below); it calls the functions here for the rest.
+ * Compiled code inlines the case where the first probe decides (specstream/compiler/memory.py, which
+ * must agree with ss_index_hash); it calls the functions here for the rest.
  */
+#include "redo_log.h"
+
+#include <assert.h>
 #include <string.h>
 
-#include "internal.h"
+#include "counter_prediction.h"
+#include "delta.h"
+#include "engine.h"
+#include "narrow.h"
+#include "processor.h"
+#include "ranges.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "turn.h"
+#include "worker.h"
 
 static inline uint64_t hash(uint64_t word)
 {
     return word ^ (word >> 11);
+}
+
+/* Not what `find` calls: a function that others see is not inlined into a shared library. */
+uint64_t ss_index_hash(uint64_t word)
+{
+    return hash(word);
 }
 
 void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
@@ -43,7 +62,7 @@ void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
     run->redo = transaction->redo;
     run->redo_count = 0;
     run->delta_count = 0;
-    if (SS_UNLIKELY(ss_predicts(worker->engine)))
+    if (SS_UNLIKELY(ss_predicts(worker->engine->counters)))
         ss_prediction_begin(transaction);
 }
 

@@ -7,9 +7,9 @@
  *
  * A worker, again and again, does the first of these that it can:
  *
- *   1. Take the *turn* and advance the head. The turn is a lock that is only ever tried, never
- *      waited for, and that exactly one thread holds; who holds it is the only one who changes the
- *      state. It commits every finished transaction at the front of the wait queue, and where the
+ *   1. Take the *turn* (turn.c) and advance the head (commit.c). The turn is a lock that is only ever
+ *      tried, never waited for, and that exactly one thread holds; who holds it is the only one who
+ *      changes the state. It commits every finished transaction at the front of the wait queue, and where the
  *      head is not claimed by anybody, claims it and runs it in place.
  *   2. Claim the next transaction, at most `horizon` beyond the head, and run it speculatively. At
  *      its end it is FINISHED and waits; the worker goes on with something else.
@@ -25,9 +25,9 @@
  *
  * Under protocol `eager` the head speculates as well, and a run dropped for a conflict is repeated as
  * a transaction (Brito 2010, 4.2.1 and 4.2.2): FINISHED -> WAITING -> RUNNING, or RUNNING -> WAITING.
- * One that met an earlier transaction directly stays in the wait queue until that one has committed,
- * one that did so indirectly runs again at once; whoever looks for work takes these before it claims
- * a new one. A finished run whose lock was stolen is repeated likewise, without waiting to be the
+ * One that met an earlier transaction directly stays in the retry queue (retry_queue.c) until that one
+ * has committed, one that did so indirectly runs again at once; whoever looks for work takes these
+ * before it claims a new one. A finished run whose lock was stolen is repeated likewise, without waiting to be the
  * head: so the holder of the turn must first win it (FINISHED -> IN_PLACE) before it commits. The
  * head has nobody to wait for, and nothing changes beside it: its second run is its last.
  *
@@ -39,372 +39,34 @@
  * Such a run ends as soon as it is suspected (watchdog.c); it then counts as finished, and is run in
  * place.
  */
-#include "internal.h"
+#include "scheduler.h"
 
-/* ---- the turn ---- */
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 
-/* Readers and workers take turns. A reader that wants the state to stand still announces itself and is
- * let in between two events; were it the next one's turn as soon as it has gone, a few threads that
- * look again and again would keep all commits from happening. So when a reader gives the turn back and
- * a worker was turned away meanwhile, the next reader waits until the workers have had the turn for as
- * long as the reader had it, and a little longer. It does not wait for ever for them to come: who was turned away may
- * be in a long run by now, or find that there is nothing left to commit.
- *
- * All of it is in the fields `share_end`, until when readers wait, and `owed`, how long the workers are
- * to have the turn once they have come. Both are written by whoever holds the turn, so they change in
- * the order of its holders, and who has just acquired the turn sees what the one before has stored.
- * That is why a reader looks once more when it has it, and gives it back if it is not its time. Who
- * looks without the turn may see an old value: it then tries for a turn that it does not get or does
- * not keep, or waits for one more nap. */
-
-/* What it costs to hand the turn over twice. */
-static const int64_t hand_over_nanoseconds = 100000;
-
-static bool workers_come_first(struct ss_engine *engine)
-{
-    /* Relaxed: see above. When the job is over, nobody comes. */
-    return ss_now() < atomic_load_explicit(&engine->share_end, memory_order_relaxed) &&
-           atomic_load_explicit(&engine->over, memory_order_relaxed) == 0;
-}
-
-bool ss_reader_comes_first(struct ss_engine *engine)
-{
-    /* Relaxed: who must not miss a reader looks again when it was told, see run_range_in_place. */
-    return atomic_load_explicit(&engine->readers, memory_order_relaxed) != 0 &&
-           !workers_come_first(engine);
-}
-
-/* With the turn: a worker has come, and its share begins. */
-static void begin_share(struct ss_engine *engine)
-{
-    assert(ss_turn_is_held(engine));
-    /* Relaxed, here and in turn_away: a hint. A worker that is turned away after the reader has looked
-     * tries again, and is noticed by the reader that turns it away then. */
-    atomic_store_explicit(&engine->turned_away, 0, memory_order_relaxed);
-    if (SS_UNLIKELY(engine->owed != 0)) {
-        atomic_store_explicit(&engine->share_end, ss_now() + engine->owed, memory_order_relaxed);
-        engine->owed = 0;
-    }
-}
-
-static void turn_away(struct ss_engine *engine)
-{
-    if (atomic_load_explicit(&engine->turned_away, memory_order_relaxed) == 0)
-        atomic_store_explicit(&engine->turned_away, 1, memory_order_relaxed);
-}
-
-bool ss_try_turn(struct ss_engine *engine)
-{
-    uint32_t free = 0;
-    if (ss_reader_comes_first(engine)) {
-        turn_away(engine);
-        return false;
-    }
-    /* Acquire: the state as the last holder left it. */
-    if (!atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
-                                                 memory_order_relaxed))
-        return false;
-    begin_share(engine);
-    return true;
-}
-
-void ss_release_turn(struct ss_engine *engine)
-{
-    atomic_store_explicit(&engine->turn, 0, memory_order_release);
-    /* Dekker with run_speculatively: the turn is free before we look at the head again. */
-    atomic_thread_fence(memory_order_seq_cst);
-}
-
-/* A reader outside the pool wants the state to stand still between two events of a long in-place
- * run. The transaction stays ours (IN_PLACE), so nobody else can advance the head meanwhile. */
-static void lend_turn(struct ss_engine *engine)
-{
-    /* Before the turn is free: the reader that gets it sees that somebody waits. */
-    turn_away(engine);
-    ss_release_turn(engine);
-    ss_wake(engine);
-    uint32_t free;
-    do {
-        while (ss_reader_comes_first(engine)) {
-            struct timespec nap = {0, 20000};
-            nanosleep(&nap, NULL);
-        }
-        free = 0;
-    } while (!atomic_compare_exchange_strong_explicit(&engine->turn, &free, 1, memory_order_acquire,
-                                                      memory_order_relaxed));
-    begin_share(engine);
-}
-
-/* A reader has got the turn; false: it is not its time, and it gives the turn back. */
-static bool may_read(struct ss_engine *engine)
-{
-    if (workers_come_first(engine)) {
-        ss_release_turn(engine);
-        ss_wake(engine);
-        return false;
-    }
-    engine->reading_since = ss_now();
-    return true;
-}
-
-bool ss_engine_try_turn(struct ss_engine *engine, int64_t milliseconds, bool *held)
-{
-    int64_t until = ss_now() + milliseconds * 1000000;
-    atomic_fetch_add_explicit(&engine->readers, 1, memory_order_seq_cst);
-    for (;;) {
-        uint32_t free = 0;
-        if (workers_come_first(engine)) {
-            ; /* and are not disturbed meanwhile */
-        } else if (atomic_compare_exchange_strong_explicit(
-                       &engine->turn, &free, 1, memory_order_acquire, memory_order_relaxed)) {
-            if (!may_read(engine))
-                continue;
-            *held = true;
-            return true;
-        } else {
-            /* Dekker with run_in_place: we are announced before the flags are up. */
-            atomic_thread_fence(memory_order_seq_cst);
-            for (uint64_t i = 0; i < engine->config.threads; i++)
-                __atomic_store_n(&engine->workers[i].run.yield, 1, __ATOMIC_RELAXED);
-            /* Whoever commits one event is soon done. */
-            for (int i = 0; i < 100; i++) {
-                if (atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0)
-                    break;
-                ss_relax();
-            }
-            if (atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0)
-                continue;
-        }
-        if (ss_now() >= until) {
-            atomic_fetch_sub_explicit(&engine->readers, 1, memory_order_seq_cst);
-            ss_wake(engine);
-            return false;
-        }
-        struct timespec nap = {0, 5000};
-        nanosleep(&nap, NULL);
-    }
-}
-
-void ss_engine_take_turn(struct ss_engine *engine)
-{
-    bool held;
-    while (!ss_engine_try_turn(engine, 1000, &held))
-        continue;
-}
-
-void ss_engine_release_turn(struct ss_engine *engine)
-{
-    /* Relaxed: a hint; see begin_share. */
-    if (atomic_load_explicit(&engine->turned_away, memory_order_relaxed) != 0) {
-        int64_t now = ss_now();
-        engine->owed = now - engine->reading_since + hand_over_nanoseconds;
-        atomic_store_explicit(&engine->share_end, now + engine->owed + engine->patience_nanoseconds,
-                              memory_order_relaxed);
-    }
-    /* Release: the next holder sees whose share it is, and what this one has stored. */
-    atomic_store_explicit(&engine->turn, 0, memory_order_release);
-    atomic_fetch_sub_explicit(&engine->readers, 1, memory_order_seq_cst);
-    ss_wake(engine);
-}
+#include "boosting.h"
+#include "commit.h"
+#include "counter_prediction.h"
+#include "engine.h"
+#include "fault.h"
+#include "hooks.h"
+#include "now.h"
+#include "open_job.h"
+#include "parking.h"
+#include "processor.h"
+#include "protocol.h"
+#include "recorder.h"
+#include "retry_queue.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "transaction.h"
+#include "turn.h"
+#include "watchdog.h"
+#include "worker.h"
 
 /* ---- the head ---- */
-
-void ss_end_job(struct ss_engine *engine)
-{
-    atomic_store_explicit(&engine->over, 1, memory_order_release);
-    /* Dekker with run_speculatively: the job is over before the flags are up. */
-    atomic_thread_fence(memory_order_seq_cst);
-    for (uint64_t i = 0; i < engine->config.threads; i++)
-        __atomic_store_n(&engine->workers[i].run.kill, SS_LEAVE, __ATOMIC_RELAXED);
-}
-
-/* The on_commit hook of an event that was run in place; it may want it undone. */
-static void ask_in_place(struct ss_worker *worker, int64_t row, int64_t *next)
-{
-    struct ss_run *run = &worker->run;
-    enum ss_answer answer = ss_ask_commit(worker->engine, row, run->emit_mark,
-                                          (uint64_t)(run->emit_top - run->emit_mark));
-    if (answer == SS_PROCEED)
-        return;
-    run->verdict = answer == SS_RUN_AGAIN ? SS_ABORTED : SS_RAISED;
-    *next = row;
-}
-
-/* Runs events [*first, last) on the committed state; false: the job ends here, *first has not run. */
-static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *transaction,
-                               int64_t number, int64_t *first, int64_t last)
-{
-    struct ss_engine *engine = worker->engine;
-    struct ss_run *run = &worker->run;
-    /* Where speculators have to be told of the stores: the undo log knows those of one event. */
-    bool one_by_one = (engine->protocol->disturb != NULL && engine->job.horizon > 0) ||
-                      ss_has_hook(engine, SS_ON_COMMIT);
-
-    assert(ss_turn_is_held(engine)); /* invariant 1 */
-    __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
-    while (*first < last) {
-        int64_t from = *first;
-        __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
-        /* Dekker with take_turn and stop: the flags are down before we look who asked. */
-        atomic_thread_fence(memory_order_seq_cst);
-        if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
-            return false;
-        if (ss_reader_comes_first(engine)) {
-            if (ss_is_open(engine))
-                ss_queue_tell_applied(transaction);
-            lend_turn(engine);
-        }
-
-        run->verdict = SS_COMPLETED;
-        run->emit_top = run->emit_mark = engine->rows + engine->row_words;
-        run->emit_end = engine->rows + engine->row_capacity;
-        *first = ss_call(worker, SS_PLAIN, from, one_by_one ? from + 1 : last);
-        if (run->verdict == SS_COMPLETED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_COMMIT)))
-            ask_in_place(worker, from, first);
-        const struct ss_undo *end = run->undo_top;
-        if (run->verdict != SS_COMPLETED) {
-            ss_undo_roll_back(run);
-            run->emit_top = run->emit_mark;
-            ss_boost_undo_head(worker);
-        }
-        if (engine->protocol->disturb != NULL && engine->job.horizon > 0)
-            engine->protocol->disturb(worker, number, end);
-        engine->row_words = (uint64_t)(run->emit_top - engine->rows);
-        ss_apply(worker, *first - from);
-        if (run->verdict == SS_COMPLETED)
-            continue;
-        if (run->verdict == SS_KILLED) {
-            if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0)
-                return false;
-            continue; /* meant for a speculative run of this worker that is long over */
-        }
-        if (run->verdict == SS_ABORTED) {
-            ss_count(&worker->statistics.aborts[SS_ABORT_HOOK], 1);
-            ss_count(&worker->statistics.reruns, 1);
-            ss_tell_abort(engine, from, SS_ABORT_HOOK);
-            continue;
-        }
-        assert(!run->speculative); /* invariant 4: only a head run on committed state raises */
-        engine->failed = true;
-        engine->no_memory = run->verdict == SS_NO_MEMORY;
-        if (run->verdict == SS_FAULTED)
-            engine->fault = worker->fault;
-        return false;
-    }
-    return true;
-}
-
-bool ss_run_in_place(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number)
-{
-    struct ss_engine *engine = worker->engine;
-    int64_t next = transaction->first;
-    if (!ss_is_open(engine)) {
-        assert(next == engine->consumed); /* invariant 2: commits in order */
-        int64_t began = SS_UNLIKELY(engine->recorder != NULL) ? ss_now() : 0;
-        bool done = run_range_in_place(worker, transaction, number, &next, transaction->last);
-        if (SS_UNLIKELY(engine->recorder != NULL))
-            ss_record_in_place(engine, transaction, ss_now() - began);
-        return done;
-    }
-    for (uint64_t i = 0; i < transaction->span_count; i++) {
-        struct ss_span *span = &transaction->spans[i];
-        ss_use_segment(&worker->run, span->segment);
-        if (!run_range_in_place(worker, transaction, number, &span->done, span->last))
-            return false;
-    }
-    return true;
-}
-
-enum ss_abort_reason ss_reason_of(uint32_t verdict)
-{
-    switch (verdict) {
-    case SS_RAISED:
-        return SS_ABORT_RAISED;
-    case SS_LOG_FULL:
-    case SS_NO_MEMORY:
-        return SS_ABORT_LOG_FULL;
-    case SS_KILLED:
-        return SS_ABORT_RUNAWAY;
-    case SS_FAULTED:
-        return SS_ABORT_FAULT;
-    default:
-        return SS_ABORT_CONFLICT;
-    }
-}
-
-void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
-             enum ss_abort_reason reason)
-{
-    ss_count(&worker->statistics.aborts[reason], 1);
-    ss_count(&worker->statistics.reruns, 1);
-    if (reason != SS_ABORT_HOOK && reason != SS_ABORT_SHADOW &&
-        (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED))
-        ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
-    transaction->reason = reason;
-    worker->engine->protocol->roll_back(worker->engine, transaction);
-    ss_boost_roll_back(worker->engine, transaction);
-    if (reason == SS_ABORT_CONFLICT || reason == SS_ABORT_INCONSISTENT_SNAPSHOT ||
-        reason == SS_ABORT_LOCKED || reason == SS_ABORT_STOLEN || reason == SS_ABORT_SHADOW)
-        ss_hot_note(worker, transaction->conflict);
-    ss_tell_dropped(worker->engine, transaction, reason);
-}
-
-enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *transaction,
-                           int64_t number)
-{
-    struct ss_engine *engine = worker->engine;
-    const struct ss_protocol *protocol = engine->protocol;
-    enum ss_abort_reason reason = transaction->verdict == SS_ABORTED
-                                      ? transaction->reason
-                                      : ss_reason_of(transaction->verdict);
-    enum ss_answer answer = SS_PROCEED;
-    bool in_place = true;
-    if (transaction->verdict == SS_COMPLETED) {
-        if (!protocol->validate(engine, transaction)) {
-            reason = transaction->reason;
-            in_place = !protocol->head_speculates;
-        } else if (ss_boost_is_robbed(transaction)) {
-            reason = ss_boost_loss(engine, transaction);
-            in_place = reason == SS_ABORT_SHADOW || !protocol->head_speculates;
-        } else if (!ss_delta_fits(engine, transaction)) {
-            transaction->verdict = SS_RAISED; /* which shows only now */
-            reason = SS_ABORT_RAISED;
-        } else if ((answer = ss_ask_finished(engine, transaction)) != SS_PROCEED) {
-            reason = SS_ABORT_HOOK;
-        } else if (!ss_rows_reserve(engine, transaction->row_words)) {
-            reason = SS_ABORT_LOG_FULL; /* the run in place needs room as well, and tells who has none */
-        } else if (!ss_boost_commit(worker, transaction)) {
-            reason = transaction->reason;
-        } else {
-            ss_rows_append(engine, transaction->rows, transaction->row_words);
-            assert(ss_is_open(engine) || transaction->first == engine->consumed); /* invariant 2 */
-            protocol->publish(engine, transaction);
-            engine->was_rerun = false;
-            ss_apply(worker, transaction->last - transaction->first);
-            return SS_COMMITTED;
-        }
-    }
-    if (answer == SS_FAIL) {
-        protocol->roll_back(engine, transaction);
-        engine->failed = true;
-        return SS_ENDED;
-    }
-    ss_drop(worker, transaction, reason);
-    if (!in_place) {
-        atomic_store_explicit(&transaction->waits_for, -1, memory_order_relaxed);
-        ss_put_back(engine, transaction, number);
-        return SS_PUT_BACK;
-    }
-    /* No longer FINISHED: while the rerun lends the turn to a reader, who else gets hold of it must
-     * not commit the dropped run, or run the chunk a second time. */
-    ss_set_status(transaction, number, SS_IN_PLACE);
-    atomic_store_explicit(&engine->rerunning, engine->was_rerun, memory_order_relaxed);
-    engine->was_rerun = true;
-    bool done = ss_run_in_place(worker, transaction, number);
-    atomic_store_explicit(&engine->rerunning, 0, memory_order_relaxed);
-    return done ? SS_COMMITTED : SS_ENDED;
-}
 
 static void set_range(const struct ss_engine *engine, struct ss_transaction *transaction,
                       int64_t number)
@@ -419,6 +81,7 @@ static void set_range(const struct ss_engine *engine, struct ss_transaction *tra
 /* True when the slot of the head is FREE and nobody has claimed it. */
 static bool head_is_unclaimed(struct ss_engine *engine, int64_t head)
 {
+    /* Relaxed: a guess; the exchange in `advance` decides. */
     return engine->job.mode == SS_MODE_ORDERED &&
            (!engine->protocol->head_speculates || engine->job.horizon == 0) &&
            atomic_load_explicit(&engine->next_start, memory_order_relaxed) == head;
@@ -441,6 +104,8 @@ static bool win_finished(struct ss_engine *engine, struct ss_transaction *transa
 
 static bool head_can_advance(struct ss_engine *engine)
 {
+    /* Acquire: the slot of this head as the commit before it has left it. `stop` brings nothing
+     * with it. */
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
     return head == engine->transactions ||
            atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ||
@@ -458,6 +123,7 @@ static void advance(struct ss_worker *worker)
         /* Only holders of the turn change next_commit, so we read our own or our predecessor's. */
         assert(ss_turn_is_held(engine));
         int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
+        /* Relaxed: a wish, which brings nothing with it. */
         if (head == engine->transactions ||
             atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
             ss_end_job(engine);
@@ -472,6 +138,7 @@ static void advance(struct ss_worker *worker)
             progress = ss_commit(worker, transaction, head);
         } else {
             int64_t unclaimed = head;
+            /* Relaxed: the number is all there is to win; the slot came with the turn. */
             if (!head_is_unclaimed(engine, head) ||
                 !atomic_compare_exchange_strong_explicit(&engine->next_start, &unclaimed, head + 1,
                                                          memory_order_relaxed,
@@ -491,14 +158,16 @@ static void advance(struct ss_worker *worker)
             return;
         }
         ss_count(&worker->statistics.commits, 1);
+        /* Relaxed: who looks meanwhile counts from its own first look. */
         atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
-        if (SS_UNLIKELY(ss_predicts(engine)))
+        if (SS_UNLIKELY(ss_predicts(engine->counters)))
             ss_prediction_fold(engine, head + 1);
         /* Release: who sees the new head sees the state it starts from, and the slot FREE. */
         atomic_store_explicit(&engine->next_commit, head + 1, memory_order_release);
         if (((head + 1) & 63) == 0) {
             int64_t spin = ss_mean_transaction(engine, ss_now(), head + 1);
             spin = spin < 200 ? 200 : spin > 20000 ? 20000 : spin;
+            /* Relaxed: a hint. */
             __atomic_store_n(&engine->spin_nanoseconds, spin, __ATOMIC_RELAXED);
         }
         if (SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT))) {
@@ -521,6 +190,7 @@ static void advance(struct ss_worker *worker)
 int64_t ss_reach(const struct ss_engine *engine)
 {
     int64_t others = (int64_t)engine->config.threads - 1;
+    /* Relaxed: a hint; seen late, one transaction starts too far ahead. */
     if (atomic_load_explicit(&engine->rerunning, memory_order_relaxed) == 0 ||
         others >= engine->job.horizon)
         return engine->job.horizon;
@@ -544,6 +214,8 @@ static bool claim(struct ss_engine *engine, int64_t *number)
 {
     while (can_claim(engine, number)) {
         int64_t next = *number;
+        /* Relaxed: the number is all there is to win; can_claim has acquired the slot with the
+         * head. */
         if (atomic_compare_exchange_weak_explicit(&engine->next_start, &next, next + 1,
                                                   memory_order_relaxed, memory_order_relaxed))
             /* The ring is longer than the horizon: the slot's last tenant has committed. */
@@ -566,6 +238,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     transaction->cleared = 0;
     protocol->begin(worker, transaction);
     ss_boost_begin(transaction);
+    /* Relaxed: the fence below orders it, and ss_set_status releases what the run begins with. */
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     ss_set_status(transaction, number, SS_RUNNING);
     /* Dekker with end_job and stop: the flag is down before we look whether there is still a job. */
@@ -602,6 +275,9 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
     enum ss_status status = SS_FINISHED;
     if (!ss_is_open(engine))
         set_range(engine, transaction, number);
+    /* Relaxed: a watcher that sees the owner before asks the wrong worker, which costs a rerun
+     * at most. Who stops the job looks at `speculative` behind its fence, and we look for its
+     * wish behind ours. */
     atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
     __atomic_store_n(&worker->run.speculative, 1, __ATOMIC_RELAXED);
     for (;;) {
@@ -610,6 +286,7 @@ void ss_run_speculatively(struct ss_worker *worker, int64_t number)
         if (transaction->verdict != SS_ABORTED || !engine->protocol->head_speculates)
             break;
         ss_drop(worker, transaction, transaction->reason);
+        /* Relaxed: this thread has stored it. */
         int64_t waits_for = atomic_load_explicit(&transaction->waits_for, memory_order_relaxed);
         if (!ss_has_committed(engine, waits_for)) {
             status = SS_WAITING;
@@ -631,9 +308,11 @@ static bool has_work(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     int64_t number;
+    /* Acquire: as in ss_run_ordered. */
     if (atomic_load_explicit(&engine->over, memory_order_acquire) != 0 ||
         can_claim(engine, &number) || ss_find_retry(worker, false) >= 0)
         return true;
+    /* Relaxed: a guess; who takes the turn acquires it. */
     return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
            !ss_reader_comes_first(engine) && head_can_advance(engine);
 }
@@ -642,6 +321,7 @@ void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *
                    int64_t nanoseconds)
 {
     struct ss_engine *engine = worker->engine;
+    /* Relaxed: a hint. */
     int64_t until =
         ss_now() + __atomic_load_n(&engine->spin_nanoseconds, __ATOMIC_RELAXED);
     do {
@@ -659,6 +339,7 @@ void ss_run_ordered(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
     int64_t number;
+    /* Acquire: who sees the end of the job sees what it has left. */
     while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
         if (head_can_advance(engine) && ss_try_turn(engine)) {
             advance(worker);
@@ -674,6 +355,15 @@ void ss_run_ordered(struct ss_worker *worker)
 }
 
 /* ---- the job, seen from outside ---- */
+
+void ss_end_job(struct ss_engine *engine)
+{
+    atomic_store_explicit(&engine->over, 1, memory_order_release);
+    /* Dekker with run_speculatively: the job is over before the flags are up. */
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint64_t i = 0; i < engine->config.threads; i++)
+        __atomic_store_n(&engine->workers[i].run.kill, SS_LEAVE, __ATOMIC_RELAXED);
+}
 
 void ss_engine_stop(struct ss_engine *engine)
 {
@@ -698,6 +388,7 @@ void ss_engine_kill(struct ss_engine *engine)
     atomic_thread_fence(memory_order_seq_cst);
     for (uint64_t i = 0; i < engine->config.threads; i++) {
         struct ss_run *run = &engine->workers[i].run;
+        /* Relaxed: they are polled; the fence has put them behind the wish. */
         __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&run->kill, SS_LEAVE, __ATOMIC_RELAXED);
     }
@@ -724,5 +415,6 @@ bool ss_engine_wait(struct ss_engine *engine, int64_t milliseconds)
 
 int64_t ss_engine_progress(struct ss_engine *engine)
 {
+    /* Relaxed: a figure, for who watches. */
     return atomic_load_explicit(&engine->next_commit, memory_order_relaxed);
 }

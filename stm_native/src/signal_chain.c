@@ -15,9 +15,13 @@
  *
  * Each newcomer takes a level. When all are taken, one who has come before gets his old level: he has
  * stepped back meanwhile, or he would still stand where he was. Another one we leave in front. */
-#include <errno.h>
+#include "signal_chain.h"
 
-#include "internal.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "fault.h"
 
 enum { SIGNALS = 4, LEVELS = 8 };
 

@@ -7,10 +7,14 @@
  * The stack is as large as any other thread's (`ulimit -s`), at least a mebibyte; pages that were
  * never touched take no memory. The first guard is wide, because compiled code does not touch its
  * frame page by page: a large frame must not step over it. */
+#include "stack.h"
+
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "worker.h"
 
 static const size_t guard_bytes = 256 << 10;
 static const size_t least_stack_bytes = 1 << 20;

@@ -5,10 +5,14 @@
  * are on their way at once. What is reported is the least of many rounds: anything else that the
  * machine does only adds. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "now.h"
+#include "processor.h"
+#include "specstream.h"
 
 enum { LINES = 512, TRIPS = 50, ROUNDS = 40 };
 enum { SPINS = 2000 }; /* without an answer, before the core is given up for a moment */
@@ -61,6 +65,7 @@ static void *partner(void *argument)
             tell(pair, value + 1);
         }
         await(pair, value);
+        /* Relaxed: ordered by the flag. */
         for (int i = 0; i < LINES; i++)
             atomic_store_explicit(&pair->lines[i].word, value, memory_order_relaxed);
         tell(pair, value + 1);
@@ -86,6 +91,7 @@ static void *measure(void *argument)
         await(pair, value + 1);
         value += 2;
         began = ss_now();
+        /* Relaxed: ordered by the flag. */
         for (int i = 0; i < LINES; i++)
             sum += atomic_load_explicit(&pair->lines[i].word, memory_order_relaxed);
         double bulk = (double)(ss_now() - began) / LINES;

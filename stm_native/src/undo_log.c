@@ -3,9 +3,16 @@
  * The head writes the state directly. So that an event that raises is not applied, each store first
  * saves (address, old value); the log is emptied at every event, hence short and always in cache.
  * A head may write any number of words: its log grows, it has no limit. */
+#include "undo_log.h"
+
+#include <signal.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "fault.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "statistics.h"
+#include "worker.h"
 
 bool ss_undo_grow(struct ss_run *run)
 {

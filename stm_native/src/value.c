@@ -10,7 +10,20 @@
  *
  * A run may meanwhile have seen a mixture that never existed. It then cannot pass the comparison
  * (some logged value differs), and until then it is confined to its own logs. */
-#include "internal.h"
+#include "value.h"
+
+#include <assert.h>
+
+#include "engine.h"
+#include "narrow.h"
+#include "processor.h"
+#include "protocol.h"
+#include "ranges.h"
+#include "redo_log.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "worker.h"
 
 static void begin(struct ss_worker *worker, struct ss_transaction *transaction)
 {
@@ -78,5 +91,5 @@ const struct ss_protocol ss_protocol_value = {
     .validate = validate,
     .publish = publish,
     .roll_back = roll_back,
-    .disturb = NULL,
+    .invalidate_readers = NULL,
 };

@@ -19,7 +19,23 @@
  * ends. And where the head is ready, the turn is free, and all workers are in runs beyond it (a reader
  * had the turn when the head finished, or the head of an open job came when all were at work),
  * somebody has to stop for it: of those runs the one that began last. */
-#include "internal.h"
+#include "watchdog.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "boosting.h"
+#include "engine.h"
+#include "fault.h"
+#include "now.h"
+#include "open_job.h"
+#include "parking.h"
+#include "profile.h"
+#include "protocol.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "turn.h"
+#include "worker.h"
 
 enum { SLACK_NANOSECONDS = 2000000, BUDGET_IN_MEANS = 16 };
 /* How often a run is cleared whose log does not tell everything. */
@@ -27,6 +43,7 @@ enum { MOST_CLEARED = 16 };
 
 int64_t ss_mean_transaction(const struct ss_engine *engine, int64_t at, int64_t committed)
 {
+    /* Relaxed: a term of a mean. */
     int64_t lost = atomic_load_explicit(&engine->overstayed_nanoseconds, memory_order_relaxed);
     return committed == 0 ? 0 : (at - engine->started_at - lost) / committed;
 }
@@ -40,7 +57,7 @@ static bool holds(struct ss_run *run, struct ss_transaction *transaction)
     transaction->read_count = (uint64_t)(run->read_top - transaction->reads);
     transaction->redo_count = run->redo_count;
     transaction->delta_count = run->delta_count;
-    if (ss_boost_is_robbed(transaction))
+    if (ss_boost_is_stolen(transaction))
         return false;
     if (worker->engine->protocol->validate(worker->engine, transaction))
         return true;
@@ -62,6 +79,7 @@ static bool clear(struct ss_run *run)
     bool healthy = holds(run, transaction);
     if (ss_boost_has_performed(transaction) && transaction->cleared++ >= MOST_CLEARED)
         healthy = false;
+    /* Relaxed: a term of a mean. */
     if (since != 0)
         atomic_fetch_add_explicit(&engine->overstayed_nanoseconds, ss_now() - since,
                                   memory_order_relaxed);
@@ -75,6 +93,7 @@ uint32_t ss_poll(struct ss_run *run)
     struct ss_worker *worker = run->worker;
     uint32_t asked = SS_SUSPECT;
     bool leaves;
+    /* Relaxed, here and wherever the flag goes up: it brings nothing with it. */
     if (__atomic_load_n(&run->kill, __ATOMIC_RELAXED) == SS_LEAVE) {
         run->verdict = SS_KILLED;
         return 1;
@@ -106,6 +125,7 @@ uint32_t ss_poll(struct ss_run *run)
 
 static void ask_to_leave(struct ss_worker *worker)
 {
+    /* Relaxed: it is polled. */
     __atomic_store_n(&worker->run.kill, SS_LEAVE, __ATOMIC_RELAXED);
 }
 
@@ -124,6 +144,7 @@ static struct ss_worker *owner_of_latest(struct ss_engine *engine)
     uint64_t latest = 0;
     for (uint64_t i = 0; i < engine->ring_size; i++) {
         struct ss_transaction *transaction = &engine->ring[i];
+        /* Acquire: with the status its owner, as it was when the run began. */
         uint64_t status = atomic_load_explicit(&transaction->status, memory_order_acquire);
         if ((status & 7) != SS_RUNNING || (found != NULL && status < latest))
             continue;
@@ -139,6 +160,7 @@ static struct ss_worker *owner_of_latest(struct ss_engine *engine)
 
 void ss_watch(struct ss_engine *engine)
 {
+    /* Acquire: the slot that the head has. */
     int64_t head = atomic_load_explicit(&engine->next_commit, memory_order_acquire);
     if (head >= engine->transactions)
         return;
@@ -147,12 +169,15 @@ void ss_watch(struct ss_engine *engine)
     bool ready = head < 0 ? ss_queue_head_is_unclaimed(engine)
                           : ss_has_status(transaction, head, SS_FINISHED) &&
                                 (!ss_is_open(engine) || ss_queue_can_advance(engine));
+    /* Relaxed: a look that may be late; it is only acted upon when it has been the same for
+     * long. */
     bool left_alone = ready && atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
                       !ss_reader_comes_first(engine);
     if (!running && !left_alone)
         return;
     /* Two clocks in one word: its last bit says what was seen at that time. */
     int64_t now = (ss_now() & ~INT64_C(1)) | running;
+    /* Relaxed: the word is all there is. */
     int64_t since = atomic_load_explicit(&engine->head_since, memory_order_relaxed);
     if (since == 0 || (since & 1) != running) {
         /* Relaxed: who sees it late begins to count late. */
@@ -166,6 +191,7 @@ void ss_watch(struct ss_engine *engine)
                                       : ss_mean_transaction(engine, since, head);
     if (now - since <= SLACK_NANOSECONDS + BUDGET_IN_MEANS * mean)
         return;
+    /* Relaxed: a slot that has a next tenant by now costs its run a rerun at most. */
     struct ss_worker *worker =
         running ? atomic_load_explicit(&transaction->owner, memory_order_relaxed)
                 : owner_of_latest(engine);

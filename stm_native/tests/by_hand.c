@@ -1,5 +1,16 @@
 #include "by_hand.h"
 
+#include <stdatomic.h>
+
+#include "counter_prediction.h"
+#include "delta.h"
+#include "eager.h"
+#include "engine.h"
+#include "protocol.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "worker.h"
+
 struct ss_engine *engine;
 
 bool is_eager(void)

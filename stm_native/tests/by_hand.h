@@ -5,6 +5,7 @@
 #ifndef SPECSTREAM_TESTS_BY_HAND_H
 #define SPECSTREAM_TESTS_BY_HAND_H
 
+#include "specstream.h"
 #include "steps.h"
 
 extern struct ss_engine *engine;

@@ -1,9 +1,12 @@
 #include "companions.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "patience.h"
+#include "specstream.h"
 
 static void nap(uint64_t nanoseconds)
 {

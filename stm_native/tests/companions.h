@@ -4,6 +4,7 @@
 #define SPECSTREAM_TESTS_COMPANIONS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "random_operator.h"
 

@@ -1,8 +1,12 @@
 #include "long_sleep.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 
-#include "internal.h"
+#include "engine.h"
+#include "now.h"
 
 static const int64_t sleep_nanoseconds = 10000000000;
 

@@ -1,6 +1,13 @@
 #include "open_steps.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+
+#include "engine.h"
+#include "now.h"
+#include "specstream.h"
+#include "transaction.h"
 
 static struct {
     int64_t count;

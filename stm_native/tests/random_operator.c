@@ -1,12 +1,19 @@
 #include "random_operator.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "boosted.h"
-#include "internal.h"
+#include "counter_prediction.h"
+#include "delta.h"
+#include "locks.h"
+#include "narrow.h"
+#include "specstream.h"
+#include "state_words.h"
 
 struct sightings sightings;
 

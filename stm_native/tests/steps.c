@@ -1,9 +1,21 @@
 #include "steps.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
+#include "engine.h"
+#include "hooks.h"
 #include "long_sleep.h"
+#include "now.h"
+#include "processor.h"
+#include "protocol.h"
+#include "specstream.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "worker.h"
 
 const char *scenario = "";
 

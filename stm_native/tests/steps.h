@@ -11,8 +11,9 @@
 #define SPECSTREAM_TESTS_STEPS_H
 
 #include "dice.h"
-#include "internal.h"
 #include "patience.h"
+#include "specstream.h"
+#include "transaction.h"
 
 /* What the test is about just now, for messages. */
 extern const char *scenario;

@@ -15,17 +15,20 @@
  *
  * A run that was long enough fails if something that it is there to test never happened. */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "boosted.h"
-#include "open_job.h"
 #include "companions.h"
-#include "internal.h"
 #include "long_sleep.h"
-#include "random_operator.h"
+#include "now.h"
 #include "patience.h"
+#include "random_open_job.h"
+#include "random_operator.h"
+#include "specstream.h"
 
 static struct {
     uint64_t seed;

@@ -3,11 +3,20 @@
  * Transactions 1 and 2 are driven from one thread through the functions that compiled code and the
  * scheduler call, under both protocols: which operations go together, who gives way to whom, and what
  * is left of the work of one that is dropped. The structure is that of boosted.h. */
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "boosted.h"
+#include "boosting.h"
+#include "engine.h"
+#include "fault.h"
+#include "protocol.h"
+#include "specstream.h"
 #include "steps.h"
+#include "transaction.h"
+#include "worker.h"
 
 enum { FIRST = 5, WORDS = FIRST + BOOSTED_WORDS };
 enum { COUNT = FIRST, KEYS, SLOTS = KEYS + BOOSTED_CAPACITY, NEXT = SLOTS + BOOSTED_SLOTS };
@@ -109,7 +118,7 @@ static bool commits(int number)
     if (run_of(number)->verdict != SS_COMPLETED ||
         !engine->protocol->validate(engine, transaction))
         return false;
-    if (ss_boost_is_robbed(transaction)) {
+    if (ss_boost_is_stolen(transaction)) {
         transaction->reason = ss_boost_loss(engine, transaction);
         return false;
     }
@@ -270,7 +279,7 @@ static void later_first(enum ss_protocol_kind protocol)
     open_scenario("both later ones are taken it from", protocol);
     CHECK(!contains(2, 5) && !contains(3, 5) && inserts(3, 6) && inserts(2, 7));
     CHECK(inserts(1, 5) && !contains(1, 6) && !contains(1, 7));
-    CHECK(ss_boost_is_robbed(transaction_of(2)) && ss_boost_is_robbed(transaction_of(3)));
+    CHECK(ss_boost_is_stolen(transaction_of(2)) && ss_boost_is_stolen(transaction_of(3)));
     close_scenario();
 }
 
@@ -326,7 +335,7 @@ static void in_place(enum ss_protocol_kind protocol)
     state[KEYS] = 8;
     state[KEYS + 1] = 0;
     follow(1, BOOSTED_REMOVE, 3, 1);
-    CHECK(ss_boost_is_robbed(transaction_of(2)) && !ss_boost_is_robbed(transaction_of(3)));
+    CHECK(ss_boost_is_stolen(transaction_of(2)) && !ss_boost_is_stolen(transaction_of(3)));
     begin_again(2);
     CHECK(!contains(2, 3) && !contains(2, 6) && inserts(2, 3));
     /* The head's event raises: its removal is undone, on the state and on the shadow. */
@@ -462,7 +471,7 @@ static void inverses_fault(enum ss_protocol_kind protocol, ss_operation_entry en
         be_worker(by_worker != 0);
         drop(2);
         replace(BOOSTED_INSERT, NULL, NULL);
-        CHECK(ss_boost_is_robbed(transaction_of(3)));
+        CHECK(ss_boost_is_stolen(transaction_of(3)));
         begin(2);
         ss_engine_release_turn(engine);
         be_worker(true);

@@ -3,10 +3,18 @@
  * Transactions 1 and 2 are driven from one thread through the functions that compiled code and the
  * scheduler call, under both protocols: what conflicts and what does not, in which order updates are
  * applied, and what becomes of one that is read, stored to, or does not fit. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "by_hand.h"
+#include "counter_prediction.h"
+#include "engine.h"
+#include "protocol.h"
+#include "redo_log.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "undo_log.h"
 
 enum { WORDS = 4, WORD = 2, BYTE = 8 * WORD, LIMIT = 8 };
 enum {

@@ -9,7 +9,10 @@
  * went before. */
 #define _GNU_SOURCE /* memfd_create */
 #include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +20,10 @@
 #include <unistd.h>
 
 #include "dice.h"
-#include "internal.h"
+#include "engine.h"
+#include "fault.h"
+#include "specstream.h"
+#include "worker.h"
 
 enum { WORDS = 45, KEYS = 5, BOOSTED = WORDS - KEYS, LEFT = BOOSTED - 2, RIGHT = BOOSTED - 1 };
 enum { EVENTS = 300, ROUNDS = 40, THREADS = 4 };

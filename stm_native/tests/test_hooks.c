@@ -1,8 +1,13 @@
 /* Hooks (Brito 2010, 4.2.4): who is told what, when, and what becomes of the answer. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "now.h"
 #include "open_steps.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "turn.h"
 
 enum { A = 1, B, C, D, X = 10, Y, CALLS = 1024 };
 

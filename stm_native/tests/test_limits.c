@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "specstream.h"
 #include "steps.h"
+#include "transaction.h"
 
 enum { A = 1 };
 

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "engine.h"
+#include "specstream.h"
 
 enum { WORDS = 1000, EMITTED = 3, EVENTS = 400 };
 

@@ -6,12 +6,16 @@
  * fails by the name of its event, which leaves no trace, and all others are applied: the state and the
  * rows are those of the sequential run without the events that failed. */
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "internal.h"
+#include "locks.h"
+#include "specstream.h"
+#include "state_words.h"
 
 enum { WORDS = 700, BOOSTED = WORDS, ALL = WORDS + 1, EVENTS = 48, CHUNK = 3, THREADS = 2 };
 /* Of which some write more than fits into the first undo log, emit more than into the first output,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "open_steps.h"
+#include "specstream.h"
+#include "transaction.h"
 
 enum { A = 1 };
 

@@ -1,8 +1,14 @@
 /* Events out of order (Brito 2010, 4.3.1), step by step: the example of Figure 4.3, and each way in
  * which an event or the frontier meets transactions that are there already. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
+#include "engine.h"
+#include "now.h"
 #include "open_steps.h"
+#include "specstream.h"
+#include "transaction.h"
 
 enum { A = 1, B, C, D, X = 10, Y, Z };
 

@@ -1,9 +1,17 @@
 /* Order (Brito 2010, 4.2.1 and 4.2.2): what is visible is a prefix of the events, nobody disturbs
  * the head, and each reason for an abort is told apart and counted. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "engine.h"
+#include "now.h"
+#include "processor.h"
+#include "specstream.h"
 #include "steps.h"
+#include "transaction.h"
 
 enum { A = 1, B, L, S, T, W, X, Y, Z };
 

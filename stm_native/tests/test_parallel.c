@@ -2,9 +2,13 @@
  *
  * Two processors, the events 10 and 11, which change different words. The figure's NEXT is
  * `first_sequence` plus what is committed. */
+#include <stdatomic.h>
 #include <stdio.h>
 
+#include "engine.h"
+#include "specstream.h"
 #include "steps.h"
+#include "transaction.h"
 
 enum { WORD_OF_10 = 3, WORD_OF_11 = 5, NEXT = 10, EVENT_10 = 0, EVENT_11 = 1 };
 enum { TAKEN, BEFORE_END };

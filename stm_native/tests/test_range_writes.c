@@ -1,9 +1,16 @@
 /* Ranges that are stored as one entry, from one thread: what is logged, what the run finds of it, what
  * later stores and updates make of it, and what becomes of it at the commit. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "by_hand.h"
+#include "engine.h"
+#include "protocol.h"
+#include "recorder.h"
+#include "specstream.h"
+#include "transaction.h"
+#include "worker.h"
 
 enum { WORDS = 96, FIRST = 9, COUNT = 7, LIMIT = 16, ENTRIES = 1 + (COUNT + 1) / 2, SPREAD = 20 };
 enum { ADD = SS_FIRST_DELTA + 3 * SS_ADD + SS_SIGNED };

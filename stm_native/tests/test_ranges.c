@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "by_hand.h"
+#include "engine.h"
+#include "protocol.h"
+#include "specstream.h"
+#include "transaction.h"
 
 enum { WORDS = 64, FIRST = 9, COUNT = 7 };
 

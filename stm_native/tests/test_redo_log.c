@@ -2,7 +2,12 @@
  * nothing of an earlier one. */
 #include <stdio.h>
 
+#include "engine.h"
+#include "redo_log.h"
+#include "specstream.h"
 #include "steps.h"
+#include "transaction.h"
+#include "worker.h"
 
 /* As many stores as the log holds, and words whose places in the index collide and wrap around. */
 enum { STORES = LOG_LIMIT, INDEX = 4 * LOG_LIMIT };
@@ -40,6 +45,17 @@ static void own_stores_are_found(void)
     CHECK(worker->run.read_top == reads); /* the state was not asked */
     ss_store(&worker->run, 3, 7);
     CHECK(loads(3, 7) && worker->run.redo_count == STORES);
+}
+
+/* Compiled code has the hash as well: whoever changes it here changes it there. */
+static void places_in_the_index(void)
+{
+    begin("where in the index a word is looked for");
+    CHECK(ss_index_hash(0) == 0 && ss_index_hash(5) == 5 && ss_index_hash(2047) == 2047);
+    CHECK(ss_index_hash(2048) == 2049 && ss_index_hash(6149) == 6150);
+    CHECK(ss_index_hash(UINT32_MAX) == 0xffe00000);
+    ss_store(&worker->run, 5, 7);
+    CHECK(worker->run.slots[ss_index_hash(5)].key == (worker->run.epoch_key | 5));
 }
 
 static void colliding_words_are_told_apart(void)
@@ -97,6 +113,7 @@ int main(void)
     stage_open(&setting);
     worker = &stage_engine()->workers[0];
     own_stores_are_found();
+    places_in_the_index();
     colliding_words_are_told_apart();
     earlier_stores_are_not_found();
     epochs_begin_anew();

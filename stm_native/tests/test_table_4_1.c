@@ -3,9 +3,19 @@
  * Two transactions, tx1 earlier than tx2, access one word; the program drives both from one thread
  * through the functions that compiled code and the scheduler call, so that every interleaving is
  * exact. For each case: who aborts, when, for which reason, and where the version is. */
+#include <stdatomic.h>
 #include <stdio.h>
 
+#include "eager.h"
+#include "engine.h"
+#include "forced_abort.h"
+#include "ownership_records.h"
+#include "protocol.h"
+#include "retry_queue.h"
+#include "specstream.h"
 #include "steps.h"
+#include "transaction.h"
+#include "worker.h"
 
 enum { WORDS = 64, WORD = 20, OTHER = 40, FIRST_VALUE = 1000 };
 
@@ -58,7 +68,7 @@ static bool aborted(int number, enum ss_abort_reason reason, int64_t lost_to)
 static bool doomed(int number)
 {
     int64_t thief;
-    return ss_eager_is_doomed(transaction_of(number), number, &thief);
+    return ss_is_doomed(transaction_of(number), number, &thief);
 }
 
 static bool commits(int number)
@@ -378,7 +388,7 @@ static void in_place(void)
     drop(1);
     head->speculative = 0;
     ss_store(head, OTHER, 6);
-    eager->disturb(&engine->workers[0], 1, head->undo_top);
+    eager->invalidate_readers(&engine->workers[0], 1, head->undo_top);
     CHECK(doomed(2) && record(OTHER) == clock_now() << 1);
     load(2, 0);
     CHECK(aborted(2, SS_ABORT_STOLEN, 1));
@@ -387,7 +397,7 @@ static void in_place(void)
     close_scenario();
 }
 
-/* Who runs next: the wait queue as a searching worker finds it. */
+/* Who runs next: the retry queue as a searching worker finds it. */
 
 static bool is_in_queue(int number)
 {

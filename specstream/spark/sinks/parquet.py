@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specstream.errors import ConfigurationError
+from specstream.files.writing import writing
 from specstream.spark.sinks.failing import named
-from specstream.writing import writing
 
 __all__ = ["ParquetSink", "PreparedFile", "parquet_sink"]
 

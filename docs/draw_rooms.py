@@ -1,0 +1,146 @@
+"""Draws rooms.svg, and fills in what architecture.md lists of rooms and files.
+
+    python docs/draw_rooms.py            writes both
+    python docs/draw_rooms.py --check    says what is not as it would be written
+
+The order of the rooms is the layer contract of pyproject.toml; what a file is about is the first
+sentence of the file. So picture and lists follow from what lint and readers see anyway.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "architecture.md"
+PICTURE = ROOT / "docs" / "rooms.svg"
+PACKAGE = ROOT / "specstream"
+NATIVE = ROOT / "stm_native" / "src"
+WAY = re.compile(r"<!-- way -->\n(.*?)<!-- end -->", re.DOTALL)
+LISTED = re.compile(r"(<!-- (rooms|runtime) -->\n).*?(<!-- end -->)", re.DOTALL)
+FILE = re.compile(r"`((?:[a-z_]+/)*[a-z_0-9]+\.(?:py|c|h))`")
+
+
+def layers() -> list[list[str]]:
+    """The rooms from the top to the bottom; those side by side do not use each other."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layered,) = (one for one in contracts["contracts"] if one["type"] == "layers")
+    return [[room.strip() for room in layer.split("|")] for layer in layered["layers"]]
+
+
+def files_of(room: str) -> list[Path]:
+    """The modules of a room; what says something, so no bare package file."""
+    if not (PACKAGE / room).is_dir():
+        return [PACKAGE / f"{room}.py"]
+    return sorted(p for p in (PACKAGE / room).rglob("*.py") if not p.name.startswith("__"))
+
+
+def about(path: Path) -> str:
+    """The first sentence of a file."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        head = ast.get_docstring(ast.parse(text)) or ""
+    else:
+        head = re.sub(r"^ ?\*+ ?", "", text.removeprefix("/*").split("*/")[0], flags=re.MULTILINE)
+    head = " ".join(head.strip().split("\n\n")[0].split())
+    return re.split(r"(?<=\w)\.(?: |$)", re.sub(r":\w+:`~?([^`]+)`", r"`\1`", head))[0]
+
+
+def way() -> list[str]:
+    """The files that the page says a batch goes through, in the order of its paragraph."""
+    found = WAY.search(PAGE.read_text())
+    return list(dict.fromkeys(FILE.findall(found[1]))) if found else []
+
+
+def list_of_rooms() -> str:
+    lines = []
+    for layer in reversed(layers()):
+        for room in layer:
+            package = PACKAGE / room / "__init__.py"
+            lines.append(f"**`{room}`**" + (f": {about(package)}\n" if package.exists() else "\n"))
+            lines.append("| file | its idea |\n| --- | --- |")
+            lines += [
+                f"| `{path.relative_to(PACKAGE)}` | {about(path).replace('|', chr(92) + '|')} |"
+                for path in files_of(room)
+            ]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def list_of_runtime() -> str:
+    rows = [
+        f"| `{path.name}` | {about(path)} |"
+        for path in sorted(NATIVE.iterdir())
+        if path.suffix == ".c" or (path.suffix == ".h" and not path.with_suffix(".c").exists())
+    ]
+    return "\n".join(["| file | its idea |", "| --- | --- |", *rows, ""])
+
+
+def page() -> str:
+    """The page with its lists as they are to be."""
+    lists = {"rooms": list_of_rooms, "runtime": list_of_runtime}
+    return LISTED.sub(lambda found: found[1] + lists[found[2]]() + found[3], PAGE.read_text())
+
+
+def picture() -> str:
+    """At the left the rooms from the top to the bottom, at the right the way of a batch."""
+    tall, wide, stop = 34, 300, 46
+    rows = [*layers(), ["_native (stm_native/src)"]]
+    files = way()
+    height = 70 + max(len(rows) * tall, len(files) * stop)
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {height}" '
+        'font-family="sans-serif" font-size="13">',
+        f'<rect width="760" height="{height}" fill="white"/>',
+        '<text x="20" y="28" font-weight="bold">Rooms: each uses only those below it</text>',
+        '<text x="400" y="28" font-weight="bold">The way of a batch</text>',
+    ]
+    middle = {}
+    for number, row in enumerate(rows):
+        y = 45 + number * tall
+        part = wide / len(row)
+        for column, room in enumerate(row):
+            x = 20 + column * part
+            out.append(
+                f'<rect x="{x:.0f}" y="{y}" width="{part - 6:.0f}" height="{tall - 6}" rx="4" '
+                'fill="#e8eef7" stroke="#51729e"/>'
+                f'<text x="{x + part / 2 - 3:.0f}" y="{y + 19}" text-anchor="middle">'
+                f"{escape(room)}</text>"
+            )
+            middle[room] = (x + part - 6, y + tall / 2 - 3)
+    for number, name in enumerate(files):
+        y = 45 + number * stop
+        room = name.split("/")[0] if name.endswith(".py") else rows[-1][0]
+        if room in middle:
+            left, at = middle[room]
+            out.append(
+                f'<line x1="{left:.0f}" y1="{at:.0f}" x2="420" y2="{y + 15}" stroke="#c3cfe0"/>'
+            )
+        if number:
+            out.append(f'<path d="M560 {y - 16} v13 m-4 -6 l4 6 l4 -6" fill="none" stroke="#333"/>')
+        out.append(
+            f'<rect x="420" y="{y}" width="300" height="30" rx="4" fill="#fdf3e1" '
+            f'stroke="#b98a2f"/><text x="570" y="{y + 20}" text-anchor="middle">'
+            f"{escape(name)}</text>"
+        )
+    return "\n".join([*out, "</svg>", ""])
+
+
+def differences() -> list[str]:
+    """What is not as it would be written."""
+    wrong = [PAGE.name] if page() != PAGE.read_text() else []
+    if not PICTURE.exists() or picture() != PICTURE.read_text():
+        wrong.append(PICTURE.name)
+    return wrong
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(", ".join(differences()) or 0)
+    PAGE.write_text(page())
+    PICTURE.write_text(picture())

@@ -1,0 +1,1 @@
+"""Durability without PySpark: the checkpoint of a stream, its batches, their replay."""

@@ -1,0 +1,141 @@
+"""Which events a micro-batch commits in event time, worked out without an engine.
+
+What a batch commits is what was waiting before it, and its own rows, up to the frontier that it
+ends with. All of that follows from the image before and the rows. An engine runs events ahead of
+their turn, in whatever order; but what it commits, and in which order, is no matter of when
+anything ran. So a replay sorts the events by their keys, and takes those that the frontier has
+passed (``open_job.c`` does the same, one by one, as frontiers move).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream.checkpoint.difference import Difference, first_difference
+from specstream.checkpoint.frontiers import Frontiers
+from specstream.checkpoint.inputs import Origin
+from specstream.columns.events import Events
+from specstream.columns.rejected_rows import RejectedRows
+from specstream.columns.strings import StringTable
+from specstream.engine.pending_events import PendingEvents
+from specstream.engine.pending_image import unpacked
+from specstream.engine.sources import Sources
+from specstream.operator.operator import Operator
+
+__all__ = ["Committing", "committing", "first_difference_of_waiting"]
+
+
+@dataclass(frozen=True)
+class Committing:
+    """What a batch commits.
+
+    Attributes:
+        events: in the order in which they commit.
+        sequences: number of each within its source (int64).
+        arrivals: what waits afterwards, as an image has it.
+        waiting: how many events that are.
+    """
+
+    events: Events
+    sequences: npt.NDArray[np.int64]
+    arrivals: bytes
+    waiting: int
+
+
+def committing(
+    operator: Operator, origin: Origin, rows: pa.Table, before: bytes, strings: StringTable
+) -> Committing:
+    """What a batch commits that began with what an image has of waiting events.
+
+    Raises:
+        InputError: its rows do not fit, or some are late and that is an error.
+        SnapshotError: the events that wait do not fit the operator.
+    """
+    event_time, order_by = origin.event_time, origin.order_by
+    assert event_time is not None
+    assert order_by is not None  # an input without it is refused
+    what = f"operator {operator.name!r}"
+    arrivals = PendingEvents(
+        Sources(strings, what),
+        operator.event,
+        strings,
+        event_time["late"],
+        RejectedRows(origin.bad_rows),
+        operator.program.reads_timestamp,
+        what,
+    )
+    arrivals.sources.declare(event_time["sources"])
+    arrivals.from_bytes(before)
+    reached = Frontiers.described(order_by, event_time).take_in(
+        arrivals.sources,
+        rows,
+        lambda: arrivals.read(rows, order_by, 0 if origin.source is None else None, origin.source),
+    )
+    arrivals.sources.advance(reached)
+    return _below_frontier(arrivals, operator)
+
+
+def _below_frontier(arrivals: PendingEvents, operator: Operator) -> Committing:
+    """The events that the frontier has passed, in order; those beyond it stay."""
+    frontier = arrivals.sources.frontier()
+    dtypes: list[Any] = [np.int64, np.int64, *operator.event.dtypes]
+    parts: list[list[npt.NDArray[Any]]] = [[np.empty(0, dtype)] for dtype in dtypes]
+    ranks, sequences, places = ([np.empty(0, np.int64)] for _ in range(3))
+    waiting = 0
+    for segment in arrivals.segments:
+        columns = segment.events.columns
+        rank, count = segment.source.rank, segment.events.count
+        done = 0
+        if frontier is not None:
+            # An event at the frontier counts, if its source is the frontier's or comes before it.
+            side = "right" if rank <= frontier[1] else "left"
+            done = int(np.searchsorted(columns[0], frontier[0], side))  # type: ignore[call-overload]
+        segment.keep_last(count - done)
+        waiting += count - done
+        for part, column in zip(parts, columns, strict=True):
+            part.append(column[:done])
+        ranks.append(np.full(done, rank, np.int64))
+        sequences.append(np.arange(done) + segment.first_sequence)
+        places.append(np.arange(done) + segment.first)
+    merged = [np.concatenate(part) for part in parts]
+    sequence = np.concatenate(sequences)
+    order = np.lexsort((sequence, np.concatenate(ranks), merged[0]))
+    keys = arrivals.keys(np.concatenate(places)[order])
+    events = Events(
+        len(order),
+        tuple(column[order] for column in merged),
+        (keys["timestamp"], keys["source"]),
+        order,
+    )
+    return Committing(events, sequence[order], arrivals.to_bytes(), waiting)
+
+
+def first_difference_of_waiting(recorded: bytes, replayed: bytes) -> Difference | None:
+    """The first source, or the first event that waits, in which two images differ."""
+    if recorded == replayed:
+        return None
+    (about, events), (other, others) = map(_plain, (recorded, replayed))
+    for one, two in zip(about["sources"], other["sources"], strict=False):
+        for field in one:
+            if one[field] != two[field]:
+                name = f"source {one['name']!r}, {field}"
+                return Difference("waiting", name, (), one[field], two[field])
+    for field in ("sources", "segments"):
+        if about[field] != other[field]:
+            return Difference("waiting", field, (), about[field], other[field])
+    found = first_difference(events, others)
+    if found is None:
+        return None
+    return Difference("waiting", found.name, found.index, found.recorded, found.replayed)
+
+
+def _plain(image: bytes) -> tuple[dict[str, Any], pa.Table]:
+    if not image:
+        return {"sources": [], "segments": []}, pa.table({})
+    found = unpacked(image)
+    return asdict(found.about), found.events

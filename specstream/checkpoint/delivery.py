@@ -1,0 +1,218 @@
+"""What a batch has for its sinks, prepared while the image is written, visible when it is durable.
+
+A sink may show no row of a batch that is not recorded: after a crash the batch would run again, and
+might emit other rows. But most of what a sink of files does shows nothing. It converts the rows,
+writes them under a name that nobody reads, and waits for the disk; only then a rename makes them
+visible. So this is the two-phase commit of databases, with the image as the decision: a sink that
+has ``prepare`` does the first part beside the image, on a thread of the feed's own, and ``commit``
+comes when the image is durable. If the image cannot be written, ``abort`` takes away what was
+prepared. A crash in between leaves what nobody reads, and the batch comes again under the same id.
+
+What is prepared belongs to one batch, and the thread prepares one thing after the other: also for a
+batch that is answered from the record. So nothing is ever prepared twice at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import pyarrow as pa
+
+from specstream.checkpoint import failpoints
+from specstream.checkpoint.batch import Result
+from specstream.errors import ConfigurationError
+
+__all__ = [
+    "Deliveries",
+    "Delivery",
+    "Portion",
+    "Prepared",
+    "PreparingSink",
+    "Sink",
+    "Sinks",
+    "is_sink",
+]
+
+
+class Prepared(Protocol):
+    """Rows of one batch that a sink has stored, where nobody sees them yet."""
+
+    def commit(self) -> object:
+        """Makes them visible, all at once; when it returns, they outlive a crash."""
+
+    def abort(self) -> object:
+        """Takes them away."""
+
+
+class PreparingSink(Protocol):
+    """A sink in two steps; it need not be callable."""
+
+    def prepare(self, table: pa.Table, batch_id: int) -> Prepared:
+        """Stores the rows of a batch durably, and shows none of them.
+
+        What an earlier call with the same id has left, in this process or one that was killed, it
+        replaces. When it raises, it leaves nothing behind.
+        """
+
+
+Sink = Callable[[pa.Table, int], object] | PreparingSink
+# A sink, and the rows that it is to have.
+Portion = tuple[Sink, pa.Table]
+
+
+def is_sink(found: object) -> bool:
+    """Whether rows can be given to it.
+
+    >>> is_sink(print), is_sink("/data/rows")
+    (True, False)
+    """
+    return callable(found) or callable(getattr(found, "prepare", None))
+
+
+@dataclass
+class Sinks:
+    """The sinks of a stream.
+
+    Attributes:
+        to: gets what batches emit.
+        late_to: gets late rows.
+        rejected_rows_to: gets rows that cannot be events.
+    """
+
+    to: Sink
+    late_to: Sink | None = None
+    rejected_rows_to: Sink | None = None
+
+    def portions(self, result: Result, what: str) -> list[Portion]:
+        """What a batch has for each sink.
+
+        Raises:
+            ConfigurationError: it has rows for a sink that is not there; begins with ``what``.
+        """
+        found: list[Portion] = [(self.to, result.output)]
+        for rows, kind, sink, option in (
+            (result.late, "late", self.late_to, "late_to"),
+            (result.rejected, "rejected", self.rejected_rows_to, "rejected_rows_to"),
+        ):
+            if rows is None:
+                continue
+            if sink is None:
+                raise ConfigurationError(
+                    f"{what}: {rows.num_rows} {kind} row(s) were recorded for a sink: give "
+                    f"{option}= as before"
+                )
+            found.append((sink, rows))
+        return found
+
+
+class Deliveries:
+    """Makes the deliveries of a feed, and has the thread that prepares.
+
+    >>> class Shelf:
+    ...     def prepare(self, table, batch_id):
+    ...         print("prepares batch", batch_id)
+    ...         return self
+    ...     def commit(self):
+    ...         print("shows it")
+    >>> deliveries = Deliveries()
+    >>> with deliveries.of(12) as delivery:
+    ...     delivery.prepare([(Shelf(), pa.table({"count": [1]}))])
+    ...     # here the image is written
+    ...     delivery.commit()
+    prepares batch 12
+    shows it
+    >>> deliveries.close()
+    """
+
+    def __init__(self) -> None:
+        self._worker: ThreadPoolExecutor | None = None
+
+    def of(self, batch_id: int) -> Delivery:
+        """The delivery of a batch."""
+        return Delivery(batch_id, self._submit)
+
+    def _submit(self, work: Callable[[], Prepared]) -> Future[Prepared]:
+        # Made when there is a sink that needs it. Not a daemon: at the end of the process the
+        # interpreter waits for what is under way.
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, "specstream-sink")
+        return self._worker.submit(work)
+
+    def close(self) -> None:
+        """Ends the thread."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.shutdown()
+
+
+class Delivery:
+    """What one batch has for its sinks; whatever is not committed at the end of the block is not.
+
+    Args:
+        batch_id: the batch.
+        submit: runs a function on the thread that prepares.
+    """
+
+    def __init__(
+        self, batch_id: int, submit: Callable[[Callable[[], Prepared]], Future[Prepared]]
+    ) -> None:
+        self._batch_id = batch_id
+        self._submit = submit
+        self._left: list[tuple[Sink, pa.Table, Future[Prepared] | None]] = []
+
+    def prepare(self, portions: Sequence[Portion]) -> None:
+        """Begins to prepare what can be; returns at once."""
+        for sink, table in portions:
+            preparing: Any = getattr(sink, "prepare", None)
+            future = None
+            if callable(preparing):
+                future = self._submit(partial(self._run, preparing, table))
+            self._left.append((sink, table, future))
+
+    def _run(self, prepare: Callable[[pa.Table, int], Prepared], table: pa.Table) -> Prepared:
+        prepared = prepare(table, self._batch_id)
+        failpoints.hit("prepared", self._batch_id)
+        return prepared
+
+    def commit(self) -> None:
+        """Gives the sinks their rows, one sink after the other; call it when the batch is recorded.
+
+        Raises:
+            Exception: what a sink raised. The sinks after it get nothing.
+        """
+        while self._left:
+            sink, table, future = self._left[0]
+            prepared = None if future is None else future.result()
+            del self._left[0]  # half committed, it could not be taken back
+            if prepared is not None:
+                failpoints.hit("before-commit", self._batch_id)
+                prepared.commit()
+            else:
+                assert callable(sink)
+                sink(table, self._batch_id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        left, self._left = self._left, []
+        for sink, _, future in left:
+            # What has failed has left nothing, and the batch has an error already.
+            if future is None or future.cancel() or future.exception() is not None:
+                continue
+            try:
+                future.result().abort()
+            except Exception as second:
+                if error is None:
+                    raise
+                error.add_note(f"{sink!r}, batch {self._batch_id}: abort() raised {second!r}")

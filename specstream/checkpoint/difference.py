@@ -1,0 +1,109 @@
+"""The first place at which what was replayed is not what was recorded, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from specstream.declarations.state import StateView
+
+__all__ = ["Difference", "first_difference", "first_difference_of_states"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A place, and what is there.
+
+    Attributes:
+        where: "error", "columns", "output", "state", or "waiting", for the events that wait for
+            the frontier of their source.
+        name: of the column or field, or of what it is of a source.
+        index: the row of the output, or the indices of the field's element; () for a scalar.
+        recorded: what the record has there; None also where it has nothing.
+        replayed: what the replay has there.
+
+    >>> print(Difference("state", "counts", (2, 5), 7, 8))
+    state.counts[2, 5]: recorded 7, replayed 8
+    """
+
+    where: str
+    name: str
+    index: tuple[int, ...]
+    recorded: Any
+    replayed: Any
+
+    def __str__(self) -> str:
+        place = {"error": "error", "columns": "columns of the output"}.get(self.where)
+        if place is None and self.where == "output":
+            place = f"output row {self.index[0]}" + (f", column {self.name!r}" if self.name else "")
+        elif place is None and self.where == "waiting":
+            place = "waiting events" + "".join(f", row {at}" for at in self.index)
+            place += f", {self.name}" if self.name else ""
+        elif place is None:
+            place = f"state.{self.name}"
+            place += f"[{', '.join(map(str, self.index))}]" if self.index else ""
+        return f"{place}: recorded {_shown(self.recorded)}, replayed {_shown(self.replayed)}"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) and ": " in value else repr(value)
+
+
+def first_difference(recorded: pa.Table, replayed: pa.Table) -> Difference | None:
+    """The first row that differs, and in it the first column; None: all are the same.
+
+    >>> one = pa.table({"x": [1, 2], "y": [0.5, 0.0]})
+    >>> other = pa.table({"x": [1, 2], "y": [0.5, -0.0]})
+    >>> print(first_difference(one, other))
+    output row 1, column 'y': recorded 0.0, replayed -0.0
+    """
+    columns = [[f"{field.name}: {field.type}" for field in t.schema] for t in (recorded, replayed)]
+    if columns[0] != columns[1]:
+        return Difference("columns", "", (), *columns)
+    rows = min(recorded.num_rows, replayed.num_rows)
+    first, name = rows, ""
+    for column in recorded.column_names:
+        one, other = (table.column(column).slice(0, rows) for table in (recorded, replayed))
+        differs = _differs(one, other)
+        if differs.any() and int(differs.argmax()) < first:
+            first, name = int(differs.argmax()), column
+    if name:
+        values = (table.column(name)[first].as_py() for table in (recorded, replayed))
+        return Difference("output", name, (first,), *values)
+    if recorded.num_rows == replayed.num_rows:
+        return None
+    both = (recorded, replayed)
+    found = (t.slice(rows, 1).to_pylist()[0] if t.num_rows > rows else None for t in both)
+    return Difference("output", "", (rows,), *found)
+
+
+def _differs(one: pa.ChunkedArray, other: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Where two columns of one type differ, a null from every value."""
+    nulls = pc.not_equal(one.is_null(), other.is_null())
+    if pa.types.is_floating(one.type):
+        # By their bits: a NaN is itself, and the two zeros are two.
+        bits = [c.fill_null(0.0).to_numpy().view(np.int64) for c in (one, other)]
+        values = bits[0] != bits[1]
+    else:
+        values = pc.not_equal(one, other).fill_null(False).to_numpy()
+    return np.asarray(values | nulls.to_numpy(), np.bool_)
+
+
+def first_difference_of_states(recorded: StateView, replayed: StateView) -> Difference | None:
+    """The first field in which two states of one layout differ, and in it the first element."""
+    for name in dir(recorded):
+        one, other = (np.asarray(getattr(state, name)) for state in (recorded, replayed))
+        size = one.dtype.itemsize
+        bits = [np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other)]
+        differs = (bits[0] != bits[1]).reshape(-1, size).any(axis=1)
+        if differs.any():
+            index = tuple(map(int, np.unravel_index(int(differs.argmax()), one.shape)))
+            return Difference("state", name, index, one[index].item(), other[index].item())
+    return None

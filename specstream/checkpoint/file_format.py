@@ -1,0 +1,275 @@
+"""One image of a checkpoint: what an engine was after a micro-batch, and what the batch emitted.
+
+A *full* image holds an engine's snapshot. An *increment* holds what has changed since the image
+before it: blocks of the state, and strings that are new; and all events that wait for the
+watermark, with the sources' frontiers. Both hold the rows that their batch has emitted, and those
+that were late or bad. A large state of which a batch touches little costs little to keep.
+
+The format is a magic word, a CRC-32 of all that follows, the version, the length of a JSON header,
+the header, and sections whose lengths the header gives. An increment names the image that it builds
+on by batch id and checksum: after a restart from an earlier image, a later one of the abandoned
+history has the right number and must not be built on.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream.declarations.state import Description
+from specstream.errors import SnapshotError, SpecstreamError
+from specstream.files.arrow_stream import stream_of
+from specstream.files.untrusted import Malformed, json_of, made_of, natural, object_of, read_table
+
+__all__ = [
+    "BLOCK_WORDS",
+    "About",
+    "CheckpointFile",
+    "DamagedFile",
+    "changed_blocks",
+    "copy_blocks",
+    "increment",
+    "pack",
+    "stream",
+    "table_of",
+]
+
+MAGIC = b"SPECCKPT"
+VERSION = 2
+_READ = (1, 2)  # 1 has no named sections
+_PREFIX = struct.Struct("<8sIIQ")
+_CHECKED_FROM = 12  # after the magic word and the checksum
+
+# A page of memory. Smaller blocks would make increments of scattered changes smaller, and their
+# lists longer.
+BLOCK_WORDS = 512
+# So many words are compared at a time: the comparison's own array stays in cache.
+_STRETCH = 1 << 17
+
+Words = npt.NDArray[np.int64]
+Buffer = bytes | memoryview
+
+
+class DamagedFile(SpecstreamError):
+    """An image is torn or its bytes have changed; the message says what was found."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What an image says about itself.
+
+    Attributes:
+        batch_id: the micro-batch after which the engine was so.
+        query: id of Spark's streaming query; None for a batch given by hand.
+        operator: its name.
+        seed: the engine's.
+        state: name of the state, and
+        fields: its layout, as :meth:`specstream.declarations.state.Layout.describe` gives it.
+        next_sequence: of the engine.
+        builds_on: batch id and checksum of the image before; None for a full image.
+        named: names of the sections that follow the others.
+        finished: the stream has ended with this batch.
+    """
+
+    batch_id: int
+    query: str | None
+    operator: str
+    seed: int
+    state: str
+    fields: list[Description]
+    next_sequence: int
+    builds_on: tuple[int, int] | None = None
+    named: tuple[str, ...] = ()
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class CheckpointFile:
+    """An image that was read and found whole.
+
+    Attributes:
+        about: its header.
+        sections: of a full image the snapshot and the output; of an increment the new strings, the
+            numbers of the changed blocks, the blocks, and the output; then the named ones.
+        checksum: its CRC-32.
+        length: in bytes.
+    """
+
+    about: About
+    sections: tuple[memoryview, ...]
+    checksum: int
+    length: int
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> CheckpointFile:
+        """Unpacks and checks one.
+
+        Raises:
+            DamagedFile: it is cut short, or a byte of it has changed.
+            SnapshotError: it is whole, and of a version that this one cannot read, or no image
+                although its checksum is right.
+        """
+        if len(content) < _PREFIX.size or content[:8] != MAGIC:
+            raise DamagedFile(f"its {len(content)} bytes do not begin as an image does")
+        _, checksum, version, header_length = _PREFIX.unpack_from(content)
+        view = memoryview(content)
+        if zlib.crc32(view[_CHECKED_FROM:]) != checksum:
+            raise DamagedFile(f"the checksum of its {len(content)} bytes differs")
+        if version not in _READ:
+            raise SnapshotError(
+                f"it has version {version} of the format, and this specstream reads version "
+                f"{VERSION}: use the version of specstream that has written it"
+            )
+        about, sections = _unpacked(view[_PREFIX.size :], header_length)
+        return cls(about, sections, checksum, len(content))
+
+    @property
+    def output(self) -> pa.Table:
+        """What the batch has emitted.
+
+        Raises:
+            Malformed: it is no table.
+        """
+        return table_of(self.sections[-1 - len(self.about.named)], "output")
+
+    def named(self, name: str) -> memoryview | None:
+        """The section of that name; None: it has not got one."""
+        sections = self.sections[len(self.sections) - len(self.about.named) :]
+        return dict(zip(self.about.named, sections, strict=True)).get(name)
+
+    def apply(self, words: Words) -> list[str]:
+        """Brings the state of the image before to that of this increment; gives the new strings.
+
+        Raises:
+            Malformed: it is none to such a state, which is as it was then.
+        """
+        new, numbers, blocks = self.sections[:3]
+        strings = made_of(json_of(new, "new strings"), list[str], "new strings")
+        if len(numbers) % 8 or len(blocks) % 8:
+            raise Malformed("its blocks are no whole words")
+        changed, at = np.frombuffer(numbers, "<i8"), np.frombuffer(blocks, "<i8")
+        count = -(-len(words) // BLOCK_WORDS)
+        if (changed[1:] <= changed[:-1]).any() or ((changed < 0) | (changed >= count)).any():
+            raise Malformed(f"its changed blocks are not some of {count}, in their order")
+        is_last_short = len(changed) > 0 and changed[-1] == count - 1
+        expected = BLOCK_WORDS * len(changed) - is_last_short * (BLOCK_WORDS * count - len(words))
+        if len(at) != expected:
+            raise Malformed(f"its blocks have {len(at)} words; expected {expected}")
+        done = 0
+        for number in changed.tolist():
+            block = words[number * BLOCK_WORDS : (number + 1) * BLOCK_WORDS]
+            block[:] = at[done : done + len(block)]
+            done += len(block)
+        return strings
+
+
+def _unpacked(body: memoryview, length: int) -> tuple[About, tuple[memoryview, ...]]:
+    """What an image says about itself, and its sections."""
+    at = natural(length, "the header's length", len(body))
+    header = object_of(body[:at], "the header")
+    lengths = made_of(header.pop("sections", None), list[int], "the header: sections")
+    about = made_of(header, About, "the header")
+    if len(set(about.named)) < len(about.named):
+        raise Malformed("the header: named has one name twice")
+    expected = (2 if about.builds_on is None else 4) + len(about.named)
+    if len(lengths) != expected:
+        raise Malformed(f"the header: {len(lengths)} sections; expected {expected}")
+    natural(about.batch_id, "the header: batch_id")
+    natural(about.next_sequence, "the header: next_sequence")
+    sections = []
+    for number, of_section in enumerate(lengths):
+        natural(of_section, f"the length of section {number}", len(body) - at)
+        sections.append(body[at : at + of_section])
+        at += of_section
+    if at != len(body):
+        raise Malformed(f"{len(body) - at} bytes follow its last section")
+    return about, tuple(sections)
+
+
+def pack(about: About, sections: Sequence[Sequence[Buffer]]) -> tuple[list[Buffer], int]:
+    """The parts of an image's file, and its checksum.
+
+    Args:
+        about: its header.
+        sections: each as parts to be written one after the other; nothing is copied.
+
+    >>> about = About(0, None, "count", 0, "Seen", [], 3)
+    >>> parts, checksum = pack(about, [[b"snapshot"], [b"out", b"put"]])
+    >>> image = CheckpointFile.from_bytes(b"".join(parts))
+    >>> image.about == about, image.checksum == checksum, bytes(image.sections[1])
+    (True, True, b'output')
+    """
+    lengths = [sum(map(len, section)) for section in sections]
+    header = json.dumps({**asdict(about), "sections": lengths}).encode()
+    parts: list[Buffer] = [header, *(part for section in sections for part in section)]
+    checksum = zlib.crc32(_PREFIX.pack(MAGIC, 0, VERSION, len(header))[_CHECKED_FROM:])
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return [_PREFIX.pack(MAGIC, checksum, VERSION, len(header)), *parts], checksum
+
+
+def increment(
+    words: Words, changed: Words, strings: list[str], output: Buffer
+) -> list[list[Buffer]]:
+    """The sections of an increment: views of the state, no copy.
+
+    Args:
+        output: what the batch has emitted, as :func:`stream` gives it.
+    """
+    blocks: list[Buffer] = [
+        _bytes_of(words[number * BLOCK_WORDS : (number + 1) * BLOCK_WORDS])
+        for number in changed.tolist()
+    ]
+    new = json.dumps(strings).encode()
+    return [[new], [_bytes_of(changed)], blocks, [output]]
+
+
+def stream(output: pa.Table) -> memoryview:
+    """A table as an Arrow stream."""
+    return memoryview(stream_of(output))
+
+
+def table_of(content: Buffer, what: str) -> pa.Table:
+    """What :func:`stream` gave, as a table.
+
+    Raises:
+        Malformed: it gave none such.
+    """
+    return read_table(content, what)
+
+
+def _bytes_of(words: Words) -> memoryview:
+    # An empty array cannot be cast.
+    return words.data.cast("B") if len(words) else memoryview(b"")
+
+
+def changed_blocks(words: Words, before: Words) -> Words:
+    """Numbers of the blocks in which two states of one length differ, ascending.
+
+    >>> before = np.zeros(3 * BLOCK_WORDS + 7, np.int64)
+    >>> after = before.copy()
+    >>> after[[5, 6, -1]] = 1
+    >>> changed_blocks(after, before)
+    array([0, 3])
+    """
+    found = [np.empty(0, np.int64)]
+    for begin in range(0, len(words), _STRETCH):
+        differs = words[begin : begin + _STRETCH] != before[begin : begin + _STRETCH]
+        starts = np.arange(0, len(differs), BLOCK_WORDS)
+        of_stretch = np.flatnonzero(np.logical_or.reduceat(differs, starts))
+        found.append(of_stretch + begin // BLOCK_WORDS)
+    return np.concatenate(found)
+
+
+def copy_blocks(source: Words, target: Words, numbers: Iterable[int]) -> None:
+    """Copies some blocks. It takes no memory, so that it cannot fail halfway."""
+    for number in numbers:
+        begin = number * BLOCK_WORDS
+        target[begin : begin + BLOCK_WORDS] = source[begin : begin + BLOCK_WORDS]

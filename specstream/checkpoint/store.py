@@ -1,0 +1,265 @@
+"""Where the images of a checkpoint lie: a local directory, or any filesystem that Arrow reaches.
+
+A file is either there whole or not there at all. Locally it is written under a hidden name and
+synced, renamed, and then the directory is synced, because the new name is part of the directory and
+not of the file. Elsewhere it is written under a hidden name and moved when it is complete.
+
+A local directory is locked for the life of the process that writes to it. The lock is one of the
+process (``fcntl.lockf``), which ends with it, however it ends; a child that it has forked does not
+hold it on. It says nothing about a second user in the same process: that is for the caller to see.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Protocol
+
+from pyarrow import fs
+
+from specstream.checkpoint import failpoints
+from specstream.errors import ConfigurationError
+from specstream.files.writing import writing
+
+__all__ = ["LocalStore", "RemoteStore", "Store", "store_of"]
+
+Buffer = bytes | memoryview
+LOCK = "lock"
+_SUFFIX = ".writing"
+
+
+class Store(Protocol):
+    """A directory of files that are there whole or not at all.
+
+    Attributes:
+        key: the same for two stores that are one directory.
+    """
+
+    key: str
+
+    def open(self) -> None:
+        """Makes the directory, and keeps other processes out of it where that can be done.
+
+        Raises:
+            ConfigurationError: it cannot be a directory, or another process uses it.
+        """
+
+    def names(self) -> list[str]:
+        """Names of its files, without hidden ones."""
+
+    def read(self, name: str) -> bytes:
+        """A file's content."""
+
+    def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
+        """Makes or replaces a file, durably; returns its length in bytes."""
+
+    def note(self, name: str, parts: Sequence[Buffer]) -> None:
+        """Makes or replaces a file that nothing depends on: not synced."""
+
+    def delete(self, name: str) -> None:
+        """Removes a file, if it is there."""
+
+    def close(self) -> None:
+        """Releases the directory lock."""
+
+
+def store_of(checkpoint: str | os.PathLike[str]) -> Store:
+    """The store that ``checkpoint=`` names: a path, or a URI that ``FileSystem.from_uri`` knows.
+
+    Raises:
+        ConfigurationError: it is neither.
+
+    >>> store_of("images").key.endswith("/images")
+    True
+    """
+    if not isinstance(checkpoint, str | os.PathLike):
+        raise ConfigurationError(
+            f"checkpoint={checkpoint!r}: expected a path or a URI of a directory, beside Spark's "
+            "own checkpoint"
+        )
+    text = os.fspath(checkpoint)
+    if "://" not in text:
+        return LocalStore(text)
+    try:
+        filesystem, path = fs.FileSystem.from_uri(text)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"checkpoint={text!r} is no URI that pyarrow.fs.FileSystem.from_uri reaches: {error}"
+        ) from error
+    if isinstance(filesystem, fs.LocalFileSystem):
+        return LocalStore(path)
+    return RemoteStore(filesystem, path, text)
+
+
+class LocalStore:
+    """A local or mounted directory, locked."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(os.path.realpath(path))
+        self.key = str(self.path)
+        self._lock: IO[str] | None = None
+
+    def __repr__(self) -> str:
+        return repr(self.key)
+
+    def open(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            _sync(self.path.parent)
+            self._lock = self._locked()
+        except OSError as error:
+            raise ConfigurationError(
+                f"checkpoint={self.key!r} cannot be a directory of images: {error}"
+            ) from error
+        for left in self.path.glob(f".*{_SUFFIX}"):
+            left.unlink()  # of a writer that was killed
+
+    def _locked(self) -> IO[str]:
+        lock = (self.path / LOCK).open("a+", errors="replace")
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.seek(0)
+            holder = lock.read(200).strip() or "unknown"
+            lock.close()
+            if not isinstance(error, BlockingIOError | PermissionError):
+                raise
+            raise ConfigurationError(
+                f"checkpoint={self.key!r} is in use by another process ({holder}): stop the "
+                "query there, or give every query a checkpoint of its own"
+            ) from None
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()}\n")
+        lock.flush()
+        return lock
+
+    def names(self) -> list[str]:
+        return [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
+
+    def read(self, name: str) -> bytes:
+        return (self.path / name).read_bytes()
+
+    def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
+        hidden = self.path / f".{name}{_SUFFIX}"
+        try:
+            with writing(hidden, _length(parts)):
+                length = _write(hidden, parts, batch_id)
+            failpoints.hit("before-rename", batch_id)
+            os.replace(hidden, self.path / name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                hidden.unlink(missing_ok=True)  # on a full disk it would be in its own way
+            raise
+        failpoints.hit("after-rename", batch_id)
+        _sync(self.path)
+        return length
+
+    def note(self, name: str, parts: Sequence[Buffer]) -> None:
+        hidden = self.path / f".{name}{_SUFFIX}"
+        try:
+            with writing(hidden, _length(parts)), hidden.open("wb") as file:
+                file.writelines(parts)
+            os.replace(hidden, self.path / name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                hidden.unlink(missing_ok=True)
+            raise
+
+    def delete(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+
+
+class RemoteStore:
+    """A directory of another filesystem. It is not locked."""
+
+    def __init__(self, filesystem: fs.FileSystem, path: str, key: str) -> None:
+        self._filesystem = filesystem
+        self._path = path.rstrip("/")
+        self.key = key.rstrip("/")
+
+    def __repr__(self) -> str:
+        return repr(self.key)
+
+    def open(self) -> None:
+        try:
+            self._filesystem.create_dir(self._path, recursive=True)
+            self.names()
+        except OSError as error:
+            raise ConfigurationError(
+                f"checkpoint={self.key!r} cannot be a directory of images: {error}"
+            ) from error
+
+    def names(self) -> list[str]:
+        found = self._filesystem.get_file_info(fs.FileSelector(self._path))
+        return [info.base_name for info in found if not info.base_name.startswith(".")]
+
+    def read(self, name: str) -> bytes:
+        with self._filesystem.open_input_file(f"{self._path}/{name}") as file:
+            content: bytes = file.read()
+        return content
+
+    def write(self, name: str, parts: Sequence[Buffer], batch_id: int) -> int:
+        hidden, length = self._hidden(name, parts)
+        failpoints.hit("before-rename", batch_id)
+        self._filesystem.move(hidden, f"{self._path}/{name}")
+        failpoints.hit("after-rename", batch_id)
+        return length
+
+    def note(self, name: str, parts: Sequence[Buffer]) -> None:
+        hidden, _ = self._hidden(name, parts)
+        self._filesystem.move(hidden, f"{self._path}/{name}")
+
+    def _hidden(self, name: str, parts: Sequence[Buffer]) -> tuple[str, int]:
+        """A file under a hidden name, and its length."""
+        hidden = f"{self._path}/.{name}{_SUFFIX}"
+        # A stream that is left by an exception is closed as well, and some filesystems make a file
+        # of what it has got by then: hence the other name.
+        try:
+            with self._filesystem.open_output_stream(hidden) as file:
+                for part in parts:
+                    file.write(part)
+                length: int = file.tell()
+        except OSError as error:
+            told = f"{error} (of {_length(parts):,} bytes)"
+            raise OSError(error.errno or errno.EIO, told, f"{self.key}/{name}") from error
+        return hidden, length
+
+    def delete(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._filesystem.delete_file(f"{self._path}/{name}")
+
+    def close(self) -> None:
+        pass
+
+
+def _length(parts: Sequence[Buffer]) -> int:
+    return sum(map(len, parts))
+
+
+def _write(path: Path, parts: Sequence[Buffer], batch_id: int) -> int:
+    *most, last = parts
+    with path.open("wb", buffering=1 << 20) as file:
+        for part in most:
+            file.write(part)
+        file.flush()
+        failpoints.hit("half-written", batch_id)
+        file.write(last)
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell()
+
+
+def _sync(path: Path) -> None:
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,37 @@
+"""The command line: ``specstream run``, ``replay``, ``tune``, ``bench``, ``profile`` and ``demo``.
+
+Progress and messages go to stderr, results to stdout. Exit status: 0, 1 for what went wrong while
+running, 2 for a command that cannot be understood, 130 for Ctrl-C, 143 for SIGTERM.
+"""
+
+from __future__ import annotations
+
+try:
+    import click
+    import rich  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(
+        f'specstream: the command line needs {missing.name}: pip install "specstream[cli]"'
+    ) from missing
+
+import specstream as ss
+from specstream.cli import bench, demo, profile, replay, run, tune
+
+__all__ = ["main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(ss.__version__, prog_name="specstream")
+def main() -> None:
+    """Stateful stream operators with shared state, on all cores, with the sequential answer."""
+
+
+for command in (
+    bench.bench,
+    demo.demo,
+    profile.profile,
+    replay.replay,
+    run.run,
+    tune.tune,
+):
+    main.add_command(command)

@@ -1,0 +1,5 @@
+"""``python -m specstream.cli``, as ``specstream``."""
+
+from specstream.cli import main
+
+main()

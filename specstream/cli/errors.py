@@ -1,0 +1,58 @@
+"""What goes wrong in a command, as a message and an exit status."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from specstream.errors import SpecstreamError
+
+__all__ = ["needs", "reported_errors"]
+
+
+@contextmanager
+def reported_errors() -> Iterator[None]:
+    """Turns what a command raises into a message and an exit status."""
+    try:
+        yield
+    except click.ClickException:
+        raise
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except Exception as error:
+        if isinstance(error, OSError) and _writer_of(error) in ("click", "rich"):
+            raise click.ClickException(
+                f"standard output: {error.strerror}: the report could not be written there; give "
+                "it to another place"
+            ) from error
+        ours = isinstance(error, SpecstreamError | ImportError)
+        if ours and not hasattr(error, "specstream_partial"):
+            raise click.ClickException(str(error)) from error
+        # The user's own error: its traceback leads into the user's code.
+        traceback.print_exc(file=sys.stderr)
+        raise click.ClickException(f"{type(error).__name__}: {error}") from error
+
+
+def _writer_of(error: OSError) -> str:
+    """The package whose code was at work; those that write the report write nothing else."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def needs(extra: str, *modules: str) -> None:
+    """Says which extra to install when a module is missing.
+
+    Raises:
+        click.ClickException: one of ``modules`` is not installed.
+    """
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise click.ClickException(
+                f'this command needs {module}: pip install "specstream[{extra}]"'
+            )

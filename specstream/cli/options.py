@@ -1,0 +1,156 @@
+"""Options that several commands have, each written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specstream.cli.errors import needs
+from specstream.engine.engine import Amount
+
+__all__ = [
+    "AMOUNT",
+    "argument_option",
+    "check_plot",
+    "engine_options",
+    "input_options",
+    "json_option",
+    "stream_options",
+    "threads_option",
+]
+
+Command = Callable[..., Any]
+PICTURES = (".png", ".svg", ".pdf")
+
+argument_option = click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Argument of a function that makes the operator; repeatable.",
+)
+threads_option = click.option(
+    "--threads", default=2, show_default=True, help="Threads of the engine."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def input_options(command: Command) -> Command:
+    """The operator, and where its events are: ``target``, ``arguments``, ``input_``, ``order_by``
+    and ``source``."""
+    return _with_input(command, order="Column of the event time.", is_required=True)
+
+
+def stream_options(order_is_required: bool = True) -> Callable[[Command], Command]:
+    """Of a command that runs events without Spark: those above, ``events``, ``plot``, ``as_json``.
+
+    Args:
+        order_is_required: else the files' order is that of the events, unless ``--order-by`` says
+            otherwise.
+    """
+
+    def decorate(command: Command) -> Command:
+        for option in (
+            json_option,
+            click.option(
+                "--plot",
+                type=click.Path(dir_okay=False, path_type=Path),
+                metavar="FILE",
+                help="Draw a figure into a file (png, svg, pdf).",
+            ),
+            click.option(
+                "--events",
+                type=click.IntRange(min=1),
+                default=1_000_000,
+                show_default=True,
+                help="Rows to read at most.",
+            ),
+        ):
+            command = option(command)
+        order = "Column of the event time" + (
+            "." if order_is_required else "; else the files' order."
+        )
+        return _with_input(command, order, order_is_required)
+
+    return decorate
+
+
+def _with_input(command: Command, order: str, is_required: bool) -> Command:
+    for option in (
+        click.option("--source", metavar="COL", help="Column that tells sources apart."),
+        click.option("--order-by", required=is_required, metavar="COL", help=order),
+        click.option(
+            "--input",
+            "input_",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            required=True,
+            help="Directory of Parquet files.",
+        ),
+        argument_option,
+        click.argument("target", metavar="MODULE:OPERATOR"),
+    ):
+        command = option(command)
+    return command
+
+
+class AmountType(click.ParamType[Amount]):
+    """An integer, or "auto"."""
+
+    name = "integer or auto"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Amount:
+        if value == "auto":
+            return "auto"
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither an integer nor 'auto'", param, ctx)
+
+
+AMOUNT = AmountType()
+
+
+def engine_options(command: Command) -> Command:
+    """The options that every command with an engine has."""
+    for option in (
+        click.option(
+            "--chunk",
+            type=AMOUNT,
+            default="auto",
+            show_default=True,
+            help="Events in one transaction, or auto.",
+        ),
+        click.option(
+            "--horizon",
+            type=AMOUNT,
+            default="auto",
+            show_default=True,
+            help="Transactions that may start ahead of the next to commit; 0 is plain, auto goes "
+            "by the measured time per event.",
+        ),
+        threads_option,
+    ):
+        command = option(command)
+    return command
+
+
+def check_plot(path: Path | None) -> None:
+    """Finds out before the measurement that nothing can be drawn.
+
+    Raises:
+        click.ClickException: matplotlib or the directory is missing, or the ending is unknown.
+    """
+    if path is None:
+        return
+    needs("plot", "matplotlib")
+    if not path.parent.is_dir():
+        raise click.ClickException(f"--plot {path}: there is no directory {str(path.parent)!r}")
+    if path.suffix not in PICTURES:
+        raise click.ClickException(
+            f"--plot {path}: expected a file that ends in .png, .svg or .pdf"
+        )

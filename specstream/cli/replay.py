@@ -1,0 +1,90 @@
+"""``specstream replay``: one recorded micro-batch again, alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from specstream.cli.errors import reported_errors
+from specstream.cli.options import argument_option
+from specstream.cli.target import load_operator, parse_arguments
+
+__all__ = ["replay"]
+
+
+@click.command()
+@click.argument("checkpoint")
+@click.argument("target", metavar="[MODULE:OPERATOR]", required=False)
+@argument_option
+@click.option("--batch", type=int, required=True, metavar="N", help="Id of the micro-batch.")
+@click.option("--pdb", is_flag=True, help="Stop in pdb at --event, and where the operator raises.")
+@click.option(
+    "--event",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="K",
+    help="Where --pdb stops: place in the order of the batch's events.",
+)
+@click.option(
+    "--rows", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object.")
+def replay(
+    checkpoint: str,
+    target: str | None,
+    arguments: tuple[str, ...],
+    batch: int,
+    pdb: bool,
+    event: int,
+    rows: int,
+    as_json: bool,
+) -> None:
+    """Run one recorded micro-batch again, alone, under plain Python.
+
+    CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI. It is only read, and
+    Spark is not needed. Without MODULE:OPERATOR the operator is run as it was when the batch ran.
+    Rows and state are compared with the record; the exit status is 1 where they differ.
+    """
+    with reported_errors():
+        if pdb and as_json:
+            raise click.UsageError("--pdb talks on stdout, where --json has its object: give one")
+        arguments_given = parse_arguments(arguments)
+        if target is None and arguments_given:
+            raise click.UsageError("--arg belongs to MODULE:OPERATOR: name it as well")
+        operator = None if target is None else load_operator(target, arguments_given)
+        from specstream.checkpoint import replay_text
+        from specstream.checkpoint.replay import replay as replayed
+
+        with progress_bar(Console(stderr=True)) if not pdb else nullcontext() as progress:
+
+            def show(done: int, count: int) -> None:
+                if progress is not None:
+                    progress.update(task, completed=done, total=count)
+
+            if progress is not None:
+                task = progress.add_task(f"batch {batch}", total=None, detail="under the oracle")
+            found = replayed(checkpoint, batch, operator, pdb=pdb, event=event, progress=show)
+        if as_json:
+            click.echo(json.dumps(replay_text.to_dict(found, rows), default=str))
+        else:
+            replay_text.show(found, rows)
+    if found.difference is not None:
+        sys.exit(1)
+
+
+def progress_bar(console: Console) -> Progress:
+    """The progress line of a replay."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("events  {task.fields[detail]}"),
+        TimeElapsedColumn(),
+        console=console,
+    )

@@ -1,0 +1,244 @@
+"""``specstream run``: an operator over a directory of Parquet files, through Spark."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import specstream as ss
+from specstream.cli.directories import DIRECTORY, check_fresh, check_input
+from specstream.cli.errors import needs, reported_errors
+from specstream.cli.event_time_options import event_time_options, feed_options
+from specstream.cli.options import engine_options, input_options
+from specstream.cli.target import load_operator, parse_arguments
+from specstream.engine.engine import Amount
+from specstream.monitoring.live import JsonLines, LiveTable, PlainLines, reasons_of
+from specstream.monitoring.watch import Watch
+
+if TYPE_CHECKING:
+    from specstream.spark.feed import FeedStats
+
+__all__ = ["run"]
+
+
+@click.command()
+@input_options
+@click.option(
+    "--output", type=DIRECTORY, required=True, help="Directory for the emitted rows; new or empty."
+)
+@event_time_options
+@engine_options
+@click.option(
+    "--protocol",
+    default="value",
+    show_default=True,
+    help="How conflicts are found: value or eager.",
+)
+@click.option(
+    "--checkpoint",
+    type=DIRECTORY,
+    help="Spark's checkpoint directory, new or empty; temporary by default.",
+)
+@click.option(
+    "--max-files-per-trigger",
+    type=click.IntRange(min=1),
+    help="Files in one micro-batch; all by default.",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.05),
+    metavar="SECONDS",
+    help="From look to look at the statistics; by default 1, and 10 where stderr is no terminal.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print statistics as lines of JSON instead of a live table; the last line is the summary.",
+)
+def run(
+    *,
+    target: str,
+    arguments: tuple[str, ...],
+    input_: Path,
+    order_by: str,
+    source: str | None,
+    output: Path,
+    threads: int,
+    horizon: Amount,
+    chunk: Amount,
+    protocol: str,
+    checkpoint: Path | None,
+    max_files_per_trigger: int | None,
+    every: float | None,
+    as_json: bool,
+    **event_time: Any,
+) -> None:
+    """Run an operator over a directory of Parquet files, through Spark.
+
+    MODULE is a module name or the path of a .py file; OPERATOR an operator in it, or a function
+    that makes one from the --arg values. Files are taken in the order in which they were last
+    modified; within a micro-batch, events run in the order (--order-by, --source, position), and
+    with --watermark across micro-batches as well. SIGTERM ends the run behind the micro-batch under
+    way.
+    """
+    with reported_errors():
+        operator = load_operator(target, parse_arguments(arguments))
+        rows, newest = check_input(input_, operator, order_by, source)
+        check_fresh(output, checkpoint)
+        needs("spark", "pyspark", "pandas")
+        in_time = feed_options(**event_time)
+        show, default = shown_by(operator.name, as_json)
+        with (
+            ss.Engine(
+                operator, threads=threads, horizon=horizon, chunk=chunk, protocol=protocol
+            ) as engine,
+            nullcontext(str(checkpoint)) if checkpoint else tempfile.TemporaryDirectory() as place,
+        ):
+            feed = ss.spark.foreach_batch(
+                engine,
+                order_by=order_by,
+                source=source,
+                to=ss.spark.parquet_sink(output),
+                **in_time,
+            )
+            watch = Watch(engine, feed, rows=rows, newest=newest, to=show, every=every or default)
+            with watch:
+                session = ss.spark.local_session(
+                    f"specstream run {target}", settings={"spark.log.level": "OFF"}
+                )
+                try:
+                    watch.begin()
+                    started = time.perf_counter()
+                    with ending_at_once(engine), put_off_exit() as ended:
+                        ss.spark.stream_directory(
+                            session,
+                            input_,
+                            feed,
+                            checkpoint=place,
+                            files_per_trigger=max_files_per_trigger,
+                        )
+                        if in_time:
+                            feed.finish()
+                    seconds = time.perf_counter() - started
+                finally:
+                    session.stop()
+            stats = engine.stats
+        summary = {
+            **summary_of(operator.name, feed.stats, stats, seconds, bool(ended)),
+            "protocol": protocol,
+            "output": str(output),
+        }
+        if as_json:
+            click.echo(json.dumps(summary))
+        else:
+            print_summary(summary, feed.stats.running, bool(in_time))
+        if ended:
+            sys.exit(ended[0])
+
+
+def summary_of(
+    operator: str, feed: FeedStats, stats: ss.Statistics, seconds: float, stopped: bool
+) -> dict[str, Any]:
+    """What a run did, as plain data."""
+    return {
+        "event": "summary",
+        "operator": operator,
+        "rows_in": feed.events,
+        "rows_out": feed.rows,
+        "batches": feed.batches,
+        "late": feed.late,
+        "stopped": stopped,
+        "seconds": seconds,
+        "events_per_second": feed.events / seconds,
+        "engine_events_per_second": feed.events / max(feed.running, 1e-9),
+        "commits": stats.commits,
+        "head_runs": stats.head_runs,
+        "aborts": dict(stats.aborts),
+        "threads": stats.threads,
+        "horizon": stats.horizon,
+        "chunk": stats.chunk,
+    }
+
+
+def print_summary(summary: dict[str, Any], running: float, is_in_time: bool) -> None:
+    """For people, on stdout.
+
+    Args:
+        summary: as ``--json`` has it.
+        running: seconds in the engine.
+        is_in_time: there is a watermark, so rows may have been late.
+    """
+    table = Table(show_header=False, box=None)
+    stopped = ", stopped by SIGTERM" if summary["stopped"] else ""
+    for name, value in (
+        ("operator", summary["operator"]),
+        ("rows in", f"{summary['rows_in']:,}"),
+        ("rows out", f"{summary['rows_out']:,}  in {summary['output']}"),
+        ("batches", f"{summary['batches']:,}{stopped}"),
+        *((("late rows", f"{summary['late']:,}"),) if is_in_time else ()),
+        ("seconds", f"{summary['seconds']:.1f}, of which {running:.2f} in the engine"),
+        ("events/s", f"{summary['events_per_second']:,.0f}"),
+        ("commits", f"{summary['commits']:,}"),
+        ("aborts", reasons_of(summary["aborts"])),
+    ):
+        table.add_row(name, value)
+    Console().print(table)
+
+
+def shown_by(operator: str, as_json: bool) -> tuple[JsonLines | LiveTable | PlainLines, float]:
+    """Who shows a run's statistics, and every how many seconds by default."""
+    console = Console(stderr=True)
+    if as_json:
+        return JsonLines(click.echo), 1.0
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveTable(console, operator), 1.0
+    return PlainLines(lambda line: click.echo(line, err=True), operator), 10.0
+
+
+@contextmanager
+def ending_at_once(engine: ss.Engine) -> Iterator[None]:
+    """Ctrl-C ends the batch in flight at its next event; Spark itself waits for the batch."""
+    asked = False
+
+    def end(number: int, frame: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        # Nothing is raised the first time: it would be out of a call into Spark, which logs that.
+        # A batch of a closed engine fails, and the query with it.
+        asked = True
+        engine.close()
+
+    # Spark has set a handler of its own when its session was made.
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    except Exception:
+        if not asked:
+            raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def put_off_exit() -> Iterator[list[Any]]:
+    """After SIGTERM the summary comes first; the list has the exit status then."""
+    ended: list[Any] = []
+    try:
+        yield ended
+    except SystemExit as end:
+        ended.append(end.code)

@@ -1,0 +1,135 @@
+"""The operator that a command line names: ``MODULE:OPERATOR`` and ``--arg``."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specstream.operator.operator import Operator
+
+__all__ = ["expression", "load_operator", "parse_arguments"]
+
+# Values of --arg that are no literals but name the type of a column or field.
+TYPES = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+def load_operator(target: str, arguments: dict[str, object]) -> Operator:
+    """The operator that ``MODULE:OPERATOR`` names.
+
+    Args:
+        target: module name or path of a ``.py`` file, a colon, and the name of an operator or of a
+            function that makes one.
+        arguments: what to call such a function with.
+
+    Raises:
+        click.ClickException: the module or the name is not there, or is no operator.
+    """
+    where, colon, name = target.rpartition(":")
+    if not colon or not where or not name:
+        raise click.UsageError(
+            f"{target!r} names no operator; expected MODULE:OPERATOR, like "
+            "specstream.operators:top_k or flows.py:detector"
+        )
+    module = _load_file(Path(where)) if where.endswith(".py") else _load_module(where)
+    try:
+        found = getattr(module, name)
+    except AttributeError:
+        known = [key for key, value in vars(module).items() if isinstance(value, Operator)]
+        raise click.ClickException(
+            f"module {where!r} has no {name!r}; operators in it: {', '.join(known) or 'none'}"
+        ) from None
+    if isinstance(found, Operator):
+        if arguments:
+            raise click.UsageError(
+                f"{target} is an operator, not a function that makes one: it takes no --arg "
+                f"({', '.join(arguments)})"
+            )
+        return found
+    if not callable(found):
+        raise click.ClickException(
+            f"{target} is a {type(found).__name__}; expected an operator made with @ss.operator, "
+            "or a function that returns one"
+        )
+    try:
+        made = found(**arguments)
+    except TypeError as error:
+        raise click.ClickException(
+            f"{target} cannot be called with --arg {arguments or 'nothing'}: {error}; if it is a "
+            "plain function, decorate it with @ss.operator"
+        ) from error
+    if not isinstance(made, Operator):
+        raise click.ClickException(
+            f"{target} returned a {type(made).__name__}; expected an operator made with "
+            "@ss.operator"
+        )
+    return made
+
+
+def _load_module(name: str) -> Any:
+    # As with `python -m`, modules beside the user count.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            raise click.ClickException(
+                f"no module named {name!r}; give an importable module or a path that ends in .py"
+            ) from error
+        raise
+
+
+def _load_file(path: Path) -> Any:
+    if not path.is_file():
+        raise click.ClickException(f"no file {str(path)!r}")
+    # A name of its own, so that a file called json.py takes nobody's place.
+    name = f"_operators_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise click.ClickException(f"{str(path)!r} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    # Modules beside the file can be imported from it, as with `python FILE`.
+    sys.path.insert(0, str(path.resolve().parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def parse_arguments(given: tuple[str, ...]) -> dict[str, object]:
+    """``("k=5", "item=str")`` as ``{"k": 5, "item": str}``.
+
+    Values are Python literals, or one of the types int, float, bool, str.
+
+    Raises:
+        click.UsageError: a value is neither.
+
+    >>> parse_arguments(("k=5", "name='a'", "item=str"))
+    {'k': 5, 'name': 'a', 'item': <class 'str'>}
+    """
+    parsed: dict[str, object] = {}
+    for argument in given:
+        name, equals, text = argument.partition("=")
+        if not equals or not name.isidentifier():
+            raise click.UsageError(f"--arg {argument!r}: expected NAME=VALUE, like k=5")
+        try:
+            parsed[name] = TYPES[text] if text in TYPES else ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            raise click.UsageError(
+                f"--arg {argument!r}: {text!r} is no Python literal; write strings in quotes: "
+                f"--arg \"{name}='{text}'\""
+            ) from None
+    return parsed
+
+
+def expression(target: str, given: tuple[str, ...], operator: Operator) -> str:
+    """How Python code names the operator that a command line names."""
+    where, _, name = target.rpartition(":")
+    known = (f"_operators_{Path(where).stem}", where)
+    direct = any(getattr(sys.modules.get(at), name, None) is operator for at in known)
+    return name if direct else f"{name}({', '.join(given)})"

@@ -1,0 +1,213 @@
+"""One column, from Arrow to the numbers that operators read, and back.
+
+All conversions are exact. A value that has no exact counterpart is reported with its row, so that
+whoever reads a table can refuse it or leave the row out. Strings are not here: their codes come
+from a table (:mod:`specstream.columns.strings`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from specstream.declarations.schema import Column
+
+__all__ = [
+    "accepts",
+    "from_arrow",
+    "hint",
+    "is_text",
+    "of_order",
+    "order_distance",
+    "time_at",
+    "to_arrow",
+]
+
+Mask = npt.NDArray[np.bool_]
+
+_PER_SECOND = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}
+_DAY = 24 * 60 * 60 * 1000  # of date64, in milliseconds
+_INT64 = np.iinfo(np.int64)
+_WHOLE = 2**53  # the integers up to here are floats
+
+
+def is_text(of: pa.DataType) -> bool:
+    """Whether a column of that type holds strings."""
+    return bool(
+        pa.types.is_string(of) or pa.types.is_large_string(of) or pa.types.is_string_view(of)
+    )
+
+
+def accepts(column: Column, of: pa.DataType) -> bool:
+    """Whether a column of a table may have that type."""
+    if pa.types.is_dictionary(of):
+        of = of.value_type
+    types = pa.types
+    if types.is_timestamp(column.arrow):
+        return bool(types.is_timestamp(of))
+    if types.is_date(column.arrow):
+        return bool(types.is_date(of))
+    if types.is_decimal(column.arrow):
+        whole = types.is_decimal32(of) or types.is_decimal64(of) or types.is_decimal128(of)
+        return bool(whole or types.is_integer(of))
+    if column.kind == "int":
+        return bool(types.is_integer(of))
+    if column.kind == "float":
+        return bool(types.is_floating(of) or types.is_integer(of))
+    return is_text(of) if column.kind == "str" else bool(types.is_boolean(of))
+
+
+def hint(column: Column) -> str:
+    """What to do about a column of a type that is not accepted."""
+    if column.kind == "bool":
+        return "compare it, so that it becomes a bool"
+    return f"cast it to {column.arrow}"
+
+
+def from_arrow(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]:
+    """Values as operators read them, and where they could not be converted.
+
+    Args:
+        array: of a type that :func:`accepts` accepts; not a dictionary. Nulls become zeros.
+        column: any but a string's.
+
+    >>> import specstream as ss
+    >>> times = pa.array([1_500_000, 2_000_000], pa.timestamp("us"))
+    >>> values, wrong = from_arrow(times, ss.timestamp("s"))
+    >>> values.tolist()[1], wrong.tolist()
+    (2, [True, False])
+    """
+    of = array.type
+    if pa.types.is_boolean(of):
+        return _numpy(array.cast(pa.uint8())), np.zeros(len(array), np.bool_)
+    if pa.types.is_floating(of):
+        return _numpy(array.cast(pa.float64())), np.zeros(len(array), np.bool_)
+    if pa.types.is_decimal(column.arrow):
+        return _scaled(array, column.arrow.scale)
+    if pa.types.is_timestamp(of):
+        return _ticks(_numpy(array.view(pa.int64())), of.unit, column.arrow.unit)
+    if pa.types.is_date64(of):
+        milliseconds = _numpy(array.view(pa.int64()))
+        return milliseconds // _DAY, milliseconds % _DAY != 0
+    if pa.types.is_date32(of):
+        return _numpy(array.view(pa.int32()).cast(pa.int64())), np.zeros(len(array), np.bool_)
+    numbers = _numpy(array)
+    if column.kind == "float":
+        wrong = (numbers > _WHOLE) | (numbers < -_WHOLE) if numbers.itemsize == 8 else None
+        return numbers.astype(np.float64), _mask(wrong, len(array))
+    wrong = numbers > _INT64.max if numbers.dtype == np.uint64 else None
+    return numbers.astype(np.int64, copy=False), _mask(wrong, len(array))
+
+
+def of_order(array: pa.Array) -> tuple[npt.NDArray[np.int64], Mask] | None:
+    """An order column as int64 of the same order, and the rows that have no place in it.
+
+    None: its type has no order.
+    """
+    of = array.type
+    if pa.types.is_floating(of):
+        numbers = _numpy(array.cast(pa.float64()))
+        # The usual order-preserving image of a float; + 0.0 makes the two zeros equal.
+        bits = (numbers + 0.0).view(np.int64)
+        return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits), np.isnan(numbers)
+    if pa.types.is_integer(of):
+        return from_arrow(array, Column("int", pa.int64()))
+    if pa.types.is_temporal(of) and not pa.types.is_interval(of):
+        plain = array.cast(pa.int32()) if of.bit_width == 32 else array
+        return _numpy(plain.cast(pa.int64())), np.zeros(len(array), np.bool_)
+    return None
+
+
+def order_distance(of: pa.DataType, later: int, earlier: int) -> float:
+    """Between numbers of :func:`of_order`: seconds where they are times, else the column's unit.
+
+    >>> order_distance(pa.timestamp("ms"), 2500, 1000), order_distance(pa.date32(), 2, 1)
+    (1.5, 86400.0)
+    >>> numbers, _ = of_order(pa.array([-0.5, 2.0]))
+    >>> order_distance(pa.float64(), int(numbers[1]), int(numbers[0]))
+    2.5
+    """
+    if pa.types.is_floating(of):
+        bits = np.array([later, earlier])
+        first, second = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits).view(np.float64)
+        return float(first) - float(second)  # NumPy's would warn of two infinities
+    between = float(later - earlier)
+    if pa.types.is_date32(of):
+        return between * 86400
+    if pa.types.is_temporal(of):
+        return between / _PER_SECOND["ms" if pa.types.is_date64(of) else of.unit]
+    return between
+
+
+def time_at(times: pa.Array, row: int) -> Any:
+    """An element of an order column as a plain Python value; its number if Python has none such."""
+    try:
+        return times[row].as_py()
+    except (OverflowError, ValueError, KeyError):  # no such year, or no such zone
+        return int(of_order(times[row : row + 1])[0][0])  # type: ignore[index]
+
+
+def _numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """As NumPy has it, without a copy where that can be; nulls become zeros."""
+    if array.null_count:
+        array = array.fill_null(0)
+    return np.require(array.to_numpy(zero_copy_only=False), requirements=["C", "A"])
+
+
+def _mask(wrong: Mask | None, count: int) -> Mask:
+    return np.zeros(count, np.bool_) if wrong is None else wrong
+
+
+def _ticks(
+    values: npt.NDArray[np.int64], given: str, wanted: str
+) -> tuple[npt.NDArray[np.int64], Mask]:
+    """Numbers of one unit of time as numbers of another."""
+    finer, coarser = _PER_SECOND[wanted], _PER_SECOND[given]
+    if finer >= coarser:
+        factor = finer // coarser
+        return values * factor, (values > _INT64.max // factor) | (values < -(2**63 // factor))
+    divisor = coarser // finer
+    return values // divisor, values % divisor != 0
+
+
+def _scaled(array: pa.Array, scale: int) -> tuple[npt.NDArray[np.int64], Mask]:
+    """Decimals or integers times 10**scale."""
+    if pa.types.is_integer(array.type):
+        array = array.cast(pa.decimal128(20, 0))
+    given = array.type.scale
+    # Wide enough for every decimal128 at every scale that is allowed, so that nothing overflows.
+    width = 76
+    whole = array.cast(pa.decimal256(width, max(given, scale)), safe=False)
+    scaled = whole.cast(pa.decimal256(width, scale), safe=False)  # cuts off what is beyond
+    back = scaled.cast(whole.type, safe=False)
+    exact = pc.equal(back, whole).fill_null(True).to_numpy(zero_copy_only=False)
+    end = scaled.offset + len(scaled)
+    words = np.frombuffer(scaled.buffers()[1], np.int64, 4 * end).reshape(-1, 4)
+    words = words[scaled.offset :].copy()
+    words[array.is_null().to_numpy(zero_copy_only=False)] = 0
+    lowest = np.ascontiguousarray(words[:, 0])
+    fits = (words[:, 1:] == (lowest >> 63)[:, None]).all(axis=1)
+    return lowest, ~(exact & fits)
+
+
+def to_arrow(words: npt.NDArray[np.int64], column: Column) -> pa.Array:
+    """Emitted words as the column's Arrow type; any column but a string's.
+
+    >>> import specstream as ss
+    >>> to_arrow(np.array([-150]), ss.decimal(2))[0].as_py()
+    Decimal('-1.50')
+    """
+    if column.kind == "float":
+        return pa.array(words.view(np.float64), from_pandas=False)
+    if column.kind == "bool":
+        return pa.array(words != 0)
+    if pa.types.is_decimal(column.arrow):
+        pairs = np.stack([words, words >> 63], axis=1)
+        return pa.Array.from_buffers(column.arrow, len(words), [None, pa.py_buffer(pairs)])
+    if pa.types.is_date(column.arrow):
+        return pa.array(words.astype(np.int32)).view(column.arrow)
+    return pa.array(words).view(column.arrow)

@@ -1,0 +1,524 @@
+"""Tables in and out: columns as the arrays that workers read, emitted rows as Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from specstream.columns.conversion import accepts, from_arrow, hint, of_order, to_arrow
+from specstream.columns.rejected_rows import Policy, RowError
+from specstream.columns.strings import StringTable
+from specstream.declarations.schema import Column, Schema
+from specstream.errors import InputError
+
+__all__ = [
+    "KEY_COLUMNS",
+    "Events",
+    "as_table",
+    "keys_of",
+    "order_key",
+    "plain_value",
+    "read_events",
+    "read_value",
+    "rows_to_table",
+    "some_rows",
+]
+
+KEY_COLUMNS = ("timestamp", "source", "sequence")
+
+
+def as_table(data: Any, what: str) -> pa.Table:
+    """A table from what users have: Arrow table or batch, pandas frame, dict of arrays.
+
+    Raises:
+        InputError: it is none of these, or its columns differ in length.
+    """
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, Mapping):
+        columns = [_arrow_column(what, name, column) for name, column in data.items()]
+        return _arrow_table(what, columns, list(data))
+    if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
+        # A NaN in a column of plain floats is a number here, not a missing value.
+        columns = [
+            _arrow_column(
+                what,
+                name,
+                column.to_numpy() if isinstance(column.dtype, np.dtype) else column,
+                from_pandas=not (isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"),
+            )
+            for name, column in data.items()
+        ]
+        return _arrow_table(what, columns, [str(name) for name in data.columns])
+    raise InputError(
+        f"{what}: got {type(data).__name__}; expected a pyarrow Table or RecordBatch, a pandas "
+        "DataFrame, or a dict of arrays"
+    )
+
+
+def _arrow_column(
+    what: str, name: object, column: Any, from_pandas: bool | None = None
+) -> pa.Array:
+    """One column as Arrow has it."""
+    kind = getattr(column, "dtype", None)
+    if isinstance(kind, np.dtype) and not kind.isnative:
+        raise InputError(
+            f"{what}: column {name!r} is big-endian ({kind.str}): convert it, "
+            'column.astype(column.dtype.newbyteorder("="))'
+        )
+    try:
+        return pa.array(column, from_pandas=from_pandas)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        found = type(column).__name__ if kind is None else f"{type(column).__name__} of {kind}"
+        raise InputError(
+            f"{what}: column {name!r} is no column of a table ({found}: {error}): give one array "
+            "per column, of integers, floats, bools, strings or times that Arrow has"
+        ) from None
+
+
+def _arrow_table(what: str, columns: list[pa.Array], names: list[Any]) -> pa.Table:
+    try:
+        return pa.Table.from_arrays(columns, names)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(
+            f"{what}: the columns are no table ({error}): give one array per column, all of one "
+            "length, with a string as its name"
+        ) from None
+
+
+class _OrderedKeys(Sequence[pa.Array]):
+    """Columns brought into the order of the events when they are asked for.
+
+    Most batches never ask, and ordering them takes as long as ordering what the events read.
+    """
+
+    def __init__(self, columns: Sequence[pa.Array], order: npt.NDArray[np.int64]) -> None:
+        self._columns = list(columns)
+        self._order: list[npt.NDArray[np.int64] | None] = [order] * len(columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, at: Any) -> Any:
+        order = self._order[at]
+        if order is not None:
+            self._columns[at] = self._columns[at].take(pa.array(order))
+            self._order[at] = None
+        return self._columns[at]
+
+
+@dataclass(frozen=True)
+class Events:
+    """A batch of events, in order, as plain arrays.
+
+    Attributes:
+        count: number of events.
+        columns: timestamp (int64), source (int64), then those of the schema: int64 for int and str,
+            float64 for float, uint8 for bool; then a uint8 for each nullable column, 1 where it is
+            null; all contiguous and of length ``count``.
+        keys: timestamp and source as the table had them, for output and messages, in the order of
+            the events.
+        positions: row of each event in the table.
+        rejected: rows of the table that are no events, as they were given, with the column
+            "reason";
+            None: there are none.
+    """
+
+    count: int
+    columns: tuple[npt.NDArray[Any], ...]
+    keys: Sequence[pa.Array]
+    positions: npt.NDArray[np.int64]
+    rejected: pa.Table | None = None
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Events:
+        """Some of the events, copied."""
+        at = pa.array(rows)
+        return Events(
+            len(rows),
+            tuple(column[rows] for column in self.columns),
+            (self.keys[0].take(at), self.keys[1].take(at)),
+            self.positions[rows],
+        )
+
+
+def read_events(
+    table: pa.Table,
+    schema: Schema,
+    strings: StringTable,
+    what: str,
+    first_sequence: int,
+    *,
+    order_by: str | None = None,
+    source: str | None = None,
+    reads_timestamp: bool = False,
+    rejected_rows: Policy = "error",
+) -> Events:
+    """Checks a table against an event schema, orders its rows, and gives their columns.
+
+    With ``order_by``, rows are ordered by (order_by, source, position). Without it they keep their
+    order, and the timestamp of an event is its sequence number. With ``rejected_rows="side"``, rows
+    that cannot be events are left out.
+
+    Raises:
+        InputError: a column is missing, has another type, has nulls or values that do not fit, or
+            cannot be ordered by.
+    """
+    given = table
+    positions = np.arange(table.num_rows)
+    reasons: list[str | None] = []
+    while True:
+        try:
+            arrays = [_column(table, name, column, what) for name, column in schema]
+            source_key = _source(table, source, what)
+            time = None if order_by is None else _time(table, order_by, what, reads_timestamp)
+            break
+        except RowError as error:
+            if rejected_rows == "error":
+                raise
+            # One problem at a time: a row that is rejected is not looked at again.
+            reasons = reasons or [None] * given.num_rows
+            for position in positions[error.wrong].tolist():
+                reasons[position] = error.reason
+            positions = positions[~error.wrong]
+            table = some_rows(table, ~error.wrong, what)
+
+    # Strings last, because those of a row that is left out are not to be remembered.
+    columns = [_values(array, strings)[0] for array in arrays]
+    columns += [
+        array.nulls for array, (_, column) in zip(arrays, schema, strict=True) if column.nullable
+    ]
+    if source_key.texts is None:
+        source_code = source_rank = source_key.numbers
+    else:
+        source_code, source_rank = _codes(source_key.texts, strings)
+    count = table.num_rows
+    keys: Sequence[pa.Array]
+    if time is None:
+        timestamp = np.arange(first_sequence, first_sequence + count, dtype=np.int64)
+        keys = pa.array(timestamp), source_key.array
+    else:
+        timestamp = time[1]
+        keys = time[0], source_key.array
+        if not _in_order(timestamp, source_rank):
+            order = np.lexsort((source_rank, timestamp))
+            timestamp, source_code = timestamp[order], source_code[order]
+            columns = [column[order] for column in columns]
+            keys = _OrderedKeys(keys, order)
+            positions = positions[order]
+    rejected = _rejected(given, reasons, what) if reasons else None
+    return Events(count, (timestamp, source_code, *columns), keys, positions, rejected)
+
+
+def _in_order(timestamp: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> bool:
+    """Whether rows are in the order of (timestamp, rank); a fraction of the time of a sort."""
+    falls = np.flatnonzero(timestamp[1:] <= timestamp[:-1])
+    if len(falls) == 0:
+        return True
+    if bool((timestamp[falls + 1] < timestamp[falls]).any()):
+        return False
+    return bool((rank[falls + 1] >= rank[falls]).all())
+
+
+def _rejected(given: pa.Table, reasons: list[str | None], what: str) -> pa.Table:
+    """The rows that have a reason, with it."""
+    column = pa.array(reasons, pa.string())
+    wrong = column.is_valid().to_numpy(zero_copy_only=False)
+    return some_rows(given.append_column("reason", column), wrong, what)
+
+
+def some_rows(table: pa.Table, which: npt.NDArray[np.bool_], what: str) -> pa.Table:
+    """The rows of a table that ``which`` says, as they are.
+
+    Raises:
+        InputError: Arrow cannot pick rows of such a table, because of the type of a column.
+    """
+    try:
+        return table.filter(pa.array(which))
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"{what}: some rows are to be put aside, and Arrow cannot take them out of the table "
+            f"({error}): cast the columns of such types, or leave them out"
+        ) from None
+
+
+def _get(table: pa.Table, name: str, what: str) -> pa.Array:
+    found = table.schema.get_all_field_indices(name)
+    if len(found) != 1:
+        problem = "has no column" if not found else "has more than one column"
+        raise InputError(
+            f"{what}: the batch {problem} {name!r}; it has "
+            f"{', '.join(table.column_names) or 'none'}"
+            ": rename or add the column"
+        )
+    column = table.column(found[0])
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+    if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
+        array = array.dictionary_decode()  # so that its nulls are counted
+    return array
+
+
+def _check_nulls(array: pa.Array, name: str, what: str) -> None:
+    if array.null_count:
+        wrong = array.is_null().to_numpy(zero_copy_only=False)
+        raise RowError(
+            f"{what}: column {name!r} has {array.null_count} null(s), the first in row "
+            f"{wrong.argmax()}: fill or drop them before the operator, declare the column "
+            'ss.nullable(...), or use rejected_rows="side"',
+            wrong,
+            f"column {name!r} is null",
+        )
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A column: numbers, or texts whose codes are still to be found; a nullable one's nulls."""
+
+    array: pa.Array
+    numbers: npt.NDArray[Any]
+    texts: pa.Array | None
+    nulls: npt.NDArray[np.uint8]
+
+
+def _column(table: pa.Table, name: str, column: Column, what: str) -> _Read:
+    return _read(_get(table, name, what), name, column, what)
+
+
+def _read(array: pa.Array, name: str, column: Column, what: str) -> _Read:
+    """A column, checked and converted."""
+    nothing = pa.types.is_null(array.type) and (column.nullable or len(array) == 0)
+    if nothing or len(array) == 0:
+        array = pa.nulls(len(array), column.arrow)
+    if not accepts(column, array.type):
+        if array.null_count == len(array):
+            _check_nulls(array, name, what)
+        raise InputError(
+            f"{what}: column {name!r} has type {array.type}; the operator declares "
+            f"{column}: {hint(column)}"
+        )
+    nulls = np.empty(0, np.uint8)
+    if column.nullable:
+        nulls = array.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
+    else:
+        _check_nulls(array, name, what)
+    if column.kind == "str":
+        return _Read(array, np.empty(0), array, nulls)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    numbers, wrong = from_arrow(array, column)
+    if wrong.any():
+        row = int(wrong.argmax())
+        target = column.arrow if column.kind in ("int", "float") else column
+        raise RowError(
+            f"{what}: column {name!r} of type {array.type} does not fit {target} (row {row}: "
+            f"{_shown(array[row])}): {hint(column)} yourself, so that you decide what happens to "
+            'such values, or use rejected_rows="side"',
+            wrong,
+            f"column {name!r} does not fit {target}",
+        )
+    return _Read(array, numbers, None, nulls)
+
+
+def _shown(value: pa.Scalar) -> str:
+    try:
+        return str(value)
+    except (OverflowError, ValueError, KeyError):
+        return "out of range"  # a year or a zone that Python has not
+
+
+def read_value(
+    value: Any, name: str, column: Column, strings: StringTable, what: str
+) -> tuple[Any, bool]:
+    """A single Python value as operators read it, and whether it is null.
+
+    Raises:
+        InputError: it does not fit.
+    """
+    if hasattr(value, "to_datetime64"):
+        value = value.to_datetime64()  # pandas' own has nanoseconds that Arrow would leave out
+    message = f"{what}: column {name!r} gets {value!r}; the operator declares {column}"
+    try:
+        array = pa.array([value])
+    except OverflowError:
+        raise RowError(
+            message, np.ones(1, np.bool_), f"column {name!r} does not fit {column}"
+        ) from None
+    except (pa.ArrowException, TypeError, ValueError):
+        raise InputError(message) from None
+    if value is not None and not accepts(column, array.type):
+        raise InputError(message)
+    read = _read(array, name, column, what)
+    number = _values(read, strings)[0][0]
+    return number.item(), bool(column.nullable and read.nulls[0])
+
+
+def _values(read: _Read, strings: StringTable) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Numbers of a column, and their ranks where they are codes of strings."""
+    return (read.numbers, read.numbers) if read.texts is None else _codes(read.texts, strings)
+
+
+def _codes(
+    array: pa.Array, strings: StringTable
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Codes of strings, and the ranks of the strings in the order of their text.
+
+    A null has the code 0.
+    """
+    if pa.types.is_dictionary(array.type):
+        # Of a dictionary, which may be that of a whole file, those strings that are in use.
+        texts = array.dictionary.cast(pa.large_string())
+        places = array.indices.cast(pa.int64()).fill_null(len(texts)).to_numpy()
+        used = np.zeros(len(texts) + 1, np.bool_)
+        used[places] = True
+        number = np.cumsum(used) - 1
+        encoded = texts.filter(pa.array(used[:-1])).dictionary_encode()
+        inner = np.append(encoded.indices.to_numpy(), len(encoded.dictionary))
+        places = inner[number[places]]
+    else:
+        encoded = array.cast(pa.large_string()).dictionary_encode()
+        places = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()
+    distinct = encoded.dictionary
+    codes = np.append(strings.add_all(distinct), np.int64(0))
+    ranks = np.zeros(len(distinct) + 1, np.int64)
+    ranks[pc.sort_indices(distinct).to_numpy()] = np.arange(len(distinct))
+    return codes[places], ranks[places]
+
+
+def _source(table: pa.Table, name: str | None, what: str) -> _Read:
+    """The source column as given, and its numbers or texts."""
+    if name is None:
+        zeros = np.zeros(table.num_rows, np.int64)
+        return _Read(pa.array(zeros), zeros, None, np.empty(0, np.uint8))
+    array = _get(table, name, what)
+    number, text = Column("int", pa.int64()), Column("str", pa.string())
+    if accepts(number, array.type):
+        read = _read(array, name, number, what)
+        return replace(read, array=pa.array(read.numbers))
+    _check_nulls(array, name, what)
+    if not accepts(text, array.type):
+        raise InputError(
+            f"{what}: source column {name!r} has type {array.type}; expected integers or strings: "
+            "cast it"
+        )
+    read = _read(array, name, text, what)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return replace(read, array=array.cast(pa.string()))
+
+
+def _time(
+    table: pa.Table, name: str, what: str, reads_timestamp: bool
+) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The order column as given, and as int64 of the same order."""
+    array = _get(table, name, what)
+    _check_nulls(array, name, what)
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.int64())  # of no rows, or it would have nulls
+    if reads_timestamp and pa.types.is_floating(array.type):
+        raise InputError(
+            f"{what}: the operator reads event.timestamp, an int64, and order column {name!r} "
+            f"has type {array.type}: cast it to an integer or a timestamp"
+        )
+    return array, order_key(array, name, what)
+
+
+def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
+    """An order column as int64 of the same order.
+
+    Raises:
+        InputError: it is of a type without an order, or holds a NaN.
+    """
+    of = array.type
+    found = of_order(array)
+    if found is None:
+        raise InputError(
+            f"{what}: order column {name!r} has type {of}; expected integers, floats, timestamps "
+            "or dates: cast it"
+        )
+    numbers, wrong = found
+    if not wrong.any():
+        return numbers
+    row = int(wrong.argmax())
+    if pa.types.is_floating(of):
+        raise RowError(
+            f"{what}: order column {name!r} has a NaN in row {row}, which has no place in "
+            'an order: drop such rows, give them a time, or use rejected_rows="side"',
+            wrong,
+            f"order column {name!r} is NaN",
+        )
+    raise RowError(
+        f"{what}: order column {name!r} of type {of} does not fit int64 (row {row}: "
+        f"{array[row]}): "
+        'cast it, or use rejected_rows="side"',
+        wrong,
+        f"order column {name!r} does not fit int64",
+    )
+
+
+def rows_to_table(
+    rows: npt.NDArray[np.int64],
+    schema: Schema,
+    strings: StringTable,
+    keys: Mapping[str, pa.Array] | None = None,
+) -> pa.Table:
+    """Emitted rows as an Arrow table, which shares no memory with them.
+
+    Args:
+        rows: shape (n, ``schema.row_words``), int64 words: the event's row, the values, the nulls.
+        schema: the emit schema.
+        strings: table for columns of kind str; a code that is in no table comes out as null.
+        keys: the order-key columns of the rows, to be added.
+    """
+    arrays = []
+    null_bits = schema.null_bits
+    for number, column in enumerate(schema.columns):
+        words = np.array(rows[:, 1 + number], order="C")
+        if column.kind == "str":
+            codes, inverse = np.unique(words, return_inverse=True)
+            texts = strings.texts(codes).take(pa.array(inverse))
+            arrays.append(texts.cast(pa.string()))
+        else:
+            arrays.append(to_arrow(words, column))
+        if number in null_bits:
+            word, bit = null_bits[number]
+            null = pa.array(rows[:, word] >> bit & 1 != 0)
+            arrays[-1] = pc.if_else(null, pa.scalar(None, arrays[-1].type), arrays[-1])
+    table = pa.Table.from_arrays(arrays, schema=schema.arrow())
+    for name, key in (keys or {}).items():
+        table = table.append_column(name, key)
+    return table
+
+
+def plain_value(value: Any, column: Column, strings: StringTable) -> Any:
+    """An element of a column, or an emitted word, as a plain Python value."""
+    if column.kind == "str":
+        return strings.text(int(value))
+    if column.kind == "bool":
+        return bool(value)
+    if column.is_plain:
+        return value.item()
+    try:
+        return to_arrow(np.array([value]), column)[0].as_py()
+    except (OverflowError, ValueError):
+        return int(value)  # no year that Python has
+
+
+def keys_of(
+    events: Events, rows: npt.NDArray[np.int64], first_sequence: int
+) -> dict[str, pa.Array]:
+    """The order-key columns of a batch's events, by their rows."""
+    at = pa.array(rows)
+    return {
+        "timestamp": events.keys[0].take(at),
+        "source": events.keys[1].take(at),
+        "sequence": pa.array(rows + first_sequence),
+    }

@@ -1,0 +1,48 @@
+"""Events and emitted rows as plain Python values, for hooks, messages and single rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from specstream.columns.events import Events, plain_value
+from specstream.columns.strings import StringTable
+from specstream.declarations.schema import Schema
+
+__all__ = ["event_text", "event_values", "row_tuples"]
+
+
+def event_values(schema: Schema, events: Events, row: int, strings: StringTable) -> dict[str, Any]:
+    """An event's columns; None for a null."""
+    nulls = dict(zip(schema.nullable, events.columns[2 + len(schema) :], strict=True))
+    return {
+        name: None
+        if name in nulls and nulls[name][row]
+        else plain_value(values[row], column, strings)
+        for (name, column), values in zip(schema, events.columns[2:], strict=False)
+    }
+
+
+def event_text(schema: Schema, events: Events, row: int, strings: StringTable) -> str:
+    """The same, for a message."""
+    values = event_values(schema, events, row, strings)
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
+
+
+def row_tuples(
+    emits: Schema, rows: npt.NDArray[np.int64], strings: StringTable
+) -> list[tuple[Any, ...]]:
+    """Emitted rows, as the runtime has them: the event's row, the columns, the bits of nulls."""
+    columns = [
+        [
+            plain_value(word, of, strings)
+            for word in (rows[:, at].view(np.float64) if of.kind == "float" else rows[:, at])
+        ]
+        for at, of in enumerate(emits.columns, start=1)
+    ]
+    for number, (word, bit) in emits.null_bits.items():
+        for row in np.flatnonzero(rows[:, word] >> bit & 1):
+            columns[number][row] = None
+    return list(zip(*columns, strict=True)) if columns else [()] * len(rows)

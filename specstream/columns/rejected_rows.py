@@ -1,0 +1,122 @@
+"""Rows that cannot be events: a null, a value that does not fit, a time without an order.
+
+They are an error, or they are left out and kept on the side, as they were given, with the reason.
+A missing column or one of a wrong type is no matter of rows and always an error.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream.errors import ConfigurationError, InputError
+from specstream.files.arrow_stream import stream_of
+from specstream.files.untrusted import Malformed, read_tables
+
+__all__ = ["Policy", "RejectedRows", "RowError", "as_stream", "checked_policy", "take_together"]
+
+Policy = Literal["error", "side"]
+_POLICIES = ("error", "side")
+
+
+def checked_policy(policy: Policy) -> Policy:
+    """The policy.
+
+    Raises:
+        ConfigurationError: there is no such.
+    """
+    if policy not in _POLICIES:
+        raise ConfigurationError(
+            f"rejected_rows={policy!r}; expected one of {', '.join(_POLICIES)}"
+        )
+    return policy
+
+
+class RowError(InputError):
+    """Rows of a table are rejected.
+
+    Attributes:
+        wrong: which rows; a bool each.
+        reason: what is wrong with each of them.
+    """
+
+    def __init__(self, message: str, wrong: npt.NDArray[np.bool_], reason: str) -> None:
+        super().__init__(message)
+        self.wrong = wrong
+        self.reason = reason
+
+
+def as_stream(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
+    content: bytes = stream_of(table).to_pybytes()
+    return content
+
+
+def take_together(kept: list[pa.Table]) -> pa.Table | None:
+    """Takes the first tables, as many as fit into one; None: there are none."""
+    taken = None
+    while kept:
+        try:
+            if taken is not None:
+                taken = pa.concat_tables([taken, kept[0]], promote_options="permissive")
+        except pa.ArrowException:
+            break  # columns of one name and types that do not go together
+        first = kept.pop(0)  # as it is, if it is the only one: Arrow may have no way to join it
+        taken = first if taken is None else taken
+    return taken
+
+
+class RejectedRows:
+    """The rejected rows of an engine that nobody has fetched."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = checked_policy(policy)
+        self.count = 0
+        self._kept: list[pa.Table] = []
+
+    def keep(self, rows: pa.Table | None) -> None:
+        """Keeps rows, if there are any."""
+        if rows is not None:
+            self.count += rows.num_rows
+            self._kept.append(rows)
+
+    def to_bytes(self) -> bytes:
+        """The rows that nobody has fetched: Arrow streams, one behind the other."""
+        return b"".join(map(as_stream, self._kept))
+
+    @staticmethod
+    def read(image: bytes) -> list[pa.Table]:
+        """What :meth:`to_bytes` gave, as tables.
+
+        Raises:
+            Malformed: it gave none such.
+        """
+        tables = read_tables(image, "rejected rows")
+        for table in tables:
+            reasons = [field.type for field in table.schema if field.name == "reason"]
+            if not reasons or reasons[-1] != pa.string():
+                raise Malformed(
+                    f"rejected rows have the columns {', '.join(map(ascii, table.column_names))}; "
+                    "expected a column of texts 'reason' among them"
+                )
+        return tables
+
+    def take_over(self, kept: list[pa.Table]) -> None:
+        """Keeps these in place of what is here; they are not counted."""
+        self._kept = list(kept)
+
+    def savepoint(self) -> tuple[int, tuple[pa.Table, ...]]:
+        """What is here, for :meth:`rollback`."""
+        return self.count, tuple(self._kept)
+
+    def rollback(self, to: tuple[int, tuple[pa.Table, ...]]) -> None:
+        """Back to a savepoint, whatever was kept or fetched since."""
+        self.count, kept = to
+        self._kept = list(kept)
+
+    def take(self) -> pa.Table | None:
+        """The rows kept so far, as many as fit into one table; None: there are none."""
+        return take_together(self._kept)

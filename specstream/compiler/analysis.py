@@ -1,0 +1,75 @@
+"""An operator while its functions are gone through: what is known of it, and of each function."""
+
+from __future__ import annotations
+
+import ast
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from specstream.declarations.schema import Schema
+from specstream.errors import CompileError
+
+__all__ = ["Analysis", "FunctionSource"]
+
+
+@dataclass
+class FunctionSource:
+    """One plain function on its way through the rewriting."""
+
+    original: types.FunctionType
+    tree: ast.FunctionDef
+    filename: str
+    parameters: tuple[str, ...]
+    text: str
+    native_namespace: dict[str, Any] = field(default_factory=dict)
+    oracle_namespace: dict[str, Any] = field(default_factory=dict)
+
+    def compile(self, tree: ast.FunctionDef, namespace: dict[str, Any]) -> types.FunctionType:
+        module = ast.Module([tree], [])
+        ast.fix_missing_locations(module)
+        namespace["__name__"] = self.original.__module__
+        exec(compile(module, self.filename, "exec"), namespace)
+        function: types.FunctionType = namespace[tree.name]
+        function.__qualname__ = self.original.__qualname__
+        return function
+
+
+class Analysis(ABC):
+    """What is known of an operator while its functions are gone through, one inside the other.
+
+    Attributes:
+        operator: its name, for messages.
+        event: columns of its events.
+        emits: columns of its rows.
+        operations: names of the operations on boosted fields.
+        open: functions on the way from the operator's to the present one.
+        strings: string literals met so far.
+        reads_timestamp: whether ``event.timestamp`` was met.
+    """
+
+    def __init__(
+        self, operator: str, event: Schema, emits: Schema, operations: Collection[str]
+    ) -> None:
+        self.operator = operator
+        self.event = event
+        self.emits = emits
+        self.operations = operations
+        self.open: list[types.FunctionType] = []
+        self.strings: list[str] = []
+        self.reads_timestamp = False
+
+    @abstractmethod
+    def function(self, original: types.FunctionType) -> tuple[Any, Any]:
+        """The native and the oracle form of a function."""
+
+    @abstractmethod
+    def compiled(self, original: types.FunctionType) -> Any:
+        """The native form of a function that others call."""
+
+    def refuse(self, source: FunctionSource, node: ast.AST, problem: str, way_out: str) -> NoReturn:
+        """Raises CompileError for a place in the source."""
+        line = getattr(node, "lineno", source.tree.lineno)
+        raise CompileError(self.operator, source.filename, line, problem, way_out)

@@ -1,0 +1,142 @@
+"""The running event in Numba's terms: its columns, its nulls, and its random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.typing.templates import (
+    AttributeTemplate,
+    infer_getattr,
+)
+from numba.extending import (
+    intrinsic,
+    lower_getattr_generic,
+)
+
+from specstream.compiler.instructions import F64, I64, POINTER, Value
+from specstream.compiler.kinds import NUMBA_KINDS, scalar_kind
+from specstream.compiler.memory import Run
+from specstream.compiler.refusals import refuse
+from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.compiler.types import (
+    EventType,
+)
+from specstream.declarations.schema import Kind
+
+__all__ = ["METHODS", "event_is_null"]
+
+
+@infer_getattr
+class _EventAttribute(AttributeTemplate):
+    key = EventType
+
+    def generic_resolve(self, event: EventType, name: str) -> types.Type:
+        if name in ("timestamp", "source", "sequence"):
+            return types.int64
+        kind = event.schema.kind(name)
+        if kind is None:
+            raise refuse(
+                f"the event has no column {name!r}: it has {', '.join(event.schema.names)}"
+                ", and timestamp, source and sequence"
+            )
+        return NUMBA_KINDS[kind]
+
+
+@lower_getattr_generic(EventType)
+def _event_getattr(context: Any, builder: Any, event: EventType, value: Value, name: str) -> Value:
+    return _event_column(Run(context, builder, value), event, name)
+
+
+def _event_column(run: Run, event: EventType, name: str) -> Value:
+    builder = run.builder
+    row = run.load_member("event")
+    if name == "sequence":
+        return builder.add(row, run.load_member("first_sequence", invariant=True))
+    if name in RESERVED_COLUMNS:
+        return _element(run, row, RESERVED_COLUMNS.index(name), "int")
+    number = event.schema.names.index(name)
+    return _element(run, row, len(RESERVED_COLUMNS) + number, event.schema.kinds[number])
+
+
+def _element(run: Run, row: Value, number: int, kind: Kind) -> Value:
+    """What a column has in a row; its bytes are bools."""
+    builder = run.builder
+    columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
+    column = builder.load(builder.gep(columns, [I64(number)], inbounds=True))
+    run.invariant(column)
+    width = ir.IntType(8) if kind == "bool" else F64 if kind == "float" else I64
+    elements = builder.bitcast(column, width.as_pointer())
+    element = builder.load(builder.gep(elements, [row], inbounds=True))
+    run.invariant(element)
+    if kind == "bool":
+        return builder.icmp_unsigned("!=", element, width(0))
+    return element
+
+
+@intrinsic(prefer_literal=True)
+def event_is_null(typing_context: Any, event: Any, name: Any) -> Any:
+    """Whether a nullable column is null; ``check.py`` has seen to it that there is such a one."""
+    if not isinstance(event, EventType):
+        raise refuse(f"is_null is a method of the event, not of {event}")
+    if not isinstance(name, types.StringLiteral):
+        return None  # Numba's second try, without literals
+    schema = event.schema
+    number = len(RESERVED_COLUMNS) + len(schema) + schema.nullable.index(name.literal_value)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        run = Run(context, builder, args[0])
+        return _element(run, run.load_member("event"), number, "bool")
+
+    return types.boolean(event, name), code
+
+
+def _random_word(
+    context: Any, builder: Any, event: EventType, pointer: Value, draw: Value
+) -> Value:
+    run = Run(context, builder, pointer)
+    return run.call(
+        "ss_random_bits",
+        I64,
+        run.load_member("seed", invariant=True),
+        _event_column(run, event, "timestamp"),
+        _event_column(run, event, "source"),
+        _event_column(run, event, "sequence"),
+        draw,
+    )
+
+
+def _check_draw(event: types.Type, draw: types.Type) -> None:
+    if not isinstance(event, EventType):
+        raise refuse(f"random and random_bits are methods of the event, not of {event}")
+    if scalar_kind(draw) != "int64":
+        raise refuse(f"the number of a draw is an int, not {draw}: write event.random(0)")
+
+
+@intrinsic
+def event_random_bits(typing_context: Any, event: Any, draw: Any) -> Any:
+    """64 random bits, a function of seed, order key and ``draw``."""
+    _check_draw(event, draw)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return _random_word(context, builder, event, args[0], args[1])
+
+    return types.uint64(event, types.int64), code
+
+
+@intrinsic
+def event_random(typing_context: Any, event: Any, draw: Any) -> Any:
+    """A float in [0, 1): the upper 53 of those bits."""
+    _check_draw(event, draw)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        word = _random_word(context, builder, event, args[0], args[1])
+        upper = builder.uitofp(builder.lshr(word, I64(11)), F64)
+        return builder.fmul(upper, F64(2.0**-53))
+
+    return types.float64(event, types.int64), code
+
+
+METHODS: dict[str, Any] = {"random": event_random, "random_bits": event_random_bits}
+"""By the name of a method of one argument, the number of the draw."""

@@ -1,0 +1,180 @@
+"""``view[index] = value`` and ``view[index] op= value``, in Numba's terms.
+
+The target is one element, or a row or slice: for those :mod:`specstream.compiler.assignment` writes
+the instructions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+from numba.core.errors import TypingError
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    infer_global,
+    signature,
+)
+from numba.extending import (
+    lower_builtin,
+    models,
+    overload,
+    register_model,
+)
+
+from specstream.compiler import assignment
+from specstream.compiler.assignment import Window
+from specstream.compiler.instructions import OperatorFault, Value
+from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
+from specstream.compiler.refusals import is_boosted, refuse
+from specstream.compiler.types import (
+    BoostedType,
+    ViewType,
+)
+from specstream.compiler.views import View, index_types, index_values, read_whole, remaining
+
+__all__ = ["set_item", "updated"]
+
+
+def _no_array(owner: types.Type) -> TypingError:
+    """Why an item of something cannot be assigned."""
+    if isinstance(owner, BoostedType):
+        return is_boosted(owner.field)
+    return refuse(f"an item of {owner} cannot be assigned: only arrays of the state can")
+
+
+def set_item(value: Any, view: Any, index: Any) -> Any:
+    """``view[index] = value``: Python evaluates the value first. Exists in compiled operators
+    only."""
+    raise TypeError("set_item exists in compiled operators only")
+
+
+@infer_global(set_item)
+class _SetItem(AbstractTemplate):
+    """One element, or a row or slice: from a number, or from another row or slice."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        value, view, index = args
+        if not isinstance(view, ViewType):
+            raise _no_array(view)
+        index = types.unliteral(index)
+        selected = remaining(view, index_types(view, index))
+        if isinstance(value, _ChangedType):
+            return signature(types.void, value, view, index)
+        given = value
+        if isinstance(value, ViewType):
+            if not isinstance(selected, ViewType):
+                raise refuse(
+                    "an array is assigned to one element: assign one element of it, or to a slice"
+                )
+            given = NUMBA_KINDS[value.kind]
+        check_kind(given, view.kind, "an array", view.storage.name, keeps_strings=True)
+        return signature(types.void, types.unliteral(value), view, index)
+
+
+@lower_builtin(set_item, types.Any, ViewType, types.Any)
+def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    given, view, index = sig.args
+    if isinstance(given, _ChangedType):
+        return context.get_dummy_value()
+    target = View(context, builder, view, args[1])
+    parts = index_types(view, index)
+    at, shape, strides = target.select(parts, index_values(builder, index, args[2]))
+    if isinstance(given, ViewType):
+        source = View(context, builder, given, args[0])
+        kind = NUMBA_KINDS[given.kind]
+        assignment.copy(
+            Window(target.run, view, at, shape, strides),
+            Window(target.run, given, source.offset, source.shape, source.strides),
+            lambda element: convert(context, builder, element, kind, view.kind),
+        )
+        return context.get_dummy_value()
+    element = convert(context, builder, args[0], given, view.kind)
+    if shape:
+        assignment.fill(Window(target.run, view, at, shape, strides), element)
+    else:
+        target.store(at, element)
+    return context.get_dummy_value()
+
+
+class _ChangedType(types.Type):
+    """An array whose elements have been updated: nothing is left to be stored."""
+
+    def __init__(self) -> None:
+        super().__init__("specstream.changed")
+
+
+_CHANGED = _ChangedType()
+register_model(_ChangedType)(models.OpaqueModel)
+
+
+def updated(item: Any, operation: Any, value: Any) -> Any:
+    """What ``view[index] op= value`` stores, ``item`` being ``view[index]``: for an element the
+    result. An array is updated by this. Exists in compiled operators only."""
+    raise TypeError("updated exists in compiled operators only")
+
+
+@infer_global(updated)
+class _Updated(AbstractTemplate):
+    prefer_literal = True  # as the operations
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        item, operation, value = args
+        if isinstance(item, ViewType):
+            function = self.context.resolve_value_type(update_items)
+            of = self.context.resolve_function_type(function, (item, operation, value), {})
+            return signature(_CHANGED, *of.args)
+        of = self.context.resolve_function_type(operation, (item, value), {})
+        return signature(of.return_type, of.args[0], operation, of.args[1])
+
+
+@lower_builtin(updated, types.Any, types.Any, types.Any)
+def _updated(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    item, operation, value = sig.args
+    if not isinstance(item, ViewType):
+        of = signature(sig.return_type, item, value)
+        return context.get_function(operation, of)(builder, (args[0], args[2]))
+    function = context.typing_context.resolve_value_type(update_items)
+    of = context.typing_context.resolve_function_type(function, sig.args, {})
+    call = context.get_function(function, of)
+    context.add_linking_libs(getattr(call, "libs", ()))
+    call(builder, args)
+    return context.get_dummy_value()
+
+
+def update_items(target: Any, operation: Any, value: Any) -> Any:
+    """``target op= value`` of an array; exists in compiled operators only."""
+    raise TypeError("update_items exists in compiled operators only")
+
+
+@overload(update_items)
+def _update_items(target: Any, operation: Any, value: Any) -> Any:
+    if isinstance(value, ViewType) and value.ndim > 1:
+        raise refuse(
+            "a slice is changed by an array of more than one axis: write a loop over its rows"
+        )
+
+    def by_a_copy(target: Any, operation: Any, value: Any) -> Any:
+        # The source may overlap with the target, or be one of its rows.
+        update_items(target, operation, read_whole(value, True))
+
+    def by_an_array(target: Any, operation: Any, value: Any) -> Any:
+        length = len(value)
+        if length != len(target) and length != 1:
+            raise OperatorFault
+        for i in range(len(target)):
+            set_item(operation(target[i], value[i if length != 1 else 0]), target, i)
+
+    def by_a_number(target: Any, operation: Any, value: Any) -> Any:
+        for i in range(len(target)):
+            set_item(operation(target[i], value), target, i)
+
+    def row_by_row(target: Any, operation: Any, value: Any) -> Any:
+        for i in range(len(target)):
+            update_items(target[i], operation, value)
+
+    if isinstance(value, ViewType) and value.space != "range":
+        return by_a_copy
+    if target.ndim > 1:
+        return row_by_row
+    return by_an_array if isinstance(value, ViewType) else by_a_number

@@ -1,0 +1,123 @@
+"""Functions of compiled operators: a typing rule, and a writer of LLVM instructions.
+
+Each is typed over exactly four scalars and writes its instructions in place, which compiles many
+times faster than an ``@overload`` and leaves nothing to Numba's rules. A function of several
+arguments names the kinds that they are cast to first.
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.core import types
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
+
+from specstream.compiler.instructions import Instructions, Value
+from specstream.compiler.kinds import SCALAR_KINDS, SCALARS, scalar_kind
+from specstream.compiler.refusals import no_letters, refuse
+from specstream.compiler.text import TextType
+
+__all__ = [
+    "Native",
+    "Rule",
+    "Writer",
+    "integer_kind",
+    "require_count",
+    "require_scalar",
+    "to_kind",
+]
+
+Rule = Callable[[Sequence[types.Type]], tuple[str, Sequence[str]]]
+"""From Numba's argument types to the result's kind and the kinds that the arguments are cast to."""
+Writer = Callable[[Instructions, Sequence[str], Sequence[Value]], Value]
+"""Writes the instructions; receives the kinds and values of the arguments."""
+
+
+class Native:
+    """A function of compiled operators; a global that Numba resolves in a call.
+
+    Outside compiled code the oracle's counterpart does its work.
+    """
+
+    def __init__(self, name: str, rule: Rule, write: Writer) -> None:
+        self.name = name
+        _register(self, rule, write)
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError(f"{self.name} exists in compiled operators only; see compiler.numbers")
+
+    def __repr__(self) -> str:
+        return f"<native {self.name}>"
+
+
+def _register(function: Native, rule: Rule, write: Writer) -> None:
+    class Template(AbstractTemplate):
+        key = function
+        # A literal's value decides whether it may meet a uint64.
+        prefer_literal = True
+
+        def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
+            if kws:
+                raise refuse(f"{function.name} takes no keyword arguments; pass them by position")
+            result, kinds = rule(args)
+            # The text of float("inf") stays a literal: it is all that the writer needs.
+            cast = [SCALARS.get(kind, arg) for kind, arg in zip(kinds, args, strict=True)]
+            return signature(SCALARS[result], *cast)
+
+    builtin_registry.register_global(function, types.Function(Template))
+
+    def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+        kinds = [SCALAR_KINDS.get(arg) or arg.literal_value for arg in sig.args]
+        return write(Instructions(context, builder), kinds, args)
+
+    lower_builtin(function, types.VarArg(types.Any))(lower)
+
+
+def require_scalar(what: str, numba_type: types.Type) -> str:
+    kind = scalar_kind(numba_type)
+    if isinstance(numba_type, TextType):
+        raise no_letters(what)
+    if kind is None:
+        raise refuse(
+            f"{what} takes numbers (int64, uint64, float64, bool), not {numba_type}; "
+            "write it with single elements, such as x[i]"
+        )
+    return kind
+
+
+def require_count(what: str, args: Sequence[types.Type], low: int, high: int | None = None) -> None:
+    if not low <= len(args) <= (high or low):
+        expected = str(low) if high is None else f"{low} to {high}"
+        raise refuse(f"{what} takes {expected} arguments, got {len(args)}")
+
+
+def integer_kind(what: str, args: Sequence[types.Type]) -> str:
+    """The integer kind in which two integers or bools meet."""
+    kinds = [scalar_kind(arg) for arg in args]
+    if "uint64" not in kinds:
+        return "int64"
+    for arg, kind in zip(args, kinds, strict=True):
+        if kind != "int64":
+            continue
+        if not isinstance(arg, types.IntegerLiteral):
+            raise refuse(
+                f"{what} mixes uint64 and int64, which have no common type; "
+                "write np.uint64(x) or np.int64(x) for one of them"
+            )
+        if arg.literal_value < 0:
+            raise refuse(
+                f"{what} mixes uint64 and the negative number {arg.literal_value}; "
+                f"write np.uint64({arg.literal_value}) or np.int64(x)"
+            )
+    return "uint64"
+
+
+def to_kind(what: str, result: str) -> Rule:
+    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
+        require_count(what, args, 1)
+        return result, (require_scalar(what, args[0]),)
+
+    return rule

@@ -1,0 +1,234 @@
+"""Arrays of the state under Python: indices, slices, rows, and what is done to them as a whole."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from specstream.compiler import numbers
+from specstream.compiler.numbers import Int64, Uint64
+from specstream.compiler.oracle_elements import (
+    LOAD,
+    store_of,
+)
+from specstream.compiler.text import Text, refuse
+from specstream.declarations.element_types import Storage
+
+__all__ = ["View", "by_value", "to_power"]
+
+
+class View:
+    """An array field, or a row or slice of one, as operators see it under Python."""
+
+    __slots__ = (
+        *("_converted", "_journal", "_load", "_name", "_offset", "_shape", "_storage"),
+        *("_strides", "_words"),
+    )
+
+    def __init__(
+        self,
+        name: str,
+        storage: Storage,
+        words: Any,
+        journal: list[tuple[Any, int, Any]],
+        offset: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+    ) -> None:
+        self._name = name
+        self._storage = storage
+        self._words = words
+        self._journal = journal
+        self._offset = offset
+        self._shape = shape
+        self._strides = strides
+        self._load = LOAD[storage.number]
+        self._converted = store_of(storage)
+
+    @property
+    def shape(self) -> tuple[Int64, ...]:
+        return tuple(map(Int64, self._shape))
+
+    @property
+    def ndim(self) -> Int64:
+        return Int64(len(self._shape))
+
+    @property
+    def zero(self) -> Int64 | Uint64 | float:
+        """What a sum over the view starts from."""
+        number = self._storage.number
+        return 0.0 if number == "float" else Uint64(0) if number == "uint" else Int64(0)
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    def _at(self, axis: int, index: Any) -> int:
+        length = self._shape[axis]
+        if isinstance(index, Text):
+            refuse("an index is a string", "hash it, like (x & 65535) % n")
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"state.{self._name} is indexed with {index!r}: write int(x)")
+        at = index + length if index < 0 and not isinstance(index, Uint64) else int(index)
+        if not 0 <= at < length:
+            raise IndexError(
+                f"index {int(index)} is out of bounds for axis {axis} of state.{self._name}, "
+                f"which has length {length}"
+            )
+        return int(at)
+
+    def _select(self, index: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        parts = index if type(index) is tuple else (index,)
+        if len(parts) > len(self._shape):
+            raise IndexError(
+                f"{len(parts)} indices for state.{self._name} with {len(self._shape)} axes"
+            )
+        offset = self._offset
+        shape, strides = [], []
+        for axis, part in enumerate(parts):
+            stride = self._strides[axis]
+            if isinstance(part, slice):
+                start, stop, step = part.indices(self._shape[axis])
+                offset += int(start) * stride
+                shape.append(len(range(start, stop, step)))
+                strides.append(int(step) * stride)
+            else:
+                offset += self._at(axis, part) * stride
+        rest = len(parts)
+        return offset, (*shape, *self._shape[rest:]), (*strides, *self._strides[rest:])
+
+    def _view(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> View:
+        return View(self._name, self._storage, self._words, self._journal, offset, shape, strides)
+
+    def _element(self, index: Any) -> int:
+        """Where an element is; -1 for an index of any other form than nearly all have: as many
+        non-negative machine integers as there are axes. The oracle spends its time here."""
+        lengths = self._shape
+        if index.__class__ is Int64:
+            if len(lengths) == 1 and 0 <= index < lengths[0]:
+                return self._offset + self._strides[0] * int(index)
+        elif index.__class__ is tuple and len(index) == len(lengths):
+            at = self._offset
+            for part, length, stride in zip(index, lengths, self._strides, strict=True):
+                if part.__class__ is not Int64 or not 0 <= part < length:
+                    return -1
+                at += stride * int(part)
+            return at
+        return -1
+
+    def __getitem__(self, index: Any) -> Any:
+        at = self._element(index)
+        if at >= 0:
+            return self._load(self._words[at])
+        offset, shape, strides = self._select(index)
+        if shape == ():
+            return self._load(self._words[offset])
+        return self._view(offset, shape, strides)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        at = self._element(index)
+        if at >= 0:
+            self._store(at, value)
+            return
+        offset, shape, strides = self._select(index)
+        if shape == ():
+            self._store(offset, value)
+            return
+        target = self._view(offset, shape, strides)
+        if isinstance(value, View):
+            # All elements are read before the first is written: windows may overlap.
+            elements = [value._load(value._words[at]) for at in value._broadcast(target)]
+            for at, element in zip(target._elements(), elements, strict=True):
+                self._store(at, element)
+        else:
+            for at in target._elements():
+                self._store(at, value)
+
+    def _update(self, operation: Callable[[Any, Any], Any], value: Any) -> View:
+        """``self op= value``, element by element."""
+        others: Iterable[Any] = itertools.repeat(value)
+        if isinstance(value, View):
+            others = [value._load(value._words[at]) for at in value._broadcast(self)]
+        for at, other in zip(self._elements(), others, strict=False):
+            self._store(at, operation(self._load(self._words[at]), other))
+        return self
+
+    __iadd__ = functools.partialmethod(_update, operator.add)
+    __isub__ = functools.partialmethod(_update, operator.sub)
+    __imul__ = functools.partialmethod(_update, operator.mul)
+    __itruediv__ = functools.partialmethod(_update, operator.truediv)
+    __ifloordiv__ = functools.partialmethod(_update, operator.floordiv)
+    __imod__ = functools.partialmethod(_update, operator.mod)
+    __iand__ = functools.partialmethod(_update, operator.and_)
+    __ior__ = functools.partialmethod(_update, operator.or_)
+    __ixor__ = functools.partialmethod(_update, operator.xor)
+    __ilshift__ = functools.partialmethod(_update, operator.lshift)
+    __irshift__ = functools.partialmethod(_update, operator.rshift)
+
+    def _elements(self) -> Iterator[int]:
+        """Where the elements are, the last axis first."""
+        ranges = (
+            range(0, length * stride, stride) if stride else (0,) * length
+            for length, stride in zip(self._shape, self._strides, strict=True)
+        )
+        return (self._offset + sum(steps) for steps in itertools.product(*ranges))
+
+    def _broadcast(self, target: View) -> Iterator[int]:
+        """Where the elements are that go to the target's, by NumPy's rules."""
+        missing = len(target._shape) - len(self._shape)
+        lengths = (1,) * missing + self._shape[max(-missing, 0) :]
+        strides = (0,) * missing + self._strides[max(-missing, 0) :]
+        fits = all(length == 1 for length in self._shape[: max(-missing, 0)]) and all(
+            length in (1, wanted) for length, wanted in zip(lengths, target._shape, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"could not broadcast elements of state.{self._name} of shape {self._shape} into "
+                f"those of state.{target._name} of shape {target._shape}: the lengths of each axis "
+                "must be equal, or 1"
+            )
+        repeated = tuple(
+            stride if length == wanted else 0
+            for length, stride, wanted in zip(lengths, strides, target._shape, strict=True)
+        )
+        return self._view(self._offset, target._shape, repeated)._elements()
+
+    def _store(self, offset: int, value: Any) -> None:
+        stored = self._converted(value, f"state.{self._name}")
+        self._journal.append((self._words, offset, self._words[offset]))
+        self._words[offset] = stored
+
+    def __iter__(self) -> Iterator[Any]:
+        for position in range(self._shape[0]):
+            yield self[Int64(position)]
+
+    def __contains__(self, element: Any) -> bool:
+        return any(own == element for own in self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"state.{self._name} is an array: test len(x) or an element")
+
+
+class _ByValue:
+    """A tuple in which ``in`` finds what is equal, and not what is the same object: a NaN is in no
+    tuple. Compiled code has no objects."""
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self._values = values
+
+    def __contains__(self, element: Any) -> bool:
+        return any(own == element for own in self._values)
+
+
+def by_value(container: Any) -> Any:
+    """What stands on the right of ``in``."""
+    return _ByValue(container) if type(container) is tuple else container
+
+
+def to_power(left: Any, right: Any) -> Any:
+    """What ``left **= right`` makes of a number or of a row or slice."""
+    if isinstance(left, View):
+        return left._update(numbers.power, right)
+    return numbers.power(left, right)

@@ -1,0 +1,49 @@
+"""Polls in loops: where a run that is no longer wanted leaves its event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+from numba.extending import (
+    intrinsic,
+)
+
+from specstream.compiler.instructions import Value
+from specstream.compiler.memory import Run
+from specstream.compiler.types import (
+    BOOSTED,
+    SPECULATIVE,
+    UNDOING,
+    RunType,
+)
+
+__all__ = ["poll_for", "poll_while"]
+
+
+def _poll(name: str, variants: tuple[str, ...], why: str) -> Any:
+    def rule(typing_context: Any, run: types.Type) -> Any:
+        assert isinstance(run, RunType)
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            if run.variant in variants:
+                Run(context, builder, args[0]).poll()
+            return context.get_dummy_value()
+
+        return types.void(run), code
+
+    rule.__name__ = name
+    rule.__doc__ = why
+    return intrinsic(rule)
+
+
+poll_for = _poll(
+    "poll_for",
+    (*SPECULATIVE, BOOSTED),
+    "In a bounded loop: on inconsistent data the bound may be anything.",
+)
+poll_while = _poll(
+    "poll_while",
+    (*SPECULATIVE, *UNDOING),
+    "In an unbounded loop: the user's own endless loop must not outlive Ctrl-C.",
+)

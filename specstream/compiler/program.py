@@ -1,0 +1,80 @@
+"""What the rewriting makes of an operator's function: two forms of it, and what is known of it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from specstream.declarations.operations import Operation
+
+__all__ = ["CompiledOperation", "Program", "Written"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A function as it was written, and what its names stood for when it was analysed.
+
+    Attributes:
+        text: the lines of the def statement, as they stand in the file.
+        line: number of the first of them.
+        filename: of the file.
+        site: of the first of them; see :mod:`specstream.compiler.sites`.
+        names: every global, closure variable and builtin that it reads.
+    """
+
+    text: str
+    line: int
+    filename: str
+    site: int
+    names: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CompiledOperation:
+    """An operation on a boosted field, rewritten.
+
+    Attributes:
+        field: name of the boosted field.
+        declared: as it was declared.
+        native: for Numba; parameters (run, field, key ...).
+        inverse: likewise; None where it changes nothing.
+        oracle: the same for the oracle, without the run.
+    """
+
+    field: str
+    declared: Operation
+    native: Any
+    inverse: Any
+    oracle: Callable[..., Any]
+
+
+@dataclass(kw_only=True)
+class Program:
+    """An operator's function and all it calls, rewritten.
+
+    Attributes:
+        oracle: runs on the wrappers of :mod:`specstream.compiler.oracle`.
+        native: source for Numba; parameters (run, state, event, emit).
+        helpers: names of the functions compiled along.
+        strings: string literals in the code.
+        fingerprint: everything about the code that decides what it does, as text.
+        reads_timestamp: whether the code reads ``event.timestamp``.
+        written: the functions as they were written, those that are called before their callers.
+        operations: of the boosted fields, by their numbers.
+    """
+
+    operator: str
+    oracle: Callable[..., None]
+    native: Callable[..., None]
+    helpers: tuple[str, ...]
+    strings: tuple[str, ...]
+    fingerprint: str
+    reads_timestamp: bool
+    written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
+    operations: tuple[CompiledOperation, ...] = ()
+
+    def lines(self) -> tuple[tuple[str, int, int, str], ...]:
+        """Of each function: file, number and site of its first line, and its text."""
+        return tuple((one.filename, one.line, one.site, one.text) for one in self.written.values())

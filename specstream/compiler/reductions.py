@@ -1,0 +1,118 @@
+"""What reads an array as a whole: ``min``, ``max``, ``sum`` and ``in``, in Numba's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.extending import (
+    overload,
+)
+
+from specstream.compiler.arithmetic import eq
+from specstream.compiler.instructions import OperatorFault
+from specstream.compiler.refusals import no_letters, refuse
+from specstream.compiler.text import TextType
+from specstream.compiler.types import (
+    ViewType,
+)
+from specstream.compiler.views import read_whole
+
+__all__ = ["OF_AN_ARRAY", "contains"]
+
+
+def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
+    def function(view: Any) -> Any:
+        raise TypeError(f"{name} exists in compiled operators only")
+
+    function.__name__ = function.__qualname__ = f"view_{name}"
+
+    @overload(function)
+    def typed(view: Any) -> Any:
+        if not isinstance(view, ViewType) or view.ndim != 1:
+            raise refuse(
+                f"{name}() of one value takes an array of one axis, or a row: "
+                f"write {name}(a, b) for two numbers"
+            )
+        return implementation(view)
+
+    return function
+
+
+def _minimum(view: ViewType) -> Any:
+    def implementation(view: Any) -> Any:
+        if len(view) == 0:
+            raise OperatorFault
+        read = read_whole(view, False)
+        least = read[0]
+        for i in range(1, len(view)):
+            element = read[i]
+            if element < least:
+                least = element
+        return least
+
+    return implementation
+
+
+def _maximum(view: ViewType) -> Any:
+    def implementation(view: Any) -> Any:
+        if len(view) == 0:
+            raise OperatorFault
+        read = read_whole(view, False)
+        most = read[0]
+        for i in range(1, len(view)):
+            element = read[i]
+            if element > most:
+                most = element
+        return most
+
+    return implementation
+
+
+def _sum(view: ViewType) -> Any:
+    zero = {"float": 0.0, "uint": np.uint64(0)}.get(view.kind, 0)
+
+    def implementation(view: Any) -> Any:
+        read = read_whole(view, False)
+        total = zero
+        for i in range(len(view)):
+            total = total + read[i]
+        return total
+
+    return implementation
+
+
+view_min = _over_view("min", _minimum)
+view_max = _over_view("max", _maximum)
+view_sum = _over_view("sum", _sum)
+
+
+OF_AN_ARRAY: dict[str, Any] = {"min": view_min, "max": view_max, "sum": view_sum}
+"""By the builtin that is called with an array and nothing else."""
+
+
+def contains(element: Any, container: Any) -> Any:
+    """``element in container``; exists in compiled operators only."""
+    raise TypeError("contains exists in compiled operators only")
+
+
+@overload(contains)
+def _contains(element: Any, container: Any) -> Any:
+    uniform = isinstance(container, types.UniTuple)
+    if isinstance(container, TextType):
+        raise no_letters("in")
+    if not uniform and not (isinstance(container, ViewType) and container.ndim == 1):
+        raise refuse(
+            "`in` takes an array of one axis, a row, or a tuple of numbers of one type: "
+            "write the comparisons out"
+        )
+
+    def implementation(element: Any, container: Any) -> Any:
+        for i in range(len(container)):  # noqa: SIM110 - Numba has no any() of a generator
+            if eq(container[i], element):
+                return True
+        return False
+
+    return implementation

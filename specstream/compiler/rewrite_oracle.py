@@ -1,0 +1,128 @@
+"""The syntax tree of a function, rewritten for the oracle.
+
+Literals become numbers that wrap and texts that are codes; builtins and modules become those of
+:mod:`specstream.compiler.oracle_view` and :mod:`specstream.compiler.numbers`.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import types
+from typing import Any
+
+import numpy as np
+
+from specstream.columns.strings import string_code
+from specstream.compiler import numbers, oracle_view
+from specstream.compiler.check import builtin_name, math_name, numpy_name
+from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
+from specstream.compiler.text import Text
+from specstream.declarations.updates import update_name
+
+__all__ = ["OracleRewriter"]
+
+_ORACLE_MATH = numbers.OracleMath()
+_ORACLE_NUMPY = numbers.OracleNumpy()
+
+
+class OracleRewriter(Rewriter):
+    def rewrite(self) -> ast.FunctionDef:
+        namespace = self.source.oracle_namespace
+        for name, value in self.check.resolved.items():
+            namespace[name] = self.freeze(name, value)
+        return super().rewrite()
+
+    def freeze(self, name: str, value: Any) -> Any:
+        if isinstance(value, types.FunctionType):
+            is_update = update_name(value) is not None
+            return value if is_update else self.analysis.function(value)[1]
+        if value is math:
+            return _ORACLE_MATH
+        if value is np:
+            return _ORACLE_NUMPY
+        builtin, mathematical, numeric = (
+            builtin_name(value),
+            math_name(value),
+            numpy_name(value),
+        )
+        if builtin is not None:
+            return numbers.ORACLE_BUILTINS[builtin]
+        if mathematical is not None:
+            return getattr(_ORACLE_MATH, mathematical)
+        if numeric is not None:
+            return getattr(_ORACLE_NUMPY, numeric)
+        return oracle_constant(value) if name in self.check.constants else value
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        node.test = self.visit(node.test)
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> Any:
+        value = node.value
+        if isinstance(value, str):
+            self.analysis.strings.append(value)
+            text = Text(string_code(value))
+            name = f"__ss_text_{text.code}".replace("-", "minus_")
+            self.source.oracle_namespace[name] = text
+            return ast.copy_location(ast.Name(name, ast.Load()), node)
+        if type(value) is not int:
+            return node
+        name = f"__ss_constant_{value}".replace("-", "minus_")
+        self.source.oracle_namespace[name] = numbers.to_oracle(value)
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
+            node.func.value = self.visit(node.func.value)
+            return node  # its argument is the name itself, not the code of a string
+        if self.number_in_text(node) is not None:
+            return node
+        name = self.updated_scalar(node)
+        if name is not None:
+            container, _, *values = node.args
+            node.args = [self.visit(container), name, *map(self.visit, values)]
+            return node
+        return self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        self.source.oracle_namespace["__ss_by_value"] = oracle_view.by_value
+        for at, (op, container) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            if isinstance(op, ast.In | ast.NotIn):
+                call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [container], [])
+                node.comparators[at] = ast.copy_location(call, container)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        self.generic_visit(node)
+        return self.function(node, node.left, node.right)
+
+    def unary(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        return self.function(node, node.operand)
+
+    def function(self, node: ast.BinOp | ast.UnaryOp, *operands: ast.expr) -> ast.expr:
+        """A few operators mean something else on Python's own floats and bools."""
+        meaning = numbers.ORACLE_OPERATORS.get(type(node.op))
+        if meaning is None:
+            return node
+        name = f"__ss_{type(node.op).__name__}"
+        self.source.oracle_namespace[name] = meaning
+        call = ast.Call(ast.Name(name, ast.Load()), list(operands), [])
+        return ast.copy_location(call, node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if type(node.op) not in numbers.ORACLE_OPERATORS:
+            return self.generic_visit(node)
+        namespace = self.source.oracle_namespace
+        namespace |= {"__ss_to_power": oracle_view.to_power, "__ss_slice": slice}
+        assert isinstance(node.op, ast.Pow)
+
+        def combine(load: ast.expr, value: ast.expr) -> ast.expr:
+            return ast.Call(ast.Name("__ss_to_power", ast.Load()), [load, value], [])
+
+        return [self.visit(part) for part in expand_augmented(node, combine)]

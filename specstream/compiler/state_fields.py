@@ -1,0 +1,114 @@
+"""Fields of the state in Numba's terms: ``state.name``, and assigning to a scalar field.
+
+An array field is a view (:mod:`specstream.compiler.views`) of all its elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+from numba.core.typing.templates import (
+    AttributeTemplate,
+    infer_getattr,
+)
+from numba.extending import (
+    intrinsic,
+    lower_getattr_generic,
+)
+
+from specstream.compiler.instructions import I64, Value
+from specstream.compiler.kinds import check_kind, convert
+from specstream.compiler.locking import LocksType
+from specstream.compiler.memory import Run
+from specstream.compiler.refusals import is_boosted, refuse
+from specstream.compiler.types import (
+    BoostedType,
+    StateType,
+    ViewType,
+)
+from specstream.compiler.views import make_view
+from specstream.declarations.state import Field
+
+__all__ = ["field_of", "set_field", "whole_field"]
+
+
+def field_of(state: StateType, name: str) -> Field:
+    field = state.layout.field(name)
+    if field is None:
+        names = ", ".join(field.name for field in state.layout.fields)
+        raise refuse(f"state {state.layout.name!r} has no field {name!r}: it has {names}")
+    return field
+
+
+@infer_getattr
+class _StateAttribute(AttributeTemplate):
+    key = StateType
+
+    def generic_resolve(self, state: StateType, name: str) -> types.Type:
+        field = field_of(state, name)
+        if field.space == "locks":
+            return LocksType(field)
+        if field.operations:
+            return BoostedType(state, field)
+        view = ViewType(field.storage, len(field.shape), field.space, state.variant)
+        return view.with_ndim(view.ndim)
+
+
+@lower_getattr_generic(StateType)
+def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, name: str) -> Value:
+    field = field_of(state, name)
+    if field.space == "locks" or field.operations:
+        return value
+    if field.shape == ():
+        return Run(context, builder, value).load(
+            field.space, state.variant, field.storage, I64(field.start)
+        )
+    view = ViewType(field.storage, len(field.shape), field.space, state.variant)
+    return whole_field(context, builder, view, value, field)
+
+
+def whole_field(context: Any, builder: Any, view: ViewType, run: Value, field: Field) -> Value:
+    """The view of all elements of a field."""
+    strides = [1]
+    for length in reversed(field.shape[1:]):
+        strides.insert(0, strides[0] * length)
+    return make_view(
+        context,
+        builder,
+        view,
+        run,
+        I64(field.start),
+        [I64(length) for length in field.shape],
+        [I64(stride) for stride in strides],
+    )
+
+
+@intrinsic(prefer_literal=True)
+def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
+    """``state.name = value``: Python evaluates the value first."""
+    if not isinstance(state, StateType):
+        raise refuse(f"an attribute of {state} cannot be assigned: only fields of the state can")
+    if not isinstance(name, types.StringLiteral):
+        return None  # Numba's second try, without literals
+    field = field_of(state, name.literal_value)
+    if field.space == "locks":
+        raise refuse(f"field {field.name!r} holds locks: write with state.{field.name}[i]")
+    if field.operations:
+        raise is_boosted(field)
+    if field.shape != ():
+        raise refuse(
+            f"field {field.name!r} is an array and cannot be replaced: assign elements, "
+            f"like state.{field.name}[i] = x"
+        )
+    what = f"field {field.name!r}"
+    check_kind(value, field.kind, what, field.storage.name, keeps_strings=True)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        element = convert(context, builder, args[0], sig.args[0], field.kind)
+        Run(context, builder, args[1]).store(
+            field.space, state.variant, field.storage, I64(field.start), element
+        )
+        return context.get_dummy_value()
+
+    return types.void(types.unliteral(value), state, name), code

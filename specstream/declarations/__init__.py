@@ -1,0 +1,1 @@
+"""What an operator declares: its state, its schemas, their element types, limits and locks."""

@@ -1,0 +1,243 @@
+"""The columns of events and of emitted rows.
+
+A column is declared by a Python type or by one of the functions below. To an operator, and so to
+the compiler, a value is an int (int64), a float (float64), a bool or a string: that is the column's
+*kind*. What it is in a table is the column's Arrow type: a timestamp, say, whose number of
+microseconds the operator sees as an int. :mod:`specstream.columns.conversion` goes from one to the
+Inside an operator a string is the int64 code of its content (see
+:mod:`specstream.columns.strings`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal as decimals
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from specstream.errors import DeclarationError
+
+__all__ = ["Column", "Declared", "Kind", "Schema", "decimal", "nullable", "timestamp"]
+
+Kind = Literal["int", "float", "bool", "str"]
+
+# Digits of the decimals that come out: as many as the largest int64 has.
+DIGITS = 19
+# Of the 64 bits, so that a word is never negative.
+NULLS_PER_WORD = 63
+_UNITS = ("s", "ms", "us", "ns")
+_EVENT_ATTRIBUTES = ("timestamp", "source", "sequence", "random", "random_bits", "is_null")
+
+
+@dataclass(frozen=True)
+class Column:
+    """The type of a column.
+
+    Attributes:
+        kind: what an operator sees.
+        arrow: what comes out, and what is accepted as near as may be.
+        nullable: whether there may be nulls.
+    """
+
+    kind: Kind
+    arrow: pa.DataType
+    nullable: bool = False
+
+    def __str__(self) -> str:
+        name = self.kind if self.is_plain else str(self.arrow)
+        return f"nullable {name}" if self.nullable else name
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a table has what an operator sees, or its text."""
+        return bool(self.arrow == _PLAIN[self.kind])
+
+    @property
+    def bounds(self) -> tuple[int, int] | None:
+        """The least and the greatest int that comes out; None: every int64 does."""
+        return (-(2**31), 2**31 - 1) if pa.types.is_date(self.arrow) else None
+
+    @property
+    def dtype(self) -> type:
+        """Of the array that workers read."""
+        return {"float": np.float64, "bool": np.uint8}.get(self.kind, np.int64)
+
+
+Declared = type | Column
+_PLAIN: dict[Kind, pa.DataType] = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "bool": pa.bool_(),
+    "str": pa.string(),
+}
+_TYPES: dict[object, Column] = {
+    int: Column("int", pa.int64()),
+    float: Column("float", pa.float64()),
+    bool: Column("bool", pa.bool_()),
+    str: Column("str", pa.string()),
+    datetime.datetime: Column("int", pa.timestamp("us")),
+    datetime.date: Column("int", pa.date32()),
+}
+
+
+def timestamp(unit: str = "us", zone: str | None = None) -> Column:
+    """A column of timestamps; an int inside an operator, in ``unit`` since 1970-01-01 (UTC).
+
+    Args:
+        unit: "s", "ms", "us" or "ns". Columns of other units are converted; a value that is not a
+            whole number of units is an error.
+        zone: of an emitted column, like "UTC" or "Europe/Berlin"; None: without a zone. It says how
+            instants are shown, and does not change their number. Events may have any zone.
+
+    Raises:
+        DeclarationError: there is no such unit.
+
+    >>> str(timestamp("ms", "UTC"))
+    'timestamp[ms, tz=UTC]'
+    """
+    if unit not in _UNITS:
+        raise DeclarationError(
+            f"ss.timestamp has the unit {unit!r}; expected one of {', '.join(_UNITS)}"
+        )
+    return Column("int", pa.timestamp(unit, zone))
+
+
+def decimal(scale: int) -> Column:
+    """A column of decimals with ``scale`` digits after the point; an int inside an operator.
+
+    The int is the value times 10 to the power of ``scale``: of ``ss.decimal(2)``, a price in cents.
+
+    Raises:
+        DeclarationError: the scale is none of 0 to 18.
+
+    >>> str(decimal(2))
+    'decimal128(19, 2)'
+    """
+    if isinstance(scale, bool) or not isinstance(scale, int) or not 0 <= scale < DIGITS:
+        raise DeclarationError(
+            f"ss.decimal has the scale {scale!r}; expected an integer from 0 to {DIGITS - 1}: the "
+            "number of digits after the point"
+        )
+    return Column("int", pa.decimal128(DIGITS, scale))
+
+
+def nullable(declared: Declared) -> Column:
+    """A column that may have nulls.
+
+    Of an event: ``event.is_null("x")`` tells where; a null is read as 0, 0.0, False, or the code 0,
+    which no string has. Of an emitted row: ``emit(x=None)``, ``emit(x=value if known else None)``,
+    and one that ``emit`` is not given is null.
+
+    Raises:
+        DeclarationError: ``declared`` is no type of a column.
+
+    >>> str(nullable(float))
+    'nullable float'
+    """
+    return replace(_column(declared, "ss.nullable: the column"), nullable=True)
+
+
+def _column(declared: object, what: str) -> Column:
+    if isinstance(declared, Column):
+        return declared
+    column = _TYPES.get(declared) if isinstance(declared, type) else None
+    if column is None:
+        found = declared.__name__ if isinstance(declared, type) else repr(declared)
+        hint = ": write ss.decimal(scale)" if declared is decimals.Decimal else ""
+        raise DeclarationError(
+            f"{what} has type {found}; expected one of int, float, bool, str, datetime.datetime, "
+            f"datetime.date, ss.timestamp(...), ss.decimal(...), ss.nullable(...){hint}"
+        )
+    return column
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Names and types of columns, in order.
+
+    >>> Schema.of({"item": int, "price": float}, "event").names
+    ('item', 'price')
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, declared: Mapping[str, Declared], what: str) -> Schema:
+        """A schema from ``{name: type}``; ``what`` names it in errors ("event", "emits")."""
+        if not isinstance(declared, Mapping):
+            raise DeclarationError(
+                f"{what}= is {type(declared).__name__}; expected a dict of column name to type, "
+                "like {'item': int}"
+            )
+        columns = []
+        for name, of in declared.items():
+            if not isinstance(name, str) or not name.isidentifier():
+                raise DeclarationError(
+                    f"{what}= has column name {name!r}; expected a Python identifier, because the "
+                    f"operator reads it as an attribute: rename the column"
+                )
+            if what == "event" and name in _EVENT_ATTRIBUTES:
+                raise DeclarationError(
+                    f"event= has a column {name!r}, which every event has already "
+                    f"({', '.join(_EVENT_ATTRIBUTES)}): rename the column"
+                )
+            columns.append(_column(of, f"{what} column {name!r}"))
+        return cls(tuple(declared), tuple(columns))
+
+    def __iter__(self) -> Iterator[tuple[str, Column]]:
+        return iter(zip(self.names, self.columns, strict=True))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What an operator sees of each column."""
+        return tuple(column.kind for column in self.columns)
+
+    @property
+    def nullable(self) -> tuple[str, ...]:
+        """Names of the nullable columns.
+
+        Behind its other arrays, a batch has one of bytes for each of them: 1 where it is null.
+        """
+        return tuple(name for name, column in self if column.nullable)
+
+    @property
+    def row_words(self) -> int:
+        """Words of an emitted row: the event's row, the values, and a bit for each nullable column.
+
+        The bits, 1 where it is null, are those of as many words as they need, from the lowest on.
+        """
+        return 1 + len(self) + -(-len(self.nullable) // NULLS_PER_WORD)
+
+    @property
+    def null_bits(self) -> dict[int, tuple[int, int]]:
+        """Of each nullable column, by its number: which word of a row, and which bit of that."""
+        numbers = [number for number, column in enumerate(self.columns) if column.nullable]
+        return {
+            number: (1 + len(self) + at // NULLS_PER_WORD, at % NULLS_PER_WORD)
+            for at, number in enumerate(numbers)
+        }
+
+    @property
+    def dtypes(self) -> list[type[Any]]:
+        """Of the arrays that workers read, those of the nulls included."""
+        return [*(column.dtype for column in self.columns), *(np.uint8 for _ in self.nullable)]
+
+    def kind(self, name: str) -> Kind | None:
+        """Kind of a column, or None where there is no such column."""
+        return self.kinds[self.names.index(name)] if name in self.names else None
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Names and types as plain data."""
+        return [(name, str(column)) for name, column in self]
+
+    def arrow(self) -> pa.Schema:
+        """The same columns as an Arrow schema."""
+        return pa.schema([pa.field(name, column.arrow) for name, column in self])

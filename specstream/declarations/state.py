@@ -1,0 +1,426 @@
+"""The state of an operator: named arrays and scalars, packed into one row of 64-bit words."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from specstream.declarations.element_types import Number, Storage, storage_of, type_named
+from specstream.declarations.operations import Operation
+from specstream.errors import DeclarationError
+from specstream.files.untrusted import Malformed
+
+__all__ = ["Description", "Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
+
+Space = Literal["state", "scratch", "locks"]
+WORD_BYTES = 8
+# The index of a word has 32 bits in the logs.
+MOST_WORDS = 2**32 - 1
+
+
+class Description(TypedDict):
+    """A field as plain data: its name, the name of its element type, its shape."""
+
+    name: str
+    kind: str
+    shape: list[int]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What :func:`array`, :func:`scalar` and :func:`scratch` return: a field without a name yet."""
+
+    dtype: type
+    shape: tuple[int, ...]
+    fill: int | float | bool
+    space: Space
+    share: int | None = None
+    operations: tuple[Operation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a layout.
+
+    Attributes:
+        name: as declared in the state class.
+        storage: type of an element, in memory and when read.
+        shape: empty for a scalar.
+        fill: every element at the start.
+        space: "state", "scratch" for memory private to the running event, or "locks".
+        offset: first word, or first lock, within its space.
+        share: protocol "eager": so many neighbouring words share an ownership record; None: as many
+            as the engine says. Machine code does not depend on it, hence it is not in the repr,
+            which keys the cache.
+        operations: of a boosted field: the only way to it.
+    """
+
+    name: str
+    storage: Storage
+    shape: tuple[int, ...]
+    fill: int | float | bool
+    space: Space
+    offset: int
+    share: int | None = dataclasses.field(default=None, repr=False)
+    operations: tuple[Operation, ...] = ()
+
+    @property
+    def kind(self) -> Number:
+        """What a read of an element gives."""
+        return self.storage.number
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def words(self) -> int:
+        """Number of words; the last one may be padded."""
+        return -(-self.size * self.storage.size // WORD_BYTES)
+
+    @property
+    def start(self) -> int:
+        """First element, counted in elements of this size from the start of the space."""
+        return self.offset * WORD_BYTES // self.storage.size
+
+
+class State:
+    """Base of a state declaration: a class whose attributes are fields.
+
+    >>> import specstream as ss
+    >>> class Totals(ss.State):
+    ...     seen = ss.scalar(int)
+    ...     sums = ss.array(float, (10, 2))
+    ...     local = ss.scratch(int, 5)
+    >>> [(field.name, field.shape) for field in Totals.layout().fields]
+    [('seen', ()), ('sums', (10, 2)), ('local', (5,))]
+    """
+
+    @classmethod
+    def layout(cls) -> Layout:
+        """The fields, packed in the order of their declaration, base classes first."""
+        declared: dict[str, Declaration] = {}
+        for base in reversed(cls.__mro__):
+            for name, value in vars(base).items():
+                if isinstance(value, Declaration):
+                    declared[name] = value
+                elif base not in (State, object) and not name.startswith("__"):
+                    raise DeclarationError(
+                        f"state {cls.__name__!r} has attribute {name!r}, which is no field; "
+                        "expected ss.array(...), ss.scalar(...) or ss.scratch(...): constants "
+                        "belong into the operator's module or closure"
+                    )
+        return Layout.pack(cls.__name__, declared)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each field lies. Laid out once."""
+
+    name: str
+    fields: tuple[Field, ...]
+
+    @classmethod
+    def pack(cls, name: str, declared: dict[str, Declaration]) -> Layout:
+        """Fields one after the other, each space for itself, each from a whole word on."""
+        fields = []
+        used = {"state": 0, "scratch": 0, "locks": 0}
+        for field_name, declaration in declared.items():
+            what = f"state {name!r}, field {field_name!r}"
+            storage = storage_of(declaration.dtype, what)
+            packed = Field(
+                field_name,
+                storage,
+                _shape(declaration.shape, what),
+                _fill(declaration.fill, storage, what),
+                declaration.space,
+                used[declaration.space],
+                _share(declaration.share, what),
+                declaration.operations,
+            )
+            used[declaration.space] += packed.words
+            fields.append(packed)
+        if used["state"] == 0:
+            raise DeclarationError(
+                f"state {name!r} declares no state field; expected at least one ss.array(...) or "
+                "ss.scalar(...)"
+            )
+        if used["state"] > MOST_WORDS:
+            raise DeclarationError(
+                f"state {name!r} takes {used['state']} words of 8 bytes; a state holds less than "
+                "2**32: declare narrower types or shorter arrays"
+            )
+        return cls(name, tuple(fields))
+
+    def words(self, space: Space) -> int:
+        """Number of words of a space; of the space "locks", number of locks."""
+        return sum(field.words for field in self.fields if field.space == space)
+
+    @property
+    def operations(self) -> tuple[tuple[Field, Operation], ...]:
+        """Operations on boosted fields, those of one field side by side; numbered from 0."""
+        return tuple((field, one) for field in self.fields for one in field.operations)
+
+    def with_operations(self, operations: Sequence[Operation]) -> Layout:
+        """The same, with these for the operations, in the order of their numbers."""
+        given = iter(operations)
+        return dataclasses.replace(
+            self,
+            fields=tuple(
+                dataclasses.replace(field, operations=tuple(next(given) for _ in field.operations))
+                for field in self.fields
+            ),
+        )
+
+    def field(self, name: str) -> Field | None:
+        """The field of that name, if there is one."""
+        return next((field for field in self.fields if field.name == name), None)
+
+    def allocate(self) -> npt.NDArray[np.int64]:
+        """New state words, filled as declared; aligned to a cache line of 64 bytes.
+
+        The system gives memory to what is zero only where it is touched, so that a large state
+        takes no time to make and no more memory than its events use.
+        """
+        words = self.words("state")
+        raw = np.zeros(words + 8, np.int64)  # zero, so that padding is the same in every snapshot
+        start = (-(raw.ctypes.data // 8)) % 8
+        memory = raw[start : start + words]
+        for field in self.fields:
+            elements = self.elements(memory, field) if field.space == "state" else None
+            # By its bits: -0.0 is a zero, too.
+            if elements is not None and any(np.array(field.fill, elements.dtype).tobytes()):
+                elements[...] = field.fill
+        return memory
+
+    def elements(self, memory: npt.NDArray[np.int64], field: Field) -> npt.NDArray[Any]:
+        """The field's elements as an array over ``memory``; those of type bool as int64."""
+        words = memory[field.offset : field.offset + field.words]
+        return words.view(field.storage.dtype)[: field.size].reshape(field.shape)
+
+    def describe(self) -> list[Description]:
+        """The layout as plain data, as a snapshot stores it."""
+        return [
+            {"name": field.name, "kind": field.storage.name, "shape": list(field.shape)}
+            for field in self.fields
+            if field.space == "state"
+        ]
+
+    def regions(self, shift: int) -> list[tuple[int, int]]:
+        """Where in the state how many words share an ownership record: (first word, log2 of them).
+
+        A field that declares ``share`` is a region of its own, and shares records with no other
+        field; those between two such fields are one region with the engine's ``shift``.
+
+        >>> import specstream as ss
+        >>> class Two(ss.State):
+        ...     rows = ss.array(int, 100, share=8)
+        ...     total = ss.scalar(int)
+        >>> Two.layout().regions(0)
+        [(0, 3), (100, 0)]
+        """
+        regions: list[tuple[int, int]] = []
+        may_join = False
+        for field in self.fields:
+            if field.space != "state":
+                continue
+            if field.share is not None:
+                regions.append((field.offset, field.share.bit_length() - 1))
+            elif not may_join:
+                regions.append((field.offset, shift))
+            may_join = field.share is None
+        return regions
+
+    @classmethod
+    def described(cls, name: str, description: Sequence[Description]) -> Layout:
+        """The layout that :meth:`describe` has described, without scratch and with zero fills.
+
+        Raises:
+            Malformed: no state can be declared so; names the field.
+        """
+        declared: dict[str, Declaration] = {}
+        try:
+            for field in description:
+                if field["name"] in declared:
+                    raise Malformed(f"state {name!r} has the field {field['name']!r} twice")
+                declared[field["name"]] = Declaration(
+                    type_named(field["kind"]), tuple(field["shape"]), 0, "state"
+                )
+            return cls.pack(name, declared)
+        except DeclarationError as error:
+            raise Malformed(str(error)) from None
+
+    def check(self, memory: npt.NDArray[np.int64]) -> None:
+        """Looks whether words can be those of such a state.
+
+        Raises:
+            Malformed: their number differs, or a bool is neither 0 nor 1; names the field.
+        """
+        if len(memory) != self.words("state"):
+            raise Malformed(
+                f"state {self.name!r} has {len(memory)} words, and its fields take "
+                f"{self.words('state')}"
+            )
+        for field in self.fields:
+            if field.space == "state" and field.kind == "bool":
+                words = memory[field.offset : field.offset + field.words]
+                bits = words.view(np.uint64 if field.storage.size == 8 else np.uint8)[: field.size]
+                if bits.max() > 1:
+                    raise Malformed(f"field {field.name!r} is of type bool and holds {bits.max()}")
+
+
+class StateView:
+    """Committed state, by field name: scalars as Python numbers, arrays as read-only NumPy arrays.
+
+    The arrays are of the declared NumPy type and keep their memory alive, also after the engine was
+    closed. A field of type ``bool`` comes as a NumPy array of bool, which is a copy; one of type
+    ``np.bool_`` is a view like the others.
+    """
+
+    def __init__(self, layout: Layout, memory: npt.NDArray[np.int64]) -> None:
+        self._layout = layout
+        self._memory = memory
+
+    def __getattr__(self, name: str) -> Any:
+        field = None if name.startswith("_") else self._layout.field(name)
+        if field is None or field.space != "state":
+            raise AttributeError(
+                f"state {self._layout.name!r} has no field {name!r}; it has: {', '.join(dir(self))}"
+            )
+        return self._value(field)
+
+    def _value(self, field: Field) -> Any:
+        elements = self._layout.elements(self._memory, field)
+        if field.storage.name == "bool":
+            elements = elements != 0
+        if field.shape == ():
+            return elements.item()
+        elements = elements.view()
+        elements.flags.writeable = False
+        return elements
+
+    def __dir__(self) -> list[str]:
+        return [field.name for field in self._layout.fields if field.space == "state"]
+
+    def __repr__(self) -> str:
+        return f"StateView({self._layout.name}: {', '.join(dir(self))})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, copied."""
+        # Not by attribute: a field may have the name of a method.
+        return {
+            field.name: np.copy(self._value(field))
+            for field in self._layout.fields
+            if field.space == "state"
+        }
+
+
+def array(
+    dtype: type, shape: int | Sequence[int], fill: int | float | bool = 0, share: int | None = None
+) -> Any:
+    """An array field.
+
+    Args:
+        dtype: element type. ``int`` (int64), ``float`` (float64) and ``bool`` take 8 bytes an
+            element; ``np.int8`` to ``np.int32``, ``np.uint8`` to ``np.uint32``, ``np.float32`` and
+            ``np.bool_`` (one byte) are packed densely. Reads widen to int64, float64 or bool; a
+            store of an integer that does not fit raises OverflowError; one of a float into
+            float32 rounds to nearest. ``np.uint64`` holds uint64 numbers, and nothing else.
+        shape: one length, or a tuple of any rank.
+        fill: value of every element at the start.
+        share: protocol "eager": so many neighbouring words of 8 bytes share one ownership record; a
+            power of two. By default the engine's ``record_shift`` decides.
+
+    Raises:
+        DeclarationError: when the state is laid out, for a type, shape, fill or share that cannot
+            be; names the field.
+
+    >>> import numpy as np
+    >>> import specstream as ss
+    >>> class Sketch(ss.State):
+    ...     counts = ss.array(np.uint16, (4, 1000), share=8)
+    >>> Sketch.layout().words("state")
+    1000
+    """
+    return Declaration(dtype, _lengths(shape), fill, "state", share)
+
+
+def scalar(dtype: type, fill: int | float | bool = 0) -> Any:
+    """A scalar field, read and written as ``state.name``; types as of :func:`array`."""
+    return Declaration(dtype, (), fill, "state")
+
+
+def scratch(dtype: type, shape: int | Sequence[int]) -> Any:
+    """An array private to the running event: zero at its start, never logged, in no snapshot.
+
+    Types and shapes as of :func:`array`.
+    """
+    return Declaration(dtype, _lengths(shape), 0, "scratch")
+
+
+def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
+    return (shape,) if isinstance(shape, int) else tuple(shape)
+
+
+def _shape(shape: tuple[int, ...], what: str) -> tuple[int, ...]:
+    for length in shape:
+        if not isinstance(length, int) or isinstance(length, bool) or length < 1:
+            raise DeclarationError(f"{what} has shape {shape}; expected lengths of at least 1")
+    if math.prod(shape) >= 2**32:
+        raise DeclarationError(f"{what} has shape {shape}; a state holds less than 2**32 elements")
+    return shape
+
+
+def _share(share: object, what: str) -> int | None:
+    if share is None:
+        return None
+    if type(share) is not int or share < 1 or share > 2**31 or share & (share - 1) != 0:
+        raise DeclarationError(
+            f"{what} has share {share!r}; expected the number of words that share an ownership "
+            "record, a power of two: 1, 2, 4, 8 ..."
+        )
+    return share
+
+
+_FILLS: dict[Number, tuple[type, ...]] = {
+    "int": (int,),
+    "uint": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+}
+
+
+def _fill(fill: Any, storage: Storage, what: str) -> int | float | bool:
+    if storage.number == "bool" and type(fill) is int and fill in (0, 1):
+        fill = bool(fill)
+    value: int | float | bool = fill
+    is_bool = isinstance(fill, bool)
+    if not isinstance(fill, _FILLS[storage.number]) or is_bool != (storage.number == "bool"):
+        raise DeclarationError(f"{what} has fill {fill!r}; expected a value of type {storage.name}")
+    if not _holds(storage, value):
+        raise DeclarationError(
+            f"{what} has fill {fill!r}, outside of {storage.dtype.name}: declare a wider type or "
+            "another fill"
+        )
+    return value
+
+
+def _holds(storage: Storage, value: int | float | bool) -> bool:
+    """Whether a fill is within the range of the elements."""
+    if storage.bounds is not None:
+        return storage.bounds[0] <= value <= storage.bounds[1]
+    if storage.number == "bool":
+        return True
+    try:
+        exact = float(value)
+    except OverflowError:  # an int beyond all floats
+        return False
+    with np.errstate(over="ignore"):
+        return math.isinf(exact) or not np.isinf(storage.dtype.type(exact))

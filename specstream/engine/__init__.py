@@ -1,0 +1,1 @@
+"""The engine: one operator, its state, its threads; batches in, batches out."""

@@ -1,0 +1,192 @@
+"""What an engine has committed: state, strings, sequence numbers; and what is not yet committed.
+
+Whoever reads or changes it sees to it that nobody commits meanwhile (``turn.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream.columns.events import rows_to_table
+from specstream.columns.rejected_rows import RejectedRows
+from specstream.columns.strings import StringTable
+from specstream.engine.options import Options
+from specstream.engine.pending_events import PendingEvents
+from specstream.engine.snapshot import Migrate, Snapshot, refused
+from specstream.engine.sources import Late, Name, Sources, checked_late, checked_sources
+from specstream.errors import InputError
+
+__all__ = ["Committed", "Savepoint"]
+
+
+@dataclass(frozen=True)
+class Savepoint:
+    """The engine between two batches, kept in memory. See :meth:`Engine.savepoint`."""
+
+    words: npt.NDArray[np.int64]
+    next_sequence: int
+    strings: int
+    rejected_rows: tuple[int, tuple[pa.Table, ...]] = (0, ())
+    pending: bytes = b""
+    reached: Any = None
+    texts: pa.ChunkedArray | None = None  # the strings; None: the table still begins with them
+
+
+class Committed:
+    """State, strings and sequence numbers of one engine.
+
+    Attributes:
+        words: the state.
+        strings: the string table.
+        next_sequence: number of the next event of a batch.
+        reached: order time of the last event of the batches before; None: there is none.
+        rejected: rows that could not be events.
+        pending: submitted events that are not committed, and their sources.
+        sources: names of the sources that were declared.
+        late: what happens to late events.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._operator = options.operator
+        self.words = options.operator.layout.allocate()
+        self.strings = StringTable(options.operator.program.strings)
+        self.next_sequence = 0
+        self.reached: Any = None
+        self.rejected = RejectedRows(options.rejected_rows)
+        self.sources: tuple[Name, ...] = tuple(options.sources)
+        self.late: Late = options.late
+        self.pending = self._no_events(self.strings)
+
+    def _no_events(self, strings: StringTable) -> PendingEvents:
+        operator = self._operator
+        what = f"operator {operator.name!r}"
+        pending = PendingEvents(
+            Sources(strings, what),
+            operator.event,
+            strings,
+            self.late,
+            self.rejected,
+            operator.program.reads_timestamp,
+            what,
+        )
+        pending.sources.declare(self.sources)
+        return pending
+
+    def _pending_of(self, strings: StringTable, image: bytes) -> PendingEvents:
+        """What :meth:`PendingEvents.to_bytes` gave, as pending events.
+
+        Raises:
+            SnapshotError: events or rows are in it that do not fit the operator, or it is none.
+        """
+        pending = self._no_events(strings)
+        pending.from_bytes(image)
+        emits = self._operator.emits
+        nothing = np.empty((0, emits.row_words), np.int64)
+        keys = pending.keys(nothing[:, 0]) if self._options.keys else None
+        pending.check_held(rows_to_table(nothing, emits, strings, keys).schema)
+        return pending
+
+    def expect(self, sources: Iterable[Name], late: Late | None) -> None:
+        """Declares more sources, and what happens to late events."""
+        declared = (*self.sources, *checked_sources(sources))
+        late = self.late if late is None else checked_late(late)
+        self.pending.expect(declared, late)
+        self.sources, self.late = declared, late
+
+    def check_nothing_pending(self, what: str) -> None:
+        """Refuses a batch while submitted events wait.
+
+        Raises:
+            InputError: some do.
+        """
+        pending = self.pending.pending
+        if pending:
+            raise InputError(
+                f"{what}: {pending} submitted event(s) are not committed: advance() their sources "
+                "and poll() first, or submit() this table as well"
+            )
+
+    # ---- kept and brought back ----
+
+    def content(self, done: int) -> Snapshot:
+        """A copy, for a snapshot; ``done`` events of the batch in flight are in the state."""
+        return Snapshot(
+            self.words.copy(),
+            self.next_sequence + done,
+            self.strings.to_arrow(),
+            self.pending.to_bytes(),
+            self.rejected.to_bytes(),
+        )
+
+    def restored(self, image: bytes, migrate: Migrate | None) -> _Restored:
+        """What a snapshot holds, checked; nothing is changed.
+
+        Raises:
+            SnapshotError: it does not fit; says why.
+            Exception: what ``migrate`` raised.
+        """
+        operator = self._operator
+        what = f"engine of {operator.name!r}"
+        content = Snapshot.from_bytes(image, operator.layout, what, migrate)
+        with refused(what):
+            strings = content.table(operator.program.strings)
+            pending = self._pending_of(strings, content.pending)
+            rejected = RejectedRows.read(content.rejected_rows)
+        return _Restored(content, strings, pending, rejected)
+
+    def take_over(self, restored: _Restored) -> None:
+        """Goes on from what :meth:`restored` gave."""
+        self.words[:] = restored.content.words
+        self.next_sequence = restored.content.next_sequence
+        self.strings = restored.strings
+        self.rejected.take_over(restored.rejected)
+        self.pending = restored.pending
+        self.reached = None
+
+    def savepoint(self) -> Savepoint:
+        """A copy, for :meth:`rollback`."""
+        return Savepoint(
+            self.words.copy(),
+            self.next_sequence,
+            len(self.strings),
+            self.rejected.savepoint(),
+            self.pending.to_bytes(),
+            self.reached,
+            self.strings.to_arrow(),
+        )
+
+    def strings_of(self, to: Savepoint) -> StringTable:
+        """A table that begins with the strings of a savepoint."""
+        if to.texts is None or self.strings.begins_with(to.texts):
+            return self.strings
+        table = StringTable()
+        for chunk in to.texts.chunks:
+            table.add_all(chunk)
+        return table
+
+    def rollback(self, to: Savepoint, strings: StringTable) -> None:
+        """Back to a savepoint, whose strings ``strings`` begins with."""
+        self.words[:] = to.words
+        self.next_sequence = to.next_sequence
+        self.strings = strings
+        self.strings.truncate(to.strings)
+        self.rejected.rollback(to.rejected_rows)
+        self.pending = self._pending_of(self.strings, to.pending)
+        self.reached = to.reached
+
+
+@dataclass(frozen=True)
+class _Restored:
+    """A snapshot that fits the engine."""
+
+    content: Snapshot
+    strings: StringTable
+    pending: PendingEvents
+    rejected: list[pa.Table]

@@ -1,0 +1,142 @@
+"""What a checkpoint records of an engine, and the few things that it does with one.
+
+Whoever makes an engine durable (``checkpoint/``, ``spark/``) uses :attr:`Engine.durable`, and no
+private name of the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from specstream.columns.rejected_rows import RejectedRows
+from specstream.columns.strings import StringTable
+from specstream.engine.committed import Savepoint
+from specstream.engine.out_of_order import OutOfOrder
+from specstream.engine.parts import Parts
+from specstream.engine.pending_events import PendingEvents
+from specstream.engine.snapshot import Migrate, Snapshot
+from specstream.engine.sources import Late, Name
+
+__all__ = ["Durable"]
+
+
+class Durable:
+    """What is committed, as it stands. Nothing of it is a copy: look inside :meth:`exclusive`.
+
+    Attributes, all to be read only:
+        words: the state, int64.
+        strings: the string table.
+        next_sequence: number of the next event.
+        reached: order time of the last event applied; None: there is none.
+        pending: submitted events that are not committed, and their sources.
+        rejected: rows that could not be events and that nobody has fetched, and the policy.
+        keys: whether the output has the columns of the order key.
+        late: what happens to late events.
+        sources: names of the declared sources.
+    """
+
+    def __init__(self, parts: Parts, out_of_order: OutOfOrder) -> None:
+        self._parts = parts
+        self._out_of_order = out_of_order
+
+    @property
+    def words(self) -> npt.NDArray[np.int64]:
+        return self._parts.committed.words
+
+    @property
+    def strings(self) -> StringTable:
+        return self._parts.committed.strings
+
+    @property
+    def next_sequence(self) -> int:
+        return self._parts.committed.next_sequence
+
+    @property
+    def reached(self) -> Any:
+        return self._parts.committed.reached
+
+    @property
+    def pending(self) -> PendingEvents:
+        return self._parts.committed.pending
+
+    @property
+    def rejected(self) -> RejectedRows:
+        return self._parts.committed.rejected
+
+    @property
+    def keys(self) -> bool:
+        return self._parts.options.keys
+
+    @property
+    def late(self) -> Late:
+        return self._parts.committed.late
+
+    @property
+    def sources(self) -> tuple[Name, ...]:
+        return self._parts.committed.sources
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Inside, nobody else calls the engine; it is not closed."""
+        return self._parts.lifetime.exclusive()
+
+    def image(self) -> bytes:
+        """A snapshot, inside :meth:`exclusive`."""
+        with self._parts.turn.taken():
+            content = self.content()
+        return content.to_bytes(self._parts.operator.layout)
+
+    def content(self) -> Snapshot:
+        """What a snapshot holds, while nobody commits."""
+        flight = self._parts.flight
+        with flight.between:
+            done = 0
+            if flight.begun is not None:
+                done = flight.begun + self._parts.native.outcome().consumed
+            self._hold_rows()
+            return self._parts.committed.content(done)
+
+    def savepoint(self) -> Savepoint:
+        """The engine as it is, kept in memory."""
+        with self.exclusive(), self._parts.turn.taken():
+            self._hold_rows()
+            return self._parts.committed.savepoint()
+
+    def _hold_rows(self) -> None:
+        """What is committed and was not polled would be lost with this engine."""
+        if self._parts.flight.is_open and not self._parts.lifetime.is_inherited():
+            self._out_of_order.hold_rows()
+
+    def rollback(self, to: Savepoint) -> None:
+        """Back to a savepoint."""
+        committed = self._parts.committed
+        with self.exclusive():
+            strings = committed.strings_of(to)
+            self._out_of_order.end_job()
+            with self._parts.turn.taken():
+                committed.rollback(to, strings)
+                self._parts.native.state_changed()
+
+    def restore(self, image: bytes, migrate: Migrate | None) -> None:
+        """Goes on from a snapshot. See :meth:`specstream.Engine.restore`."""
+        committed = self._parts.committed
+        with self.exclusive():
+            restored = committed.restored(image, migrate)
+            self._out_of_order.end_job()
+            # Who has seen a batch in flight may still be looking.
+            with self._parts.turn.taken():
+                committed.take_over(restored)
+                self._parts.native.state_changed()
+
+    def expect(self, sources: Iterable[Name], late: Late | None = None) -> None:
+        """Declares more sources, and what happens to late events; None: that stays."""
+        with self.exclusive():
+            self._parts.committed.expect(sources, late)
+
+    def advance(self, reached: Mapping[Name, int]) -> None:
+        """Moves frontiers, given as they are kept: order keys of the order column's values."""
+        self._out_of_order.advance_all(reached)

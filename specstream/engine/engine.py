@@ -1,0 +1,673 @@
+"""The engine: one operator, its state, its threads; batches in, batches out.
+
+What users see of it. It checks and delegates: its parts, each in a file of its name, do the work.
+Most of the length is what users read of each call, with an example; hence it is one piece.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from specstream.columns.events import as_table, read_events
+from specstream.columns.rejected_rows import Policy
+from specstream.declarations.deprecated import renamed
+from specstream.declarations.limits import Limits
+from specstream.declarations.state import StateView
+from specstream.engine.batch import run_batch
+from specstream.engine.committed import Committed, Savepoint
+from specstream.engine.durable import Durable
+from specstream.engine.flight import Flight
+from specstream.engine.hooks import Describer, Hook, Hooks
+from specstream.engine.lifetime import Lifetime
+from specstream.engine.machine_code import MachineCode
+from specstream.engine.memory import fit
+from specstream.engine.native import Native, configuration
+from specstream.engine.options import Amount, Execution, Options
+from specstream.engine.out_of_order import OutOfOrder
+from specstream.engine.parts import Parts
+from specstream.engine.snapshot import Migrate
+from specstream.engine.sources import Late, Name
+from specstream.engine.statistics import Counted, Statistics
+from specstream.engine.turn import Turn
+from specstream.errors import ConfigurationError, EngineClosedError
+from specstream.operator.operator import Operator
+from specstream.predictors.predictor import Predictor
+from specstream.profiling import Profile, profile_of
+
+__all__ = ["Amount", "Engine", "Savepoint"]
+
+
+class Engine:
+    """Runs one operator over batches of events, on several threads, with the sequential answer.
+
+    Args:
+        operator: made by :func:`specstream.operator`.
+        threads: worker threads, at least 1.
+        horizon: how many transactions may start ahead of the next to commit; 0 runs the operator
+            plainly on one thread; "auto" leaves it to :class:`specstream.Auto`, which goes by the
+            measured time per event. With one thread that is 0.
+        chunk: consecutive events in one transaction, or "auto". With a horizon and a chunk given,
+            the setting is fixed; what alone is given holds whenever the engine speculates. Other
+            executions than "ordered" take 8 for "auto".
+        predictor: moves horizon and chunk itself; takes the place of both.
+        protocol: how conflicts are found: "value" compares what was read with the state at commit;
+            "eager" locks what is written at the access, as in the dissertation (Brito 2010, 4.2).
+        record_shift: protocol "eager": 2 to this power neighbouring words share one lock, where a
+            field does not say otherwise (``ss.array(..., share=...)``).
+        seed: of ``event.random`` and ``event.random_bits``.
+        keys: add the columns timestamp, source and sequence to the output.
+        limits: what one speculative run may log; see :class:`specstream.Limits`.
+        memory: the most bytes that logs and buffers may take, the state not counted; None: no
+            bound. An "auto" horizon and those of predictors are shortened to fit. What the head
+            writes in one event and a batch emits has to be kept whatever it takes: it is counted
+            in ``stats.memory``, and not bounded.
+        restore: a snapshot to start from.
+        migrate: with ``restore``: see :meth:`restore`.
+        execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
+            at its first try, "log_free" is one thread without any log, "locked" runs all threads
+            without order under the operator's own locks; see :func:`specstream.locks`.
+        profile: count the lines that conflicts come from, for :meth:`profile`. Speculation then
+            takes a little more time.
+        sources: of events that are submitted out of order: those that hold back commits from the
+            start, though they be silent; others join when their first event comes.
+        late: what :meth:`submit` does with events below their source's frontier: "error" refuses
+            the table, "drop" leaves them out and counts them, "side" keeps them for :meth:`late`.
+        rejected_rows: what happens to rows that cannot be events, because of a null in a column
+            that is not nullable, a value that does not fit, or a NaN in the order column: "error"
+            refuses the table, "side" leaves them out, counts them, and keeps them for
+            :meth:`rejected_rows`.
+        on_abort: called before a dropped run is repeated.
+        on_commit: called in order, when an event's run is validated and nobody has seen its effects
+            yet; ``raise ss.Abort`` has the event run again.
+        on_post_commit: called after a commit, in no order.
+        bad_rows: old name of ``rejected_rows``, for one release.
+
+    A hook is called with a :class:`specstream.Notification`, in a thread of the engine. It may look
+    at ``stats`` and ``profile()``; all else that it asks of the engine, closing it included, raises
+    SpecstreamError, as the engine waits for the hook. What a hook raises ends the batch: out of
+    ``on_commit``, like something that the event itself raises. With a hook a transaction is one
+    event.
+
+    Raises:
+        ConfigurationError: an option has a value that it cannot have, or ``memory`` is too little;
+            says how much it takes.
+        CompileError: the operator's types do not fit.
+        SnapshotError: ``restore`` is damaged, or its fields do not fit the operator's state.
+
+    >>> import specstream as ss
+    >>> class Seen(ss.State):
+    ...     count = ss.scalar(int)
+    >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+    ... def running_total(state, event, emit):
+    ...     state.count += event.x
+    ...     emit(state.count)
+    >>> with ss.Engine(running_total, threads=2, horizon=4, chunk=2) as engine:
+    ...     output = engine.process({"x": [1, 2, 3]})
+    ...     engine.state.count
+    6
+    >>> output["total"].to_pylist()
+    [1, 3, 6]
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        *,
+        threads: int = 2,
+        horizon: Amount = "auto",
+        chunk: Amount = "auto",
+        predictor: Predictor | None = None,
+        protocol: str = "value",
+        record_shift: int = 0,
+        seed: int = 0,
+        keys: bool = False,
+        limits: Limits | None = None,
+        memory: int | None = None,
+        restore: bytes | None = None,
+        migrate: Migrate | None = None,
+        execution: Execution = "ordered",
+        profile: bool = False,
+        sources: Iterable[Name] = (),
+        late: Late = "error",
+        rejected_rows: Policy = "error",
+        on_abort: Hook | None = None,
+        on_commit: Hook | None = None,
+        on_post_commit: Hook | None = None,
+        bad_rows: Policy | None = None,
+    ) -> None:
+        if bad_rows is not None:
+            renamed("Engine(bad_rows=)", "Engine(rejected_rows=)")
+            rejected_rows = bad_rows
+        self._lifetime: Lifetime | None = None  # until there is something to close
+        options = Options(
+            operator=operator,
+            threads=threads,
+            horizon=horizon,
+            chunk=chunk,
+            predictor=predictor,
+            protocol=protocol,
+            record_shift=record_shift,
+            seed=seed,
+            keys=keys,
+            limits=Limits() if limits is None else limits,
+            memory=memory,
+            execution=execution,
+            profile=profile,
+            sources=sources,
+            late=late,
+            rejected_rows=rejected_rows,
+        )
+        if migrate is not None and restore is None:
+            raise ConfigurationError(
+                "migrate= converts the fields of a snapshot: give restore=, the snapshot, as well"
+            )
+        self.operator, self.name = operator, operator.name
+        self.threads, self.seed = threads, seed
+        self.limits, self.protocol = options.limits, protocol
+        hooks = {"on_abort": on_abort, "on_commit": on_commit, "on_post_commit": on_post_commit}
+        self._parts = parts = _parts(options, hooks, restore, migrate)
+        self._lifetime = parts.lifetime
+        self._out_of_order = OutOfOrder(parts)
+        self._durable = Durable(parts, self._out_of_order)
+        self._counted = Counted(parts)
+        parts.lifetime.at_end += [
+            self._out_of_order.abandon,
+            self._counted.take_places,
+            self._counted.count,
+        ]
+
+    # ---- life ----
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # At interpreter exit module globals may be gone; the process ends the threads then.
+        try:
+            if self._lifetime is None:
+                return
+            if self._lifetime.in_hook():
+                # The collector ran in one of our own threads, or the hook was the last to hold us:
+                # somebody else has to wait for its end.
+                threading.Thread(target=self.close).start()
+            else:
+                self.close()
+        except Exception:
+            return
+
+    def __repr__(self) -> str:
+        lifetime = self._parts.lifetime
+        state = "closed" if lifetime.closed else "open"
+        if lifetime.is_inherited():
+            state = f"of process {lifetime.process}"
+        return (
+            f"Engine({self.name!r}, threads={self.threads}, "
+            f"{type(self._parts.predictor).__name__}, {state})"
+        )
+
+    def close(self) -> None:
+        """Ends the threads. A batch in flight ends at its next event, with EngineClosedError.
+
+        Closing twice does nothing. Views of the state stay valid. In a process forked from the
+        engine's, nothing is closed but this process's use of it.
+
+        Any thread may close the engine, whatever others do with it: their calls end with
+        EngineClosedError. Called in the middle of another call of the same thread, by a signal
+        handler for example, it returns at once, and that call ends the threads when it ends.
+
+        Raises:
+            SpecstreamError: it was called by a hook, which the engine waits for.
+        """
+        self._parts.lifetime.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` has ended it, or is about to."""
+        return self._parts.lifetime.closed or self._parts.lifetime.closing
+
+    # ---- batches ----
+
+    def process(
+        self, table: Any, *, order_by: str | None = None, source: str | None = None
+    ) -> pa.Table:
+        """Runs the events of a table, in order, and returns the emitted rows.
+
+        Args:
+            table: pyarrow Table or RecordBatch, pandas DataFrame, or dict of arrays, with at least
+                the columns of the operator's event schema.
+            order_by: order the rows by (this column, ``source``, position).
+            source: column that names each event's source: integers or strings.
+
+        Returns:
+            A table with the columns of ``emits``, and the order key with ``keys=True``.
+
+        Raises:
+            InputError: the table does not fit; nothing was run.
+            EngineClosedError: the engine is closed, or was closed during the call.
+            Exception: what the operator raised. Its event is not applied, the rows after it are
+                not run, and the engine goes on with the next call. ``specstream_partial`` on the
+                exception holds the output and number of the rows before it.
+            OperatorCrashError: likewise, where the operator's machine code crashed.
+            MemoryError: likewise, where there was no memory for what an event stores or emits.
+            KeyboardInterrupt: likewise, with what was applied until then.
+
+        Calls from several threads run one after the other.
+        """
+        parts, committed = self._parts, self._parts.committed
+        with parts.lifetime.exclusive():
+            operator = self.operator
+            what = f"operator {self.name!r}"
+            committed.check_nothing_pending(what)
+            self._out_of_order.end_job()
+            known = len(committed.strings)
+            try:
+                events = read_events(
+                    as_table(table, what),
+                    operator.event,
+                    committed.strings,
+                    what,
+                    committed.next_sequence,
+                    order_by=order_by,
+                    source=source,
+                    reads_timestamp=operator.program.reads_timestamp,
+                    rejected_rows=committed.rejected.policy,
+                )
+            except BaseException:
+                committed.strings.truncate(known)
+                raise
+            committed.rejected.keep(events.rejected)
+            return run_batch(parts, events, ordered=order_by is not None)
+
+    def rejected_rows(self) -> pa.Table | None:
+        """Rows that could not be events, since the last call; None: none.
+
+        They are as they were given, with a last column ``reason``. Where tables of different calls
+        do not go together, because a column has another type, the next call gives the rest. Engines
+        made with ``rejected_rows="side"`` keep them; ``stats.rejected_rows`` counts them.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+        ... def running_total(state, event, emit):
+        ...     state.count += event.x
+        ...     emit(state.count)
+        >>> with ss.Engine(running_total, rejected_rows="side") as engine:
+        ...     engine.process({"x": [1, None, 3]})["total"].to_pylist()
+        ...     engine.rejected_rows().to_pylist()
+        [1, 4]
+        [{'x': None, 'reason': "column 'x' is null"}]
+        """
+        with self._parts.lifetime.exclusive():
+            return self._parts.committed.rejected.take()
+
+    def bad_rows(self) -> pa.Table | None:
+        """Old name of :meth:`rejected_rows`, for one release."""
+        renamed("Engine.bad_rows()", "Engine.rejected_rows()")
+        return self.rejected_rows()
+
+    # ---- events out of order ----
+
+    def submit(
+        self,
+        table: Any,
+        *,
+        order_by: str,
+        source: Name | None = None,
+        source_column: str | None = None,
+        ordered: bool = False,
+    ) -> None:
+        """Hands in events that may be out of order with those before; does not wait for them.
+
+        Events run at once, ahead of their turn, and commit in the order of (timestamp, source,
+        sequence number within the source), when the frontiers of all sources have passed them. The
+        outcome is that of one sequential run in this order. :meth:`advance` moves a frontier,
+        :meth:`poll` gets what was emitted.
+
+        Args:
+            table: as for :meth:`process`.
+            order_by: column of the timestamps; of one type in all tables.
+            source: name of the source that all rows are of; 0 by default.
+            source_column: instead of ``source``: the column that names each row's source.
+            ordered: the source sends no earlier event later: moves its frontier to the table's
+                last timestamp.
+
+        Raises:
+            InputError: the table does not fit, or has late events and the engine was made with
+                ``late="error"``; nothing is submitted.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"x": int, "place": int})
+        ... def number(state, event, emit):
+        ...     state.count += 1
+        ...     emit(event.x, state.count)
+        >>> with ss.Engine(number, threads=2, horizon=8, chunk=1, sources=["a", "b"]) as engine:
+        ...     engine.submit({"time": [10, 30], "x": [1, 3]}, order_by="time", source="a")
+        ...     engine.submit({"time": [20], "x": [2]}, order_by="time", source="b")
+        ...     engine.advance("a", 40)
+        ...     engine.advance("b", 25)
+        ...     engine.poll(timeout=5)["x"].to_pylist()
+        [1, 2]
+        """
+        self._out_of_order.submit(
+            table, order_by=order_by, source=source, source_column=source_column, ordered=ordered
+        )
+
+    def submit_event(
+        self, timestamp: Any, source: Name = 0, *, ordered: bool = False, **values: Any
+    ) -> None:
+        """:meth:`submit` for one event, without the cost of a table.
+
+        Args:
+            timestamp: its time; an integer costs least.
+            source: the source that it is of.
+            ordered: as for :meth:`submit`.
+            values: of all columns of the operator's event schema, by name.
+
+        Raises:
+            InputError: the event does not fit, or is late and the engine was made with
+                ``late="error"``; it is not submitted.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": float}, emits={"x": float, "place": int})
+        ... def number(state, event, emit):
+        ...     state.count += 1
+        ...     emit(event.x, state.count)
+        >>> with ss.Engine(number, threads=2) as engine:
+        ...     engine.submit_event(7, x=0.5, ordered=True)
+        ...     engine.poll_rows(timeout=5)
+        [(0.5, 1)]
+        """
+        self._out_of_order.submit_event(timestamp, source, ordered, values)
+
+    def advance(self, source: Name, to: Any = None) -> None:
+        """Moves a source's frontier: none of its events below ``to`` comes any more.
+
+        Args:
+            source: its name; one that is new is declared by this.
+            to: a timestamp of the order column's type; None: the source has ended. A frontier never
+                moves back: an earlier ``to`` changes nothing.
+
+        Raises:
+            InputError: ``to`` is of another type.
+        """
+        self._out_of_order.advance(source, to)
+
+    def poll(self, timeout: float | None = 0.0) -> pa.Table:
+        """What submitted events have emitted since the last call, in the order of their keys.
+
+        Pending events of a snapshot or a savepoint go on with the first call of this,
+        :meth:`submit` or :meth:`advance` after it was restored.
+
+        Args:
+            timeout: seconds to wait for rows; less if events have committed without emitting any,
+                and no other can commit now. None: waits until all events below the frontier have
+                committed, so that the rows depend on the events and frontiers alone.
+
+        Returns:
+            A table as :meth:`process` gives it. Its events are committed.
+
+        Raises:
+            Exception: what the operator raised. Its event is not applied; later ones are, and
+                the next call goes on behind it. ``specstream_partial`` on the exception holds what
+                this call would have returned, and how many events were applied since the last.
+        """
+        return self._out_of_order.poll(timeout)
+
+    def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
+        """:meth:`poll` for few rows at a time: tuples of the columns of ``emits``, without keys."""
+        return self._out_of_order.poll_rows(timeout)
+
+    def late(self) -> pa.Table | None:
+        """Late events since the last call, as they were given; None: none.
+
+        They are kept by engines made with ``late="side"``; ``stats.late`` counts them under every
+        policy but "error".
+        """
+        return self._out_of_order.late()
+
+    # ---- state ----
+
+    @property
+    def state(self) -> StateView:
+        """Committed state: a live read-only view, or a copy while a batch is in flight.
+
+        It always shows a whole number of events. It can be read after ``close()``, and in a process
+        forked from the engine's while no batch was in flight.
+
+        Raises:
+            EngineClosedError: this process was forked from the engine's during a batch.
+            SpecstreamError: it was asked for by a hook, or in the middle of another call of the
+                same thread, by a signal handler for example.
+        """
+        lifetime, layout = self._parts.lifetime, self.operator.layout
+        words = self._parts.committed.words
+        if not lifetime.closed or lifetime.is_inherited():
+            try:
+                with self._parts.turn.still() as idle:
+                    return StateView(layout, words if idle else words.copy())
+            except EngineClosedError:
+                if not lifetime.closing or lifetime.is_inherited() or not lifetime.await_end():
+                    raise
+        return StateView(layout, words)
+
+    @property
+    def stats(self) -> Statistics:
+        """Statistics since the engine was made, as they are at this instant.
+
+        Any thread may ask for them at any time, also while a batch is in flight in another: events
+        go on meanwhile. They can be read after ``close()``; in a process forked from the engine's
+        they stand still.
+        """
+        return self._counted.look()
+
+    def profile(self) -> Profile:
+        """The words that speculative runs were dropped for, since the engine was made.
+
+        Each with its field, its index and the lines that accessed it; with ``profile=True`` those
+        that were executed, counted, else all that name the field. What is counted is kept in a
+        table of fixed size, in which no word is forgotten that matters, at no cost for runs that
+        commit. While a batch is in flight, it is what was known before; it can be read after
+        ``close()``.
+        """
+        stats = self.stats
+        self._counted.look_at_places()
+        operator, options = self.operator, self._parts.options
+        return profile_of(
+            operator.program,
+            operator.layout,
+            stats,
+            self._counted.hot_places,
+            options.protocol,
+            options.record_shift,
+            options.profile,
+        )
+
+    def snapshot(self) -> bytes:
+        """Committed state, strings, sequence numbers, and submitted events, as bytes.
+
+        Of events out of order it holds those that are not committed, the sources and their
+        frontiers, and the output that was not polled; and it holds the rejected rows and the late
+        events that nobody has fetched.
+
+        While a batch is in flight, its commits wait for one copy of the state. At its peak it takes
+        twice the state's size, the bytes that it returns included.
+
+        Raises:
+            EngineClosedError: the engine is closed, or this process was forked from the engine's
+                during a batch.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={})
+        ... def count(state, event, emit):
+        ...     state.count += 1
+        >>> with ss.Engine(count, horizon=0) as engine:
+        ...     _ = engine.process({"x": [1, 2]})
+        ...     image = engine.snapshot()
+        >>> with ss.Engine(count, horizon=0, restore=image) as engine:
+        ...     engine.state.count
+        2
+        """
+        lifetime = self._parts.lifetime
+        if lifetime.closed or not lifetime.is_inherited():
+            lifetime.check_open()
+        with self._parts.turn.still():
+            content = self._durable.content()
+        return content.to_bytes(self.operator.layout)
+
+    def restore(self, image: bytes, *, migrate: Migrate | None = None) -> None:
+        """Goes on from a snapshot: state, strings, sequence numbers, submitted events, rejected
+        rows.
+
+        Events that were submitted to this engine and are not committed are forgotten, and so are
+        its rejected rows. Those of the snapshot run with the next call of :meth:`submit`,
+        :meth:`advance` or :meth:`poll`.
+
+        Fields are matched by name. One that the snapshot has not gets its fill; one that the
+        operator has not, or that has another shape or type there, is an error, unless ``migrate``
+        converts it.
+
+        Args:
+            image: what :meth:`snapshot` returned.
+            migrate: called with the snapshot's fields, arrays by name as ``state.to_dict()`` has
+                them; returns the new state's fields likewise. Those that it leaves out get their
+                fill. It is called whenever it is given, whatever the snapshot's fields are.
+
+        Raises:
+            SnapshotError: it is damaged or no snapshot, or its fields, those returned by
+                ``migrate``, its events or its output do not fit the operator; names what it is.
+                The engine stays as it was.
+            Exception: what ``migrate`` raised. The engine stays as it was.
+
+        >>> import specstream as ss
+        >>> class Old(ss.State):
+        ...     milliseconds = ss.scalar(int)
+        >>> class New(ss.State):
+        ...     seconds = ss.scalar(float)
+        ...     events = ss.scalar(int)
+        >>> @ss.operator(state=Old, event={"ms": int})
+        ... def old(state, event, emit):
+        ...     state.milliseconds += event.ms
+        >>> @ss.operator(state=New, event={"ms": int})
+        ... def new(state, event, emit):
+        ...     state.seconds += event.ms / 1000
+        ...     state.events += 1
+        >>> with ss.Engine(old, horizon=0) as engine:
+        ...     _ = engine.process({"ms": [1500]})
+        ...     image = engine.snapshot()
+        >>> def migrate(fields):
+        ...     return {"seconds": fields["milliseconds"] / 1000}
+        >>> with ss.Engine(new, horizon=0, restore=image, migrate=migrate) as engine:
+        ...     _ = engine.process({"ms": [500]})
+        ...     engine.state.seconds, engine.state.events
+        (2.0, 1)
+        """
+        self._durable.restore(image, migrate)
+
+    def savepoint(self) -> Savepoint:
+        """The engine as it is now, kept in memory; :meth:`rollback` goes back to it.
+
+        It holds a copy of the state, and of submitted events that are not committed, and keeps the
+        strings, rejected rows and late events that are there now.
+        """
+        return self._durable.savepoint()
+
+    def rollback(self, to: Savepoint) -> None:
+        """Back to a savepoint: state, strings, next sequence number, rejected rows, pending events.
+
+        Events that were pending run again from the start, with the next call of :meth:`submit`,
+        :meth:`advance` or :meth:`poll`. Whatever came since the savepoint, a restored snapshot or
+        an earlier savepoint that was gone back to, it can be gone back to, again and again.
+        """
+        self._durable.rollback(to)
+
+    def mark(self) -> Savepoint:
+        """Old name of :meth:`savepoint`, for one release."""
+        renamed("Engine.mark()", "Engine.savepoint()")
+        return self.savepoint()
+
+    def rewind(self, mark: Savepoint) -> None:
+        """Old name of :meth:`rollback`, for one release."""
+        renamed("Engine.rewind()", "Engine.rollback()")
+        self.rollback(mark)
+
+    # ---- for specstream's own rooms ----
+
+    @property
+    def durable(self) -> Durable:
+        """What a checkpoint records of the engine: for specstream's own rooms, not for users."""
+        return self._durable
+
+    @property
+    def parts(self) -> Parts:
+        """What the engine is made of: for specstream's own rooms and tests, not for users."""
+        return self._parts
+
+
+def _parts(
+    options: Options,
+    given: Mapping[str, Hook | None],
+    restore: bytes | None,
+    migrate: Migrate | None,
+) -> Parts:
+    """All parts of an engine; the last of them starts its threads."""
+    operator, name = options.operator, options.operator.name
+    predictor = options.made_predictor()
+    committed, flight = Committed(options), Flight()
+    hooks = Hooks(given, Describer(operator, committed, flight).describe)
+    if hooks and options.execution not in ("ordered", "speculate"):
+        raise ConfigurationError(
+            f'execution={options.execution!r} calls no hooks; expected execution="ordered" with '
+            "on_abort, on_commit or on_post_commit"
+        )
+    config, _kept = configuration(
+        operator,
+        committed.words,
+        threads=options.threads,
+        read_limit=options.limits.reads,
+        redo_limit=options.limits.writes,
+        emit_limit=options.limits.rows,
+        seed=options.seed,
+        protocol=options.native_protocol,
+        record_shift=options.record_shift,
+    )
+    longest = fit(config, options, predictor)
+    if restore is not None:
+        committed.take_over(committed.restored(restore, migrate))
+    code = MachineCode(options, predictor.speculates)
+    native = Native(config, name)
+    code.set_in(native)
+    hooks.set_in(native)
+    lifetime = Lifetime(native, name)
+    turn = Turn(native, lifetime, flight, name)
+    return Parts(
+        options=options,
+        predictor=predictor,
+        longest=longest,
+        committed=committed,
+        code=code,
+        native=native,
+        lifetime=lifetime,
+        flight=flight,
+        turn=turn,
+        hooks=hooks,
+    )

@@ -1,0 +1,34 @@
+"""What of an engine is in flight: a batch, or the open job; and where a hook finds its event."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from specstream.columns.events import Events
+
+__all__ = ["Flight", "Locate"]
+
+# From a row of the job to its event: (events, row among them, timestamp, source, sequence).
+Locate = Callable[[int], tuple[Events, int, Any, Any, int]]
+
+
+class Flight:
+    """What is in flight.
+
+    Attributes:
+        begun: rows of the batch in flight that earlier stretches have done; None: no batch is in
+            flight. With the count of the stretch in flight it says how far the state is.
+        between: the lock that is held while both of them change.
+        batch: the batch in flight, if it has order times, and the events applied before it.
+        is_open: an open job takes submitted events.
+        locate: finds the event of a hook in a batch; None: it is one that was submitted.
+    """
+
+    def __init__(self) -> None:
+        self.begun: int | None = None
+        self.between = threading.Lock()
+        self.batch: tuple[Events, int] | None = None
+        self.is_open = False
+        self.locate: Locate | None = None

@@ -1,0 +1,67 @@
+"""The operator's machine code, as far as an engine needs it, handed to the runtime."""
+
+from __future__ import annotations
+
+from specstream.compiler.types import Variant
+from specstream.compiler.variants import Entry, compile_entry, compile_operation
+from specstream.engine.native import Native
+from specstream.engine.options import Options
+
+__all__ = ["MachineCode"]
+
+
+class MachineCode:
+    """The entries of one engine.
+
+    Attributes:
+        entries: of the operator's variants.
+        operations: of each operation on a boosted field, and its inverse.
+    """
+
+    def __init__(self, options: Options, speculates: bool) -> None:
+        operator = options.operator
+        self._operator = operator
+        self._speculative = options.speculative
+        variants = options.variants
+        # Where only submitted events may run ahead of their turn, the code for that is compiled
+        # when the first one comes.
+        if not speculates and options.execution == "ordered":
+            variants = ("plain",)
+        self.entries: dict[Variant, Entry] = {
+            variant: self._compiled(variant) for variant in variants
+        }
+        self.operations = [
+            [
+                compile_operation(
+                    operator.program,
+                    operator.layout,
+                    operator.event,
+                    operator.emits,
+                    number,
+                    inverse,
+                )
+                for inverse in ((False, True) if operation.inverse is not None else (False,))
+            ]
+            for number, (_, operation) in enumerate(operator.layout.operations)
+        ]
+
+    def _compiled(self, variant: Variant) -> Entry:
+        operator = self._operator
+        return compile_entry(
+            operator.program, operator.layout, operator.event, operator.emits, variant
+        )
+
+    def set_in(self, native: Native) -> None:
+        """Hands all of it to the runtime."""
+        for variant, entry in self.entries.items():
+            native.set_entry(variant, entry.address)
+        for number, entries in enumerate(self.operations):
+            field, _ = self._operator.layout.operations[number]
+            native.set_operation(number, field, [entry.address for entry in entries])
+
+    def compile_for(self, horizon: int, native: Native) -> None:
+        """Makes sure that there is code for speculation if a job may ask for it."""
+        if horizon > 0 and "plain" in self.entries and self._speculative not in self.entries:
+            entry = self._compiled(self._speculative)
+            self.entries[self._speculative] = entry
+            native.set_entry(self._speculative, entry.address)

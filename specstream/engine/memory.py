@@ -1,0 +1,45 @@
+"""The horizon that fits into the memory an engine may take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specstream._native import lib
+from specstream.engine.options import Options
+from specstream.errors import ConfigurationError
+from specstream.predictors.checked import least_of
+from specstream.predictors.predictor import LONGEST_HORIZON, Predictor
+
+__all__ = ["fit"]
+
+
+def fit(config: Any, options: Options, predictor: Predictor) -> int:
+    """Keeps the predictor to horizons whose logs fit ``memory=``; gives the longest of them.
+
+    Raises:
+        ConfigurationError: not even the shortest does; says how much it takes.
+    """
+    memory = options.memory
+    if memory is None:
+        return LONGEST_HORIZON
+
+    def needed(horizon: int) -> Any:
+        return lib.ss_memory_needed(config, horizon, options.mode)
+
+    least = least_of(predictor)
+    need = needed(least)
+    if need.total > memory:
+        others = need.fixed + config.threads * need.thread
+        raise ConfigurationError(
+            f"memory={memory}: the engine of {options.operator.name!r} needs {need.total} bytes "
+            f"for its logs and buffers: {others} for itself and {config.threads} thread(s), and "
+            f"{need.transactions} (twice horizon {least}, rounded up to a power of two) "
+            f"transactions of {need.transaction} each: lower horizon, threads or "
+            "limits=ss.Limits(...), or raise memory"
+        )
+    longest = least
+    # The ring is a power of two, and longer than twice the horizon.
+    while longest < LONGEST_HORIZON and needed(2 * longest + 1).total <= memory:
+        longest = 2 * longest + 1
+    predictor.cap(longest)
+    return min(longest, LONGEST_HORIZON)

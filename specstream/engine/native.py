@@ -1,0 +1,249 @@
+"""The engine of the C runtime: whoever calls into it does so by this class.
+
+It adds nothing to the C functions but types, and what belongs to every call of one of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from specstream._native import ffi, lib
+from specstream.compiler.types import VARIANTS, Variant
+from specstream.declarations.state import Layout
+from specstream.operator.operator import Operator
+
+__all__ = ["ABORT_REASONS", "WAIT_MILLISECONDS", "Native", "configuration"]
+
+# Between two looks at the interpreter's signals.
+WAIT_MILLISECONDS = 50
+# From a request to stop until the event in flight is rolled back.
+GRACE_SECONDS = 1.0
+_HOT_PLACES = 512  # that a thread remembers; see profile.c
+
+ABORT_REASONS = {
+    "conflict": lib.SS_ABORT_CONFLICT,
+    "raised": lib.SS_ABORT_RAISED,
+    "log_full": lib.SS_ABORT_LOG_FULL,
+    "runaway": lib.SS_ABORT_RUNAWAY,
+    "inconsistent_snapshot": lib.SS_ABORT_INCONSISTENT_SNAPSHOT,
+    "locked": lib.SS_ABORT_LOCKED,
+    "stolen": lib.SS_ABORT_STOLEN,
+    "reordered": lib.SS_ABORT_REORDERED,
+    "hook": lib.SS_ABORT_HOOK,
+    "fault": lib.SS_ABORT_FAULT,
+    "shadow": lib.SS_ABORT_SHADOW,
+}
+
+
+def configuration(
+    operator: Operator, words: npt.NDArray[np.int64], **options: Any
+) -> tuple[Any, Any]:
+    """A ``struct ss_config`` for an operator whose state is in ``words``; and what it points to.
+
+    Args:
+        operator: whose state, scratch, locks and operations it tells of.
+        words: the state; whoever has the configuration keeps it alive.
+        options: the other members; ``record_shift`` among them.
+    """
+    layout: Layout = operator.layout
+    regions = layout.regions(options["record_shift"])
+    native_regions = ffi.new("struct ss_region[]", regions)
+    config = ffi.new(
+        "struct ss_config *",
+        {
+            "state": ffi.cast("uint64_t *", words.ctypes.data),
+            "state_words": layout.words("state"),
+            "scratch_words": layout.words("scratch"),
+            "emit_words": operator.emits.row_words,
+            "locks": layout.words("locks"),
+            "regions": native_regions,
+            "region_count": len(regions),
+            "operations": len(layout.operations),
+            "boosted_first": min((f.offset for f, _ in layout.operations), default=0),
+            "boosted_end": max((f.offset + f.words for f, _ in layout.operations), default=0),
+            **options,
+        },
+    )
+    return config, native_regions
+
+
+class Native:
+    """An engine of the runtime, from the start of its threads to their end.
+
+    Attributes:
+        pointer: ``struct ss_engine *``; NULL when it was freed.
+        threads: ids of its threads; none when it was freed.
+    """
+
+    def __init__(self, config: Any, name: str) -> None:
+        self._name = name
+        self.pointer = lib.ss_engine_new(config)
+        self.threads: frozenset[int] = frozenset()
+        if self.pointer == ffi.NULL:
+            raise MemoryError(f"engine of {name!r}: no memory or no threads to be had")
+        self.threads = frozenset(
+            lib.ss_engine_thread(self.pointer, number) for number in range(config.threads)
+        )
+
+    @property
+    def is_freed(self) -> bool:
+        """Whether :meth:`free` was called."""
+        return bool(self.pointer == ffi.NULL)
+
+    def free(self) -> None:
+        """Ends its threads; nothing else may be called afterwards."""
+        try:
+            lib.ss_engine_free(self.pointer)
+        finally:
+            self.pointer, self.threads = ffi.NULL, frozenset()
+
+    # ---- code ----
+
+    def set_entry(self, variant: Variant, address: int) -> None:
+        """Has the workers call this code for a variant of the operator."""
+        lib.ss_engine_set_entry(self.pointer, VARIANTS[variant], ffi.cast("ss_entry", address))
+
+    def set_operation(self, number: int, field: Any, addresses: list[int]) -> None:
+        """Likewise for an operation on a boosted field, and for its inverse if it has one."""
+        entry, *inverse = [ffi.cast("ss_operation_entry", address) for address in addresses]
+        native = {"entry": entry, "first": field.offset, "words": field.words}
+        if inverse:
+            native["inverse"] = inverse[0]
+        lib.ss_engine_set_operation(self.pointer, number, ffi.new("struct ss_boosted *", native))
+
+    def set_hook(self, kinds: int, function: Any, context: Any) -> None:
+        """Has it call ``function`` with ``context``, a handle, at occasions of these kinds."""
+        # Kept here, because a handle keeps its object: in the object it would be a circle.
+        self._context = context
+        lib.ss_engine_set_hook(self.pointer, kinds, function, context)
+
+    def record(self, recorder: Any) -> None:
+        """Has it note each run in a ``struct ss_recorder``, which the caller keeps alive."""
+        lib.ss_engine_record(self.pointer, recorder)
+
+    # ---- jobs ----
+
+    def start(self, **job: Any) -> None:
+        """Starts a job; ``job`` has the members of ``struct ss_job``.
+
+        Raises:
+            MemoryError: there is none for its logs.
+        """
+        if not lib.ss_engine_start(self.pointer, ffi.new("struct ss_job *", job)):
+            raise MemoryError(
+                f"engine of {self._name!r}: no memory for logs: use a smaller horizon"
+            )
+
+    def wait(self, milliseconds: int) -> bool:
+        """Waits for the end of the job; whether it has come."""
+        return bool(lib.ss_engine_wait(self.pointer, milliseconds))
+
+    def stop(self) -> None:
+        """Asks the job to end at its next event."""
+        lib.ss_engine_stop(self.pointer)
+
+    def end_job(self) -> None:
+        """Ends the job in flight, whatever its events do; the threads are idle afterwards."""
+        lib.ss_engine_stop(self.pointer)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while True:
+            try:
+                if lib.ss_engine_wait(self.pointer, WAIT_MILLISECONDS):
+                    return
+            except KeyboardInterrupt:
+                deadline = time.monotonic()  # a second Ctrl-C: no more grace
+            if time.monotonic() >= deadline:
+                lib.ss_engine_kill(self.pointer)
+
+    def outcome(self) -> Any:
+        """The ``struct ss_outcome`` of the job, as it stands."""
+        return lib.ss_engine_outcome(self.pointer)
+
+    @staticmethod
+    def rows(outcome: Any, width: int) -> npt.NDArray[np.int64]:
+        """A job's emitted rows, of ``width`` words each; valid until the next job."""
+        buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
+        return np.frombuffer(buffer, np.int64).reshape(-1, width)
+
+    # ---- the open job ----
+
+    def submit(self, segment: Any) -> None:
+        """Hands a ``struct ss_segment`` to the open job.
+
+        Raises:
+            MemoryError: there is none for its events.
+        """
+        if not lib.ss_engine_submit(self.pointer, segment):
+            raise MemoryError(f"engine of {self._name!r}: no memory for more events")
+
+    def advance(self, frontier: tuple[int, int]) -> None:
+        """Events of the open job below (timestamp, source) may commit."""
+        at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
+        lib.ss_engine_advance(self.pointer, at[0])
+
+    def await_news(self, milliseconds: int) -> bool:
+        """Waits until the open job has something to tell; whether it has."""
+        return bool(lib.ss_engine_await(self.pointer, milliseconds))
+
+    def is_settled(self) -> bool:
+        """With the turn: no event of the open job can commit now."""
+        return bool(lib.ss_engine_is_settled(self.pointer))
+
+    def clear_rows(self) -> None:
+        """With the turn: forgets the rows that were taken."""
+        lib.ss_engine_clear_rows(self.pointer)
+
+    def resume(self, failed_row: int) -> None:
+        """The open job goes on behind an event that has failed, if it is this one."""
+        lib.ss_engine_resume(self.pointer, failed_row)
+
+    # ---- the turn ----
+
+    def try_turn(self, held: Any) -> bool:
+        """Waits a little for the turn; ``held``, a ``bool *``, is set where it is taken."""
+        return bool(lib.ss_engine_try_turn(self.pointer, WAIT_MILLISECONDS, held))
+
+    def release_turn(self) -> None:
+        """Gives the turn to the workers."""
+        lib.ss_engine_release_turn(self.pointer)
+
+    def state_changed(self) -> None:
+        """With the turn, and no job: the state was written to by somebody who is no worker."""
+        lib.ss_engine_state_changed(self.pointer)
+
+    def is_idle(self) -> bool:
+        """Whether no job is in flight; for a forked process, as it takes no mutex."""
+        return bool(lib.ss_engine_is_idle(self.pointer))
+
+    # ---- what it counts ----
+
+    def statistics(self) -> Any:
+        """The ``struct ss_statistics``, as it stands."""
+        return lib.ss_engine_statistics(self.pointer)
+
+    def ask(self, nanoseconds: int) -> None:
+        """Waits so long at most for a plain run to count what it has done."""
+        lib.ss_engine_ask(self.pointer, nanoseconds)
+
+    def hot_places(self) -> Iterator[Any]:
+        """Between two jobs: each ``struct ss_hot_place`` that the threads remember.
+
+        One is valid until the next one is asked for.
+        """
+        room = len(self.threads) * _HOT_PLACES
+        found = ffi.new("struct ss_hot_place[]", room)
+        for at in range(min(lib.ss_engine_hot_places(self.pointer, found, room), room)):
+            yield found[at]
+
+    def memory(self) -> int:
+        """Bytes of logs and buffers."""
+        return int(lib.ss_engine_memory(self.pointer))
+
+    def waiting(self) -> int:
+        """Length of the wait queue."""
+        return int(lib.ss_engine_waiting(self.pointer))

@@ -1,0 +1,104 @@
+"""The error of an event that failed in compiled code, which only says that it did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specstream.columns.conversion import time_at
+from specstream.columns.events import Events
+from specstream.columns.python_values import event_text
+from specstream.compiler.oracle import Oracle
+from specstream.engine.parts import Parts
+from specstream.errors import OperatorCrashError, Partial, SpecstreamError
+
+__all__ = ["raise_failure"]
+
+
+def raise_failure(
+    parts: Parts, outcome: Any, events: Events, row: int, first: int, partial: Partial
+) -> None:
+    """Raises what made the event in ``row`` fail, as the runtime's outcome has it.
+
+    Args:
+        outcome: a ``struct ss_outcome`` of a job that has failed.
+        row: of the batch, in order.
+        first: sequence number of the batch's first row.
+    """
+    if outcome.fault.signal:
+        _raise_crash(parts, outcome.fault, events, row, first, partial)
+    if outcome.no_memory:
+        _raise_no_memory(parts, events, row, first, partial)
+    _raise_for(parts, events, row, first, partial)
+
+
+def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Partial) -> None:
+    """Raises what the event in ``row`` raises, from the user's own line.
+
+    Native code only says that it raised. The real exception comes from the oracle, over an
+    overlay of the committed state.
+    """
+    operator = parts.operator
+    oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
+    oracle.begin(operator.event, operator.emits, events.columns, first, parts.options.seed)
+    key = _key(events, row, first)
+    try:
+        oracle.run(row)
+    except Exception as error:
+        error.add_note(
+            f"raised by operator {parts.name!r} at event (timestamp, source, sequence) = {key}, "
+            f"row {row} of the batch in order: {_text(parts, events, row)}"
+        )
+        error.specstream_partial = partial  # type: ignore[attr-defined]
+        raise
+    failure = SpecstreamError(
+        f"operator {parts.name!r}: compiled code raised at event {key}, and Python does not; "
+        "the event is not applied. Please report the operator and the event"
+    )
+    failure.specstream_partial = partial  # type: ignore[attr-defined]
+    raise failure
+
+
+def _raise_crash(
+    parts: Parts, fault: Any, events: Events, row: int, first: int, partial: Partial
+) -> None:
+    """Raises the error of a fault in compiled code; Python, which has no such, is not asked."""
+    error = OperatorCrashError(
+        parts.name,
+        _key(events, row, first),
+        fault.signal,
+        stack_overflow=fault.stack_overflow,
+        address=fault.address if fault.has_address else None,
+        undone=parts.options.is_ordered,
+    )
+    error.add_note(f"row {row} of the batch in order: {_text(parts, events, row)}")
+    error.specstream_partial = partial
+    raise error
+
+
+def _raise_no_memory(parts: Parts, events: Events, row: int, first: int, partial: Partial) -> None:
+    """Raises the error of an event for whose stores or rows the runtime found no memory."""
+    at = ""
+    if parts.options.execution != "locked":  # where nobody knows which events were running
+        at = f" at event (timestamp, source, sequence) = {_key(events, row, first)}"
+    if parts.options.is_ordered:
+        effect = "The event is not applied, and the engine goes on with the next call"
+    else:
+        effect = (
+            "This execution keeps no undo log, so the state may hold half of the event: make a new "
+            "engine"
+        )
+    error = MemoryError(
+        f"operator {parts.name!r}: no memory for what it stores and emits{at}. {effect}. Give the "
+        "process more memory, or let an event store and emit less"
+    )
+    error.add_note(f"row {row} of the batch in order: {_text(parts, events, row)}")
+    error.specstream_partial = partial  # type: ignore[attr-defined]
+    raise error
+
+
+def _key(events: Events, row: int, first: int) -> str:
+    return f"({time_at(events.keys[0], row)}, {events.keys[1][row]}, {first + row})"
+
+
+def _text(parts: Parts, events: Events, row: int) -> str:
+    return event_text(parts.operator.event, events, row, parts.committed.strings)

@@ -1,0 +1,604 @@
+"""Events that came out of order and are not committed: their columns, in the order of their keys.
+
+Events run as they come; they commit in the order of their keys (timestamp, source, sequence) once
+the frontiers of all sources have passed them (``sources.py``; Brito 2010, 4.3.1). The C side keeps
+that order; what is here keeps the events' columns until then, for output, messages and snapshots.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream._native import ffi
+from specstream.columns.conversion import of_order, order_distance, time_at
+from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
+from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
+from specstream.columns.strings import StringTable
+from specstream.declarations.schema import Schema
+from specstream.engine.pending_image import Waiting, column_names, columns_of, packed, unpacked
+from specstream.engine.segments import Block, Segment, SingleEvent, shifted
+from specstream.engine.sources import END, Late, Name, Source, Sources, checked_late
+from specstream.errors import InputError, SnapshotError
+from specstream.files.untrusted import Malformed
+
+__all__ = ["PendingEvents"]
+
+
+class PendingEvents:
+    """What one engine was given out of order and has not committed.
+
+    Args:
+        sources: of the engine.
+        schema: of the events.
+        strings: the engine's table.
+        late: what happens to events below their source's frontier.
+        rejected_rows: takes rows that cannot be events.
+        reads_timestamp: the operator uses ``event.timestamp``.
+        what: names the operator in messages.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        schema: Schema,
+        strings: StringTable,
+        late: Late,
+        rejected_rows: RejectedRows,
+        reads_timestamp: bool,
+        what: str,
+    ) -> None:
+        self.sources = sources
+        self._schema = schema
+        self._strings = strings
+        self._late: Late = checked_late(late)
+        self._rejected = rejected_rows
+        self._reads_timestamp = reads_timestamp
+        self._what = what
+        self._segments: list[Segment] = []  # by row
+        # The same by the key of their last event: in this order they are done.
+        self._ending: list[tuple[tuple[int, int, int], Segment]] = []
+        self._applied: list[Segment] = []
+        self._forgotten = 0  # of the segments
+        self._rows = 0
+        # Of the order column: all timestamps must be of one type, or they could not be compared.
+        self._type: pa.DataType | None = None
+        self._given: list[tuple[Source, Any]] = []  # frontiers given before any event
+        self._side: list[pa.Table] = []
+        self._block: Block | None = None
+        self._held: pa.Table | None = None
+        self.unsent: list[Segment] = []  # of a snapshot, for the next open job
+
+    @property
+    def pending(self) -> int:
+        """Events submitted and not applied."""
+        return sum(segment.left for _, segment in list(self._ending))
+
+    @property
+    def late(self) -> int:
+        """Events that came below their source's frontier."""
+        return sum(source.late for source in self.sources)
+
+    def expect(self, sources: Iterable[Name], late: Late) -> None:
+        """Declares more sources, and sets the policy for late events."""
+        self.sources.declare(sources)
+        self._late = checked_late(late)
+
+    def lag(self) -> float | None:
+        """Order time from the frontier to the last event; None unless both exist."""
+        highest, reached, of = self.sources.highest, self.sources.frontier(), self._type
+        if highest is None or reached is None or of is None:
+            return None
+        return order_distance(of, highest[0], min(highest[0], reached[0]))
+
+    # ---- in ----
+
+    def read(
+        self, table: pa.Table, order_by: str, source: Name | None, source_column: str | None
+    ) -> list[Segment]:
+        """The table's events as segments, one for each source, late ones sorted out.
+
+        Raises:
+            InputError: the table does not fit, or has late events and the policy is "error".
+        """
+        found = table.schema.get_all_field_indices(order_by)
+        of = table.schema.field(found[0]).type if len(found) == 1 else None
+        nothing = of is None or pa.types.is_null(of)
+        if not nothing and self._type is not None and of != self._type:
+            raise InputError(
+                f"{self._what}: order column {order_by!r} has type {of}, and the events before had "
+                f"{self._type}: cast it"
+            )
+        events = read_events(
+            table,
+            self._schema,
+            self._strings,
+            self._what,
+            0,
+            order_by=order_by,
+            source=source_column,
+            reads_timestamp=self._reads_timestamp,
+            rejected_rows=self._rejected.policy,
+        )
+        if self._type is None and not nothing:
+            self._settle_type(of)
+        known_before = len(self.sources)
+        try:
+            pieces = self._on_time(table, events, source, order_by)
+        except BaseException:
+            self.sources.truncate(known_before)
+            raise
+        self._rejected.keep(events.rejected)
+        return [self._segment(*piece) for piece in pieces]
+
+    def _on_time(
+        self, table: pa.Table, events: Events, source: Name | None, order_by: str
+    ) -> list[tuple[Source, Events]]:
+        """The events that are not late, by source."""
+        pieces = []
+        late: list[tuple[Source, Events]] = []
+        for name, rows in _by_source(events, source):
+            known = self.sources.get(name)
+            mine = events if rows is None else events.take(rows)
+            count = 0
+            if known.frontier is not None:
+                count = int(np.searchsorted(mine.columns[0], known.frontier, side="left"))
+            if count:
+                late.append((known, mine.take(np.arange(count))))
+                mine = mine.take(np.arange(count, mine.count))
+            if mine.count:
+                pieces.append((known, mine))
+        if late and self._late == "error":
+            known, below = late[0]
+            raise InputError(
+                f"{self._what}: {sum(some.count for _, some in late)} event(s) are late, the first "
+                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, below its "
+                "frontier: nothing was submitted; send events before advance(), or use "
+                'late="drop" or late="side"'
+            )
+        for known, below in late:
+            known.late += below.count
+        if late and self._late == "side":
+            self._side.append(self._late_rows(table, late))
+        return pieces
+
+    def _late_rows(self, table: pa.Table, late: list[tuple[Source, Events]]) -> pa.Table:
+        """The rows of the table that are late, as they were given."""
+        positions = np.concatenate([below.positions for _, below in late])
+        which = np.zeros(table.num_rows, np.bool_)
+        which[positions] = True
+        return some_rows(table, which, self._what)
+
+    def _segment(self, source: Source, events: Events) -> Segment:
+        """The events with the source's next sequence numbers."""
+        first = self._rows
+        code = np.full(events.count, source.code, np.int64)
+        events = replace(
+            events,
+            columns=(events.columns[0], code, *events.columns[2:]),
+            keys=(events.keys[0], pa.repeat(source.name, events.count)),
+        )
+        pointers = shifted(events.columns, first)
+        native = self._native(pointers, source, events.count)
+        segment = Segment(first, source, native, pointers, events)
+        times = events.columns[0]
+        self._append(segment, events.count, int(times[0]), int(times[-1]))
+        return segment
+
+    def _native(self, pointers: Any, source: Source, count: int) -> Any:
+        native = ffi.new("struct ss_segment *")
+        native.columns = pointers
+        native.first = self._rows
+        native.last = self._rows + count
+        native.source = source.rank
+        native.first_sequence = source.next_sequence - self._rows
+        native.left = count
+        return native
+
+    def _append(self, segment: Segment, count: int, first: int, last: int) -> None:
+        segment.until = last
+        self._segments.append(segment)
+        heapq.heappush(self._ending, ((last, segment.source.rank, segment.first), segment))
+        self._rows += count
+        segment.source.next_sequence += count
+        self.sources.note(first, last, segment.source)
+
+    def one(self, source: Name, timestamp: Any, values: Mapping[str, Any]) -> Segment | None:
+        """A single event as a segment; None: it was late or bad, and that is no error.
+
+        Raises:
+            InputError: it does not fit.
+        """
+        if self._type is None and timestamp is not None:
+            self._settle_type(self._type_of(timestamp, ""))
+        try:
+            if timestamp is None:
+                raise RowError(
+                    f"{self._what}: the event of source {source!r} has no time, but None: give it "
+                    'one, drop it, or use rejected_rows="side"',
+                    np.ones(1, np.bool_),
+                    "the time is null",
+                )
+            is_int64 = self._type == pa.int64() and type(timestamp) is int
+            if is_int64 and -(2**63) <= timestamp < 2**63:
+                at = timestamp
+            else:
+                at = self._timestamp(timestamp)
+            fitting = self._fitting(values)
+        except RowError as error:
+            if self._rejected.policy == "error":
+                raise
+            row = self._row(timestamp, source, values)
+            self._rejected.keep(row.append_column("reason", pa.array([error.reason])))
+            return None
+        known_before = len(self.sources)
+        known = self.sources.get(source)
+        if known.frontier is not None and at < known.frontier:
+            if self._late == "error":
+                self.sources.truncate(known_before)
+                raise InputError(
+                    f"{self._what}: the event of source {source!r} at {timestamp} is late, below "
+                    'its frontier: send events before advance(), or use late="drop" or late="side"'
+                )
+            known.late += 1
+            if self._late == "side":
+                self._side.append(self._row(timestamp, source, values))
+            return None
+        if self._block is None or not self._block.follows(self._rows, self._type):
+            self._block = Block(self._schema, self._rows, self._type)
+        block = self._block
+        row = block.used
+        for column, value in zip(block.columns, (at, known.code, *fitting), strict=True):
+            column[row] = value
+        block.given.append(timestamp)
+        block.used += 1
+        native = self._native(block.pointers, known, 1)
+        segment = SingleEvent(self._rows, known, native, block, row)
+        self._append(segment, 1, at, at)
+        return segment
+
+    def _fitting(self, values: Mapping[str, Any]) -> list[Any]:
+        """An event's values in the order of the schema, as its columns hold them."""
+        fitting: list[Any] = []
+        nulls = []
+        for name, column in self._schema:
+            if name not in values:
+                raise InputError(f"{self._what}: the event has no value for column {name!r}")
+            value, null = values[name], False
+            kind = column.kind if column.is_plain else None
+            if kind == "str" and type(value) is str:
+                value = self._strings.add(value)
+            elif (
+                (kind == "int" and type(value) is int and -(2**63) <= value < 2**63)
+                or (kind == "float" and type(value) is float)
+                or (kind == "bool" and type(value) is bool)
+            ):
+                pass  # the common cases, which need no conversion
+            else:
+                value, null = read_value(value, name, column, self._strings, self._what)
+            fitting.append(value)
+            if column.nullable:
+                nulls.append(null)
+        if len(values) > len(fitting):
+            unknown = next(name for name in values if name not in self._schema.names)
+            raise InputError(
+                f"{self._what}: the event has a value for {unknown!r}, which the operator does not "
+                f"declare; it declares {', '.join(self._schema.names)}"
+            )
+        return fitting + nulls
+
+    def _row(self, timestamp: Any, source: Name, values: Mapping[str, Any]) -> pa.Table:
+        """A single event that is put aside, as a table."""
+        columns = dict(self._schema)
+        return pa.table(
+            {
+                "timestamp": _given(timestamp, self._type),
+                "source": _given(source),
+                **{name: _given(value, columns[name].arrow) for name, value in values.items()},
+            }
+        )
+
+    def _settle_type(self, of: pa.DataType) -> None:
+        """All timestamps are of this type from now on.
+
+        Raises:
+            InputError: a frontier that was given before is not; nothing has changed.
+        """
+        reached = []
+        for known, to in self._given:
+            try:
+                reached.append((known, self._timestamp(to, of)))
+            except InputError:
+                raise InputError(
+                    f"{self._what}: the frontier {_shown(to)} of source {known.name!r} is no "
+                    f"{of}, as the events have it: advance() the source to a time of that type "
+                    "first"
+                ) from None
+        self._type, self._given = of, []
+        for known, at in reached:
+            known.frontier = at if known.frontier is None else max(known.frontier, at)
+
+    def _type_of(self, time: Any, of_whom: str) -> pa.DataType:
+        """Of the first of all times.
+
+        Raises:
+            InputError: it is no time.
+        """
+        if isinstance(time, int) and not isinstance(time, bool):
+            return pa.int64()
+        try:
+            of = pa.array([time]).type
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            of = None
+        if of is None or of_order(pa.array([], of)) is None:
+            raise InputError(
+                f"{self._what}: time {_shown(time)}{of_whom}; expected an integer, a float, "
+                "a timestamp or a date"
+            )
+        return of
+
+    def advance(self, source: Source, to: Any) -> None:
+        """Moves a source's frontier; one that lies behind changes nothing."""
+        if to is None:
+            source.frontier = END
+        elif self._type is None:
+            whom = f" of source {source.name!r}'s frontier"
+            of = self._type_of(to, whom)
+            self._timestamp(to, of, whom)
+            # One of another type takes the place of those before.
+            self._given = [
+                (known, before)
+                for known, before in self._given
+                if known is not source or self._type_of(before, whom) == of
+            ]
+            self._given.append((source, to))
+        else:
+            reached = self._timestamp(to)
+            if source.frontier is None or reached > source.frontier:
+                source.frontier = reached
+
+    def _timestamp(self, value: Any, of: pa.DataType | None = None, of_whom: str = "") -> int:
+        """As it is kept; of the type that the events have, or are to have."""
+        before = ", as the events before have it" if of is None else ""
+        of = self._type if of is None else of
+        try:
+            array = pa.array([value], of)
+        except (pa.ArrowException, OverflowError, TypeError):
+            array = None
+        if not pa.types.is_floating(of) and _is_float(value):
+            array = None  # Arrow would cut off what is behind the point
+        if array is None or array.null_count:
+            raise InputError(
+                f"{self._what}: time {_shown(value)}{of_whom} is no {of}{before}: give a value "
+                "of that type; a frontier may be None, the end of the source"
+            )
+        if of_whom and pa.types.is_floating(of) and value != value:
+            raise InputError(f"{self._what}: time {value!r}{of_whom} has no place in an order")
+        return int(order_key(array, "timestamp", self._what)[0])
+
+    # ---- snapshots ----
+
+    def to_bytes(self) -> bytes:
+        """The sources, and the events that are not applied; while nothing commits."""
+        numbers = {source.name: number for number, source in enumerate(self.sources)}
+        if not numbers:
+            return b""
+        pieces, segments = [], []
+        for segment in self._segments:
+            left = 0 if segment.is_released else segment.not_applied
+            if not left:
+                continue
+            events = segment.events
+            done = events.count - left
+            segments.append((numbers[segment.source.name], segment.first_sequence + done, left))
+            columns = [
+                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:])
+            ]
+            names = ["key", *column_names(self._schema)]
+            pieces.append(pa.table([events.keys[0].slice(done), *columns], names=names))
+        about = Waiting(
+            list(self.sources),
+            self.sources.highest,
+            self._schema.describe(),
+            segments,
+            self._held is not None,
+            self.sources.lowest,
+            [numbers[source.name] for source, _ in self._given],
+            len(self._side),
+        )
+        tables = [] if self._held is None else [self._held]
+        if self._given:
+            tables.append(pa.table({str(at): _given(to) for at, (_, to) in enumerate(self._given)}))
+        tables += self._side
+        table = pa.concat_tables(pieces) if pieces else pa.table({"key": pa.array([], self._type)})
+        return packed(about, table, tables)
+
+    def from_bytes(self, image: bytes) -> None:
+        """Takes over what :meth:`to_bytes` gave; the events are to be submitted again.
+
+        Raises:
+            Malformed: it gave none such.
+            SnapshotError: events are pending that do not fit the operator.
+        """
+        if not image:
+            return
+        about, table, self._held, given, side = unpacked(image)
+        if about.segments and about.event != self._schema.describe():
+            raise SnapshotError(
+                f"{self._what}: the snapshot holds {table.num_rows} event(s) that are not "
+                f"committed, with the columns {dict(about.event)}, and the operator declares "
+                f"{dict(self._schema.describe())}: poll until nothing is pending before a snapshot "
+                "for another operator"
+            )
+        columns = columns_of(table, self._schema, self._strings) if about.segments else ()
+        key = table.column("key")
+        self._type = None if pa.types.is_null(key.type) else key.type
+        self.sources.restore(
+            [replace(source) for source in about.sources], about.highest, about.lowest
+        )
+        known = list(self.sources)
+        self._given = [(known[number], to) for number, to in zip(about.given, given, strict=True)]
+        self._side = side
+        begin = 0
+        for number, sequence, count in about.segments:
+            piece = slice(begin, begin + count)
+            begin += count
+            times = columns[0][piece]
+            if (times[1:] < times[:-1]).any():
+                raise Malformed(f"events of source {known[number].name!r} are not in order")
+            events = Events(
+                count,
+                (times, times, *(column[piece] for column in columns[1:])),
+                (key.slice(piece.start, count).combine_chunks(), pa.array([])),
+                np.arange(count),
+            )
+            source = known[number]
+            following = source.next_sequence
+            source.next_sequence = sequence
+            self.unsent.append(self._segment(source, events))
+            source.next_sequence = following
+
+    def check_held(self, expected: pa.Schema) -> None:
+        """Looks whether what :meth:`hold` has kept goes together with later output.
+
+        Raises:
+            SnapshotError: it is of another operator, or of an engine with another ``keys``.
+        """
+        if self._held is not None and self._held.schema != expected:
+            columns = [
+                ", ".join(f"{field.name} ({field.type})" for field in schema)
+                for schema in (self._held.schema, expected)
+            ]
+            raise SnapshotError(
+                f"{self._what}: the snapshot holds {self._held.num_rows} row(s) that nobody has "
+                f"polled, with the columns {columns[0]}, and the engine's output has {columns[1]}: "
+                "poll before a snapshot for another operator, or restore with the same keys="
+            )
+
+    def hold(self, output: pa.Table) -> None:
+        """Keeps output that was taken from the C side for the next poll."""
+        if output.num_rows == 0:
+            return  # it would only make snapshots of one state differ
+        self._held = output if self._held is None else pa.concat_tables([self._held, output])
+
+    @property
+    def has_held(self) -> bool:
+        """Whether :meth:`hold` has kept anything."""
+        return self._held is not None
+
+    def take_held(self) -> pa.Table | None:
+        """What :meth:`hold` has kept."""
+        held, self._held = self._held, None
+        return held
+
+    # ---- out ----
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """What has come and is not all applied, by row."""
+        return self._segments
+
+    def find(self, row: int) -> tuple[Segment, int]:
+        """The segment of an event, and the event's row in it; in any thread."""
+        segments = self._segments  # once: :meth:`forget` may put another list there
+        segment = segments[bisect.bisect(segments, row, key=lambda segment: segment.first) - 1]
+        return segment, row - segment.first
+
+    def locate(self, row: int) -> tuple[Events, int, Any, Any, int]:
+        """An event for a hook: (events, row among them, timestamp, source, sequence)."""
+        segment, at = self.find(row)
+        events = segment.events
+        time = time_at(events.keys[0], at)
+        return events, at, time, segment.source.name, segment.first_sequence + at
+
+    def keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+        """The order-key columns of events, by their rows."""
+        starts = np.array([segment.first for segment in self._segments], np.int64)
+        where = np.searchsorted(starts, rows, side="right") - 1
+        timestamps, names, sequences = [], [], np.empty(len(rows), np.int64)
+        for number in np.unique(where):
+            segment = self._segments[number]
+            inside = np.flatnonzero(where == number)
+            local = rows[inside] - segment.first
+            timestamps.append(segment.events.keys[0].take(pa.array(local)))
+            names.append(segment.events.keys[1].take(pa.array(local)))
+            sequences[inside] = local + segment.first_sequence
+        # The pieces come segment by segment; this brings each row back to its place.
+        back = pa.array(np.argsort(np.argsort(where, kind="stable"), kind="stable"))
+        return {
+            "timestamp": _joined(timestamps, self._type).take(back),
+            "source": _joined(names, self.sources.type).take(back),
+            "sequence": pa.array(sequences),
+        }
+
+    def settle(self) -> None:
+        """Notes what is applied; while nothing commits, so that it fits what was emitted."""
+        while self._ending and self._ending[0][1].is_done:
+            self._applied.append(heapq.heappop(self._ending)[1])
+
+    def forget(self) -> None:
+        """Lets go of what was applied when :meth:`settle` was called."""
+        if not self._applied:
+            return
+        for segment in self._applied:
+            segment.release()
+        self._forgotten += len(self._applied)
+        self._applied = []
+        # Taking each out at once would move all that are behind it, each time.
+        if 2 * self._forgotten >= len(self._segments):
+            self._segments = [segment for segment in self._segments if not segment.is_released]
+            self._forgotten = 0
+
+    def take_late(self) -> pa.Table | None:
+        """Late events of policy "side" since the last call."""
+        return take_together(self._side)
+
+
+def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
+    """A value as an array: of the type if it can be, else of its own, else as text."""
+    for type_ in (of, None):
+        try:
+            return pa.array([value], type_)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            pass
+    return pa.array([repr(value)])
+
+
+def _shown(time: Any) -> str:
+    """A time in a message; one of a snapshot is Arrow's, which may have no way to show it."""
+    if not isinstance(time, pa.Scalar):
+        return repr(time)
+    try:
+        return str(time)
+    except (KeyError, OverflowError, ValueError):  # no such zone, no such year
+        return f"of type {time.type}"
+
+
+def _is_float(value: Any) -> bool:
+    if isinstance(value, pa.Scalar):
+        return bool(pa.types.is_floating(value.type))
+    return isinstance(value, float | np.floating)
+
+
+def _by_source(
+    events: Events, source: Name | None
+) -> Iterator[tuple[Name, npt.NDArray[np.int64] | None]]:
+    """Names of sources, each with the rows of its events; None: all of them."""
+    if source is not None:
+        yield source, None
+        return
+    codes, first, which = np.unique(events.columns[1], return_index=True, return_inverse=True)
+    for number, row in enumerate(first):
+        name = events.keys[1][int(row)].as_py()
+        yield name, None if len(codes) == 1 else np.flatnonzero(which == number)
+
+
+def _joined(parts: list[pa.Array], of: pa.DataType | None) -> pa.Array:
+    return pa.concat_arrays(parts) if parts else pa.array([], of or pa.int64())

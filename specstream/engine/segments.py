@@ -1,0 +1,124 @@
+"""Events of one source that came together, as the runtime takes them out of order.
+
+The C side refers to their columns until all of them are applied, so each segment keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream._native import ffi
+from specstream.columns.events import Events
+from specstream.declarations.schema import Schema
+from specstream.engine.sources import Source
+
+__all__ = ["Block", "Segment", "SingleEvent", "shifted"]
+
+
+class Segment:
+    """Events of one source that came together, in order; kept until all are applied.
+
+    Attributes:
+        first: row of its first event; rows run on from segment to segment.
+        source: where they came from.
+        first_sequence: sequence number of the first event.
+        until: timestamp of the last event.
+        native: ``struct ss_segment``; ``left`` says how many are not applied.
+        kept: what ``native`` points to.
+    """
+
+    def __init__(
+        self, first: int, source: Source, native: Any, kept: Any, events: Events | None = None
+    ) -> None:
+        self.first = first
+        self.source = source
+        self.first_sequence = source.next_sequence
+        self.until = source.last
+        self.native = native
+        self.kept = kept
+        self._events = events
+
+    @property
+    def events(self) -> Events:
+        """Their columns, and their keys as they were given."""
+        assert self._events is not None
+        return self._events
+
+    def keep_last(self, count: int) -> None:
+        """Takes its events for applied, but for so many; of a segment that no engine has."""
+        self.native.left = count
+
+    @property
+    def left(self) -> int:
+        """Events that are not applied; those of a chunk count until all of it is."""
+        return int(self.native.left)
+
+    @property
+    def not_applied(self) -> int:
+        """With the turn: the same, exactly, though a chunk be applied in part."""
+        return int(self.native.left - self.native.ahead)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all are applied, and on_post_commit has been told of each."""
+        return bool(self.native.left == 0 and self.native.untold == 0)
+
+    def release(self) -> None:
+        """All its events are applied, and nobody asks for them any more."""
+        self.native = self.kept = self._events = None
+
+    @property
+    def is_released(self) -> bool:
+        """Whether :meth:`release` was called."""
+        return self.native is None
+
+
+class SingleEvent(Segment):
+    """One event in a block that it shares with others; a table only where somebody asks for it."""
+
+    def __init__(self, first: int, source: Source, native: Any, block: Block, at: int) -> None:
+        super().__init__(first, source, native, block)
+        self.at = at
+
+    @property
+    def events(self) -> Events:
+        block: Block = self.kept
+        columns = tuple(column[self.at : self.at + 1] for column in block.columns)
+        keys = (pa.array([block.given[self.at]], block.type), pa.array([self.source.name]))
+        return Events(1, columns, keys, np.zeros(1, np.int64))
+
+
+class Block:
+    """Columns for single events, to be filled one after the other."""
+
+    SIZE = 1024
+
+    def __init__(self, schema: Schema, first: int, of: pa.DataType) -> None:
+        self.type = of
+        self.first = first
+        self.used = 0
+        self.given: list[Any] = []
+        dtypes: list[Any] = [np.int64, np.int64, *schema.dtypes]
+        columns: list[npt.NDArray[Any]] = [np.empty(self.SIZE, dtype) for dtype in dtypes]
+        self.columns = tuple(columns)
+        self.pointers = shifted(self.columns, first)
+
+    def follows(self, row: int, of: pa.DataType) -> bool:
+        """Whether the event of that row can be put into it."""
+        return self.used < self.SIZE and row == self.first + self.used and of == self.type
+
+
+def shifted(columns: Iterable[npt.NDArray[Any]], first: int) -> Any:
+    """Columns as the C side wants them: such that row ``first`` is their first element."""
+    return ffi.new(
+        "void *[]",
+        [
+            ffi.cast("void *", (column.ctypes.data - first * column.itemsize) % 2**64)
+            for column in columns
+        ],
+    )

@@ -1,0 +1,299 @@
+"""Snapshots: committed state, string table and next sequence number, as bytes.
+
+The format is a magic word, a CRC-32 of all that follows, the length of a JSON header, the header
+(layout, sequence number, strings), the state's words in little-endian order, the strings as an
+Arrow stream where they are too many for the header, and what was submitted out of order and is not
+committed (see :meth:`specstream.engine.pending_events.PendingEvents.to_bytes`), and rejected rows
+that nobody has fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), if
+anything.
+
+A snapshot of another layout is brought into the operator's: field by field, by name, or by the
+user's own function. A state may be large, so nothing here copies its words without need.
+
+A snapshot may come from anywhere: nothing in it is used before it was checked (``untrusted.py``),
+and one that does not fit is refused before anything of an engine has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream.columns.strings import StringTable
+from specstream.declarations.state import Description, Field, Layout, StateView
+from specstream.errors import InputError, SnapshotError
+from specstream.files.arrow_stream import stream_of
+from specstream.files.untrusted import Malformed, json_of, made_of, natural, read_table
+
+__all__ = ["Migrate", "Snapshot", "refused"]
+
+MAGIC = b"SPECSNP1"
+# So many strings at most are in the header.
+_LISTED = 4096
+_PREFIX = struct.Struct("<8sIQ")
+
+# From the snapshot's fields, as StateView.to_dict() shows them, to those of the new state.
+Migrate = Callable[[dict[str, Any]], Mapping[str, Any]]
+
+
+@contextlib.contextmanager
+def refused(what: str) -> Iterator[None]:
+    """What is found :class:`Malformed` inside is said of ``what``."""
+    try:
+        yield
+    except Malformed as error:
+        raise SnapshotError(
+            f"{what}: its checksum is right, but specstream has not written it so: {error}: use "
+            "an earlier one, or a copy from where you trust it"
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The header: texts, or the length in bytes of their stream; lengths of other sections."""
+
+    state: str
+    fields: list[Description]
+    next_sequence: int
+    strings: list[str] | int
+    arrivals: int = 0  # the pending events; so they are called in the file
+    bad_rows: int = 0  # the rejected rows; so it is called in the file
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The content of a snapshot."""
+
+    words: npt.NDArray[np.int64]
+    next_sequence: int
+    strings: pa.ChunkedArray  # of large_string
+    pending: bytes = b""
+    rejected_rows: bytes = b""
+
+    def to_bytes(self, layout: Layout) -> bytes:
+        """Packs it."""
+        strings = _packed(self.strings) if len(self.strings) > _LISTED else None
+        header = json.dumps(
+            {
+                "state": layout.name,
+                "fields": layout.describe(),
+                "next_sequence": self.next_sequence,
+                "strings": self.strings.to_pylist() if strings is None else strings.size,
+                **({"arrivals": len(self.pending)} if self.pending else {}),
+                **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
+            }
+        ).encode()
+        words = self.words.astype("<i8", copy=False).data.cast("B")
+        texts = [] if strings is None else [strings]
+        parts = [header, words, *texts, self.pending, self.rejected_rows]
+        checksum = 0
+        for part in parts:
+            checksum = zlib.crc32(part, checksum)
+        return b"".join((_PREFIX.pack(MAGIC, checksum, len(header)), *parts))
+
+    @classmethod
+    def from_bytes(
+        cls,
+        image: bytes | memoryview,
+        layout: Layout,
+        what: str,
+        migrate: Migrate | None = None,
+    ) -> Snapshot:
+        """Unpacks and checks it; the words come in the order of ``layout``.
+
+        Args:
+            image: what :meth:`to_bytes` gave.
+            layout: of the operator that it is restored into.
+            what: names the engine in errors.
+            migrate: gives the fields' values where the snapshot's own do not do.
+
+        Raises:
+            SnapshotError: it is damaged, no snapshot although its checksum is right, its fields do
+                not fit the layout, or what ``migrate`` returns does not; names the field.
+        """
+        if not isinstance(image, bytes | bytearray | memoryview) or image[:8] != MAGIC:
+            raise SnapshotError(
+                f"{what}: these bytes are no snapshot: give what snapshot() returned"
+            )
+        body = memoryview(image)[_PREFIX.size :]
+        if len(image) < _PREFIX.size or zlib.crc32(body) != _PREFIX.unpack_from(image)[1]:
+            raise SnapshotError(
+                f"{what}: the snapshot is damaged (its checksum differs): use an earlier one"
+            )
+        with refused(what):
+            length = natural(_PREFIX.unpack_from(image)[2], "the header's length", len(body))
+            header = made_of(json_of(body[:length], "the header"), _Header, "the header")
+            natural(header.next_sequence, "the header: next_sequence")
+            saved = Layout.described(header.state, header.fields)
+            lengths = {
+                "state": 8 * saved.words("state"),
+                "strings": header.strings if isinstance(header.strings, int) else 0,
+                "arrivals": header.arrivals,
+                "bad_rows": header.bad_rows,
+            }
+            sections, at = {}, length
+            for name, size in lengths.items():
+                natural(size, f"the length of section {name!r}", len(body) - at)
+                sections[name] = body[at : at + size]
+                at += size
+            if at != len(body):
+                raise Malformed(f"{len(body) - at} bytes follow its last section")
+            words = np.frombuffer(sections["state"], "<i8").astype(np.int64, copy=False)
+            saved.check(words)
+            if isinstance(header.strings, int):
+                strings = _unpacked(sections["strings"])
+            else:
+                strings = pa.chunked_array([pa.array(header.strings, pa.large_string())])
+        if migrate is not None:
+            words = _migrate(saved, words, layout, what, migrate)
+        elif header.fields != layout.describe():
+            words = _match(saved, words, layout, what)
+        return cls(
+            words,
+            header.next_sequence,
+            strings,
+            bytes(sections["arrivals"]),
+            bytes(sections["bad_rows"]),
+        )
+
+    def table(self, known: Iterable[str]) -> StringTable:
+        """The strings as a table, behind those that are ``known`` without it.
+
+        Raises:
+            Malformed: two of them are the same, or have the same code.
+        """
+        table = StringTable(known)
+        try:
+            for texts in self.strings.chunks:
+                table.add_all(texts)
+        except InputError as error:
+            raise Malformed(f"strings: {error}") from None
+        return table
+
+
+def _packed(strings: pa.ChunkedArray) -> pa.Buffer:
+    table = pa.table([strings], names=["strings"])
+    return stream_of(table)
+
+
+def _unpacked(image: memoryview) -> pa.ChunkedArray:
+    table = read_table(image, "strings")
+    if table.column_names != ["strings"] or table.schema.types != [pa.large_string()]:
+        raise Malformed(f"strings have the columns {_columns(table)}; expected texts alone")
+    if table.column(0).null_count:
+        raise Malformed(f"strings: {table.column(0).null_count} of them are null")
+    return table.column(0)
+
+
+def _columns(table: pa.Table) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in table.schema) or "none"
+
+
+def _match(
+    saved: Layout, words: npt.NDArray[np.int64], layout: Layout, what: str
+) -> npt.NDArray[np.int64]:
+    """The words in the operator's layout: fields go by their names, new ones have their fill."""
+    declared = {field["name"]: field for field in layout.describe()}
+    for old in saved.describe():
+        name = old["name"]
+        new = declared.get(name)
+        if new is None:
+            raise SnapshotError(
+                f"{what}: the snapshot has a field {name!r}, which the operator does not declare: "
+                "declare it, or give migrate=, a function from the old fields' values to the new "
+                "ones', that leaves it out"
+            )
+        if new != old:
+            changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+            raise SnapshotError(
+                f"{what}: field {name!r} has {_list(changed, old)} in the snapshot and "
+                f"{_list(changed, new)} in the operator: declare it as it was, or give migrate=, a "
+                "function from the old fields' values to the new ones', that converts it"
+            )
+    matched = layout.allocate()
+    for field in saved.fields:
+        target = layout.field(field.name)
+        assert target is not None
+        layout.elements(matched, target)[...] = saved.elements(words, field)
+    return matched
+
+
+def _list(keys: list[str], description: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {description.get(key)}" for key in keys)
+
+
+def _migrate(
+    saved: Layout,
+    words: npt.NDArray[np.int64],
+    layout: Layout,
+    what: str,
+    migrate: Migrate,
+) -> npt.NDArray[np.int64]:
+    """The words that the user's function makes of the snapshot's fields."""
+    try:
+        values = migrate(StateView(saved, words).to_dict())
+    except Exception as error:
+        names = ", ".join(field.name for field in saved.fields)
+        error.add_note(f"raised by migrate= of {what}; the snapshot has the fields {names}")
+        raise
+    if not isinstance(values, Mapping):
+        raise SnapshotError(
+            f"{what}: migrate= returned {type(values).__name__}; expected a dict from the names of "
+            "the new fields to their values"
+        )
+    migrated = layout.allocate()
+    for name, value in values.items():
+        field = layout.field(name) if isinstance(name, str) else None
+        if field is None or field.space != "state":
+            names = ", ".join(field.name for field in layout.fields if field.space == "state")
+            raise SnapshotError(
+                f"{what}: migrate= returned a field {name!r}, which the operator does not declare "
+                f"(it declares {names}): leave it out, or declare it"
+            )
+        _store(value, layout.elements(migrated, field), field, what)
+    return migrated
+
+
+_ACCEPTED = {"int": "iu", "uint": "iu", "float": "iuf", "bool": "b"}
+_WRITE = {
+    "int": "round it, and keep it within the type's range",
+    "uint": "round it, and keep it within the type's range",
+    "float": "cast it with .astype(np.float64)",
+    "bool": "compare it, so that it becomes a bool",
+}
+
+
+def _store(value: Any, elements: npt.NDArray[Any], field: Field, what: str) -> None:
+    try:
+        given = np.asarray(value)
+    except ValueError as error:
+        raise SnapshotError(
+            f"{what}: migrate= returned no array for field {field.name!r} ({error}); expected "
+            f"shape {field.shape}"
+        ) from None
+    if given.shape != field.shape:
+        raise SnapshotError(
+            f"{what}: migrate= returned shape {given.shape} for field {field.name!r}, which is "
+            f"declared with shape {field.shape}: bring it into that shape"
+        )
+    fits = given.dtype.kind in _ACCEPTED[field.kind]
+    if fits and field.kind in ("int", "uint"):
+        limits = np.iinfo(elements.dtype)
+        fits = limits.min <= int(given.min()) and int(given.max()) <= limits.max
+    if not fits:
+        raise SnapshotError(
+            f"{what}: migrate= returned {given.dtype} values for field {field.name!r} that do not "
+            f"fit its type, {field.storage.name}: {_WRITE[field.kind]}"
+        )
+    elements[...] = given
+    if field.kind == "float":
+        elements[np.isnan(elements)] = np.nan  # all NaNs of a state have the same bits

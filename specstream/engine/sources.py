@@ -1,0 +1,208 @@
+"""Sources of events, and how far each has come (Brito 2010, 4.3.1).
+
+Each says so: its *frontier* is the time below which it sends nothing more. Events commit once the
+frontiers of all sources have passed them.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from specstream.columns.strings import StringTable
+from specstream.errors import ConfigurationError, InputError
+
+__all__ = ["END", "Late", "Name", "Source", "Sources", "checked_late", "checked_sources"]
+
+Late = Literal["error", "drop", "side"]
+LATE: tuple[str, ...] = ("error", "drop", "side")
+
+
+def checked_late(late: Late) -> Late:
+    """The policy.
+
+    Raises:
+        ConfigurationError: there is no such.
+    """
+    if late not in LATE:
+        raise ConfigurationError(f"late={late!r}; expected one of {', '.join(LATE)}")
+    return late
+
+
+Name = int | str
+
+
+def checked_sources(sources: Iterable[Name]) -> tuple[Name, ...]:
+    """The names, of which a string would be as many as it has characters.
+
+    Raises:
+        ConfigurationError: it is no list of names.
+    """
+    if isinstance(sources, str | bytes) or not isinstance(sources, Iterable):
+        raise ConfigurationError(
+            f"sources={sources!r}; expected a list of sources' names: write sources=[{sources!r}]"
+        )
+    return tuple(sources)
+
+
+END = 2**63 - 1
+# Between the ranks of sources that are declared or come later: room for names in between.
+_STEP = 2**40
+
+
+@dataclass
+class Source:
+    """One source of events.
+
+    Attributes:
+        name: as it was given.
+        rank: its place among sources where timestamps are equal.
+        code: what ``event.source`` is inside an operator.
+        frontier: no event below this timestamp comes any more; None: anything may come.
+        next_sequence: number of its next event.
+        last: the highest timestamp of its events.
+        late: its events that came below its frontier.
+    """
+
+    name: Name
+    rank: int
+    code: int
+    frontier: int | None
+    next_sequence: int = 0
+    last: int = -(2**63)
+    late: int = 0
+
+
+class Sources:
+    """The sources of an engine, ordered by number or by text."""
+
+    def __init__(self, strings: StringTable, what: str) -> None:
+        self._strings = strings
+        self._what = what
+        self._known: dict[Name, Source] = {}
+        self._highest: tuple[int, int] | None = None  # (timestamp, rank) of all events
+        self.lowest: int | None = None  # timestamp of all events
+
+    def __iter__(self) -> Iterator[Source]:
+        # A copy, because others may look while a new source comes.
+        return iter(list(self._known.values()))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def truncate(self, length: int) -> None:
+        """Forgets all but the first ``length`` sources."""
+        for name in list(self._known)[length:]:
+            del self._known[name]
+
+    def declare(self, names: Iterable[Name]) -> None:
+        """Sources that hold back commits from the start, also while they are silent."""
+        known = [_checked(name, self._what) for name in names]
+        for name in sorted(known, key=lambda name: (isinstance(name, str), name)):
+            self.get(name)
+
+    def get(self, name: Name) -> Source:
+        """The source of that name; a new one begins where nothing is committed yet."""
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        name = _checked(name, self._what)
+        kinds = {type(other) for other in self._known}
+        if kinds - {type(name)}:
+            raise InputError(
+                f"{self._what}: source {name!r} is {type(name).__name__}, and the sources before "
+                f"are {kinds.pop().__name__}: name them all alike"
+            )
+        reached = self.frontier()
+        if reached is not None and reached[0] == END:
+            # All sources have ended; what comes after their last event is still to be applied.
+            reached = self._highest
+        rank = self._rank(name)
+        code = name if isinstance(name, int) else self._strings.add(name)
+        start = None
+        if reached is not None:
+            # What may commit ends at (timestamp, rank): an event before that comes no more.
+            start = reached[0] + (1 if rank < reached[1] else 0)
+        source = Source(name, rank, code, start)
+        self._known[name] = source
+        return source
+
+    def _rank(self, name: Name) -> int:
+        """A number that sorts as the name does; those given out before stay."""
+        if isinstance(name, int):
+            return name
+        names = sorted(other for other in self._known if isinstance(other, str))
+        at = bisect.bisect(names, name)
+        before = self._known[names[at - 1]].rank if at > 0 else None
+        after = self._known[names[at]].rank if at < len(names) else None
+        if before is None:
+            return 0 if after is None else after - _STEP
+        if after is None:
+            return before + _STEP
+        if after - before < 2:
+            raise InputError(
+                f"{self._what}: no place is left for source {name!r} between {names[at - 1]!r} "
+                f"and {names[at]!r}: declare the sources, Engine(..., sources=[...])"
+            )
+        return (before + after) // 2
+
+    @property
+    def type(self) -> pa.DataType:
+        """Of the sources' names."""
+        named = any(isinstance(name, str) for name in self._known)
+        return pa.string() if named else pa.int64()
+
+    @property
+    def highest(self) -> tuple[int, int] | None:
+        """(timestamp, rank) of the last of all events."""
+        return self._highest
+
+    def restore(
+        self, sources: list[Source], highest: Iterable[int] | None, lowest: int | None
+    ) -> None:
+        """Takes over the sources of a snapshot; those declared since stay."""
+        before = self._known
+        self._known = {source.name: source for source in sources}
+        if highest is not None:
+            timestamp, rank = highest
+            self._highest = timestamp, rank
+        self.lowest = lowest
+        for name in before:
+            self.get(name)
+
+    def note(self, first: int, last: int, source: Source) -> None:
+        """Events of the source were submitted, from one timestamp to another."""
+        source.last = max(source.last, last)
+        self.lowest = first if self.lowest is None else min(self.lowest, first)
+        here = (last, source.rank)
+        self._highest = here if self._highest is None else max(self._highest, here)
+
+    def advance(self, reached: Mapping[Name, int]) -> None:
+        """Moves frontiers, given as they are kept; one that lies behind changes nothing."""
+        for name, to in reached.items():
+            source = self.get(name)
+            source.frontier = to if source.frontier is None else max(source.frontier, to)
+
+    def frontier(self) -> tuple[int, int] | None:
+        """The last (timestamp, rank) whose events may commit; None: none yet."""
+        reached = []
+        for source in self:
+            if source.frontier is None:
+                return None
+            reached.append((source.frontier, END if source.frontier == END else source.rank))
+        return min(reached, default=None)
+
+
+def _checked(name: object, what: str) -> Name:
+    if isinstance(name, np.integer):
+        name = int(name)
+    if isinstance(name, bool) or not isinstance(name, int | str):
+        raise InputError(f"{what}: source {name!r}; expected an integer or a string")
+    if isinstance(name, int) and not -(2**63) <= name < END:
+        raise InputError(f"{what}: source {name!r}; expected an integer from -2**63 to {END - 1}")
+    return name

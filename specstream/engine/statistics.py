@@ -1,0 +1,235 @@
+"""What an engine has done so far. The C side counts, and is asked without stopping it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from specstream.columns.conversion import order_distance, time_at
+from specstream.declarations.deprecated import renamed
+from specstream.engine.native import ABORT_REASONS
+from specstream.engine.parts import Parts
+from specstream.errors import EngineClosedError
+from specstream.predictors.checked import current_of
+from specstream.predictors.predictor import Decision
+from specstream.profiling import HotPlace, hot_places
+
+__all__ = ["Counted", "Statistics"]
+
+# That a look at the statistics waits at most for a plain run to count what it has done.
+ASK_NANOSECONDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What an engine has done since it was made, and how it stands.
+
+    Of two looks, the later one sees no less of what only grows: events, commits, runs, aborts,
+    seconds. The numbers of one look are not of one instant, as nobody stops for it: while a batch
+    is in flight they differ by what happens in a few microseconds.
+
+    Attributes:
+        events: events applied.
+        commits: transactions committed.
+        head_runs: transactions that the head ran in place at their first try.
+        speculative_runs: transactions run speculatively.
+        aborts: speculative runs dropped, by reason: "conflict" (a value read had changed),
+            "raised", "log_full" (a limit was passed, or memory ran out), "runaway" (the head for
+            long, on values that did not hold), "fault" (its machine code crashed), "shadow" (the
+            inverse of an operation on a boosted field has failed, or operations commute less than
+            they were said to).
+            Protocol "eager" tells its conflicts apart (Brito 2010, 4.2.2): "inconsistent_snapshot"
+            (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
+            "stolen" (iv: an earlier transaction took a lock). Where events come out of order:
+            "reordered" (one came that belongs between those of a chunk). "hook": ``on_commit``
+            asked for it.
+        reruns: runs that took the place of a dropped one.
+        head_aborts: runs that began as the head and were dropped for a conflict; always 0.
+        parks: times a worker went to sleep inside a batch.
+        seconds: time inside batches.
+        memory: bytes that the engine holds for logs and buffers, the state not counted. The undo
+            log of the head and the output of the largest batch are part of it; they have no limit.
+        state_bytes: bytes of the state.
+        string_bytes: bytes of the string table.
+        threads: number of worker threads.
+        horizon: transactions that may start ahead of the head, as it stands.
+        chunk: events per transaction, as it stands.
+        decisions: the predictor's latest changes of setting, each with its reason.
+        pending: submitted events that are not committed.
+        late: submitted events that came below their source's frontier.
+        rejected_rows: rows that were left out because they cannot be events.
+        running: a batch is in flight.
+        waiting: length of the wait queue: transactions that have run ahead of their turn and are
+            not yet committed.
+        reached: order time of the last event applied by ``process``, as the table had it; None:
+            there is none, or no ``order_by``.
+        lag: how far what is applied lies behind what has come, in order time: seconds where the
+            order column holds times, else its own unit. Of submitted events: from the frontier to
+            the last event. None: nothing has an order time.
+    """
+
+    events: int
+    commits: int
+    head_runs: int
+    speculative_runs: int
+    aborts: Mapping[str, int]
+    reruns: int
+    head_aborts: int
+    parks: int
+    seconds: float
+    memory: int
+    state_bytes: int
+    string_bytes: int
+    threads: int
+    horizon: int
+    chunk: int
+    decisions: tuple[Decision, ...]
+    pending: int
+    late: int
+    rejected_rows: int
+    running: bool
+    waiting: int
+    reached: Any
+    lag: float | None
+
+    @property
+    def bad_rows(self) -> int:
+        """Old name of ``rejected_rows``, for one release."""
+        renamed("stats.bad_rows", "stats.rejected_rows")
+        return self.rejected_rows
+
+    @property
+    def time_per_event(self) -> float:
+        """Seconds per applied event; 0.0 before the first."""
+        return self.seconds / self.events if self.events else 0.0
+
+    @property
+    def abort_rate(self) -> float:
+        """Dropped speculative runs per speculative run; 0.0 before the first."""
+        runs = self.speculative_runs
+        return sum(self.aborts.values()) / runs if runs else 0.0
+
+    @property
+    def commit_rate(self) -> float:
+        """Committed transactions per run, speculative or not; 1.0 before the first."""
+        runs = self.commits + sum(self.aborts.values())
+        return self.commits / runs if runs else 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of them as plain data, for JSON."""
+        reached = self.reached
+        if not isinstance(reached, int | float | None):
+            reached = str(reached)
+        plain = replace(self, aborts=dict(self.aborts), reached=reached)
+        return {
+            **asdict(plain),
+            "bad_rows": self.rejected_rows,  # the old name, for one release
+            "decisions": [asdict(decision) for decision in self.decisions],
+            "time_per_event": self.time_per_event,
+            "abort_rate": self.abort_rate,
+            "commit_rate": self.commit_rate,
+        }
+
+
+class Counted:
+    """The statistics of one engine, as far as somebody has looked at them.
+
+    Attributes:
+        latest: what the last look has found.
+        hot_places: the words that speculative runs were dropped for, likewise.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        # Held by who looks at the statistics: of two looks, the later one sees no less.
+        self._lock = threading.RLock()
+        self._seconds = 0.0  # that a look has told of
+        self.hot_places: tuple[HotPlace, ...] = ()
+        self.latest = self._statistics(parts.native.memory(), parts.native.waiting())
+
+    def count(self) -> None:
+        """Looks at the engine as it stands."""
+        native = self._parts.native
+        self.latest = self._statistics(native.memory(), native.waiting())
+
+    def look(self) -> Statistics:
+        """The statistics as they are at this instant; in a forked process, or of an engine that is
+        closed, as they were at the end."""
+        lifetime, native = self._parts.lifetime, self._parts.native
+        if lifetime.is_inherited():
+            # No mutex may be asked for, and what was in flight has no end.
+            if not lifetime.closed and lifetime.lock.acquire(blocking=False):
+                try:
+                    self.latest = self._statistics(self.latest.memory, 0)
+                finally:
+                    lifetime.lock.release()
+            return self.latest
+        with contextlib.suppress(EngineClosedError), lifetime.inside(), self._lock:
+            if self._parts.flight.begun is not None:
+                native.ask(ASK_NANOSECONDS)
+            self.count()
+        return self.latest
+
+    def look_at_places(self) -> None:
+        """Takes in the places of conflicts, if nobody else uses the engine."""
+        lifetime = self._parts.lifetime
+        if lifetime.is_inside():
+            return
+        with contextlib.suppress(EngineClosedError), lifetime.inside(), lifetime.try_lock() as mine:
+            if mine:
+                self.take_places()
+
+    def take_places(self) -> None:
+        """Takes in the places of conflicts; between two jobs."""
+        self.hot_places = hot_places(self._parts.native.hot_places())
+
+    def _statistics(self, memory: int, waiting: int) -> Statistics:
+        """Since the engine was made; bytes of its logs and buffers, and events that wait, given."""
+        parts, committed = self._parts, self._parts.committed
+        counted = parts.native.statistics()
+        self._seconds = max(self._seconds, int(counted.nanoseconds) / 1e9)
+        reached, lag = self._progress(int(counted.events))
+        horizon, chunk = current_of(parts.predictor)
+        aborts = {name: int(counted.aborts[at]) for name, at in ABORT_REASONS.items()}
+        return Statistics(
+            events=int(counted.events),
+            commits=int(counted.commits),
+            head_runs=int(counted.head_runs),
+            speculative_runs=int(counted.speculative_runs),
+            aborts=MappingProxyType(aborts),
+            reruns=int(counted.reruns),
+            head_aborts=int(counted.head_aborts),
+            parks=int(counted.parks),
+            seconds=self._seconds,
+            memory=memory,
+            state_bytes=committed.words.nbytes,
+            string_bytes=committed.strings.memory,
+            threads=parts.options.threads,
+            horizon=horizon,
+            chunk=chunk,
+            # A copy is made at one go; iterating would fail where one is added meanwhile.
+            decisions=tuple(parts.predictor.decisions.copy()),
+            pending=committed.pending.pending,
+            late=committed.pending.late,
+            rejected_rows=committed.rejected.count,
+            running=parts.flight.begun is not None,
+            waiting=waiting,
+            reached=reached,
+            lag=lag,
+        )
+
+    def _progress(self, events: int) -> tuple[Any, float | None]:
+        """Order time of the last event applied, and how far it lies behind what has come."""
+        committed, in_flight = self._parts.committed, self._parts.flight.batch
+        if in_flight is None or not in_flight[0].count:
+            lag = committed.pending.lag()
+            return committed.reached, 0.0 if lag is None and committed.reached is not None else lag
+        batch, before = in_flight
+        times, numbers = batch.keys[0], batch.columns[0]
+        row = min(events - before, batch.count) - 1
+        reached = time_at(times, row) if row >= 0 else committed.reached
+        return reached, order_distance(times.type, int(numbers[-1]), int(numbers[max(row, 0)]))

@@ -1,0 +1,1 @@
+"""Files: Arrow streams, errors of writing that name the file, content that need not be trusted."""

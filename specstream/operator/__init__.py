@@ -1,0 +1,1 @@
+"""The operator: a function with its declarations."""

@@ -1,0 +1,256 @@
+"""The operator: one plain sequential function, and what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from specstream.columns.events import as_table, keys_of, read_events, rows_to_table
+from specstream.columns.rejected_rows import Policy, checked_policy
+from specstream.columns.strings import StringTable
+from specstream.compiler.oracle import Oracle
+from specstream.compiler.program import Program
+from specstream.compiler.shipping import pack, unpack
+from specstream.compiler.source import analyse
+from specstream.declarations.deprecated import renamed
+from specstream.declarations.schema import Declared, Schema
+from specstream.declarations.state import Layout, State, StateView
+from specstream.errors import CompileError, ConfigurationError, DeclarationError, Partial
+
+__all__ = ["Operator", "SequentialRun", "operator"]
+
+
+@dataclass(frozen=True)
+class SequentialRun:
+    """What the oracle made of a table.
+
+    Attributes:
+        output: emitted rows.
+        state: the state after the last event.
+        raised: (row, exception) of the events that raised, with ``on_error="skip"``.
+        rejected_rows: rows that are no events, with ``rejected_rows="side"``: as they were given,
+            and a column "reason"; None: there are none.
+    """
+
+    output: pa.Table
+    state: StateView
+    raised: tuple[tuple[int, Exception], ...]
+    rejected_rows: pa.Table | None = None
+
+    @property
+    def bad_rows(self) -> pa.Table | None:
+        """Old name of ``rejected_rows``, for one release."""
+        renamed("SequentialRun.bad_rows", "SequentialRun.rejected_rows")
+        return self.rejected_rows
+
+
+class Operator:
+    """A stateful stream operator. Made by :func:`operator`.
+
+    It can be pickled, also where its module cannot be imported later: with its functions' source
+    and the values that its globals and closures had when it was declared.
+
+    Attributes:
+        name: used in messages.
+        function: the plain function, as written.
+        layout: where the state's fields lie.
+        event: columns of an event.
+        emits: columns of an emitted row.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., None],
+        state: type[State],
+        event: Mapping[str, Declared],
+        emits: Mapping[str, Declared],
+        name: str | None,
+    ) -> None:
+        if not (isinstance(state, type) and issubclass(state, State)):
+            raise DeclarationError(
+                f"state= is {state!r}; expected a class: class MyState(ss.State): ..."
+            )
+        name = name or str(getattr(function, "__name__", "operator"))
+        self._declare(
+            function, name, state.layout(), Schema.of(event, "event"), Schema.of(emits, "emits")
+        )
+
+    def _declare(
+        self,
+        function: Callable[..., None],
+        name: str,
+        layout: Layout,
+        event: Schema,
+        emits: Schema,
+    ) -> None:
+        self.function = function
+        self.name = name
+        self.layout = layout
+        self.event = event
+        self.emits = emits
+        self.program: Program = analyse(function, name, event, emits, layout)
+        self.__doc__ = function.__doc__
+
+    def __getstate__(self) -> dict[str, Any]:
+        # By value: the module that it was declared in need not be where it is unpickled.
+        places: dict[Any, int] = {one: at for at, one in enumerate(self.program.written)}
+        return {
+            "name": self.name,
+            "layout": self.layout,
+            "event": self.event,
+            "emits": self.emits,
+            "functions": pack(self.program.written),
+            "operations": tuple(
+                (places[one.function], None if one.inverse is None else places[one.inverse])
+                for _, one in self.layout.operations
+            ),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        functions = unpack(state.pop("functions"))
+        operations = [
+            one.with_functions(functions[at], None if inverse is None else functions[inverse])
+            for (_, one), (at, inverse) in zip(
+                state["layout"].operations, state.pop("operations"), strict=True
+            )
+        ]
+        state["layout"] = state["layout"].with_operations(operations)
+        self._declare(functions[-1], **state)
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name!r})"
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """Arrow schema of the output."""
+        return self.emits.arrow()
+
+    def run_sequential(
+        self,
+        table: Any,
+        *,
+        seed: int = 0,
+        order_by: str | None = None,
+        source: str | None = None,
+        keys: bool = False,
+        on_error: Literal["raise", "skip"] = "raise",
+        rejected_rows: Policy = "error",
+        progress: Callable[[int], None] | None = None,
+        bad_rows: Policy | None = None,
+    ) -> SequentialRun:
+        """Runs the plain function over a table, one event after the other, from a fresh state.
+
+        This is the oracle: what an engine gives is identical to it, bit for bit. It is slow, and a
+        debugger works in it.
+
+        Args:
+            table: as for :meth:`specstream.Engine.process`.
+            seed: of ``event.random``.
+            order_by: column to order the rows by; ``source`` breaks ties.
+            source: column that names each event's source.
+            keys: add the order-key columns to the output.
+            on_error: "skip" goes on after an event that raises, which is not applied.
+            rejected_rows: "side" leaves out rows that cannot be events, as an engine does.
+            progress: called with the number of events done, about every thousand.
+            bad_rows: old name of ``rejected_rows``, for one release.
+
+        Raises:
+            InputError: the table does not fit.
+            Exception: whatever the function raises, with ``specstream_partial``.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+        ... def running_total(state, event, emit):
+        ...     state.count += event.x
+        ...     emit(state.count)
+        >>> running_total.run_sequential({"x": [1, 2, 3]}).output["total"].to_pylist()
+        [1, 3, 6]
+        """
+        if on_error not in ("raise", "skip"):
+            raise ConfigurationError(f"on_error={on_error!r}; expected 'raise' or 'skip'")
+        if bad_rows is not None:
+            renamed("bad_rows=", "rejected_rows=")
+            rejected_rows = bad_rows
+        what = f"operator {self.name!r}"
+        strings = StringTable(self.program.strings)
+        events = read_events(
+            as_table(table, what),
+            self.event,
+            strings,
+            what,
+            0,
+            order_by=order_by,
+            source=source,
+            reads_timestamp=self.program.reads_timestamp,
+            rejected_rows=checked_policy(rejected_rows),
+        )
+        words = self.layout.allocate()
+        oracle = Oracle(self.program, self.layout, words)
+        oracle.begin(self.event, self.emits, events.columns, 0, seed)
+
+        def output() -> pa.Table:
+            rows = pack_rows(oracle.rows, self.emits)
+            return rows_to_table(
+                rows, self.emits, strings, keys_of(events, rows[:, 0], 0) if keys else None
+            )
+
+        raised: list[tuple[int, Exception]] = []
+        for row in range(events.count):
+            try:
+                oracle.run(row)
+            except Exception as error:
+                if on_error == "raise" or isinstance(error, CompileError):
+                    error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
+                    raise
+                raised.append((row, error))
+            if progress is not None and row % 1024 == 1023:
+                progress(row + 1)
+        return SequentialRun(
+            output(), StateView(self.layout, words), tuple(raised), events.rejected
+        )
+
+
+def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:
+    """The oracle's rows as words, in the form that native code emits."""
+    packed = np.empty((len(rows), emits.row_words), np.int64)
+    kinds = ("int", *emits.kinds)
+    if rows:
+        for number, values in enumerate(zip(*rows, strict=True)):
+            if kinds[number : number + 1] == ("float",):
+                packed[:, number] = np.array(values, np.float64).view(np.int64)
+            else:
+                packed[:, number] = np.array(values, np.int64)
+    return packed
+
+
+def operator(
+    *,
+    state: type[State],
+    event: Mapping[str, Declared],
+    emits: Mapping[str, Declared] | None = None,
+    name: str | None = None,
+) -> Callable[[Callable[..., None]], Operator]:
+    """Makes a plain function ``process(state, event, emit)`` an operator.
+
+    The function is analysed at once: constants of its globals and closure are frozen, and what
+    cannot be compiled is refused with its line.
+
+    Args:
+        state: class of the state, derived from :class:`specstream.State`.
+        event: columns that the function reads: name to ``int``, ``float``, ``bool``, ``str``,
+            ``datetime.datetime``, ``datetime.date``, ``ss.timestamp(...)``, ``ss.decimal(...)``, or
+            ``ss.nullable(...)`` of one of these.
+        emits: columns of the rows it emits, of the same types.
+        name: used in messages; the function's name by default.
+
+    Raises:
+        DeclarationError: state or columns are not declared as they must be.
+        CompileError: the function uses what cannot be compiled.
+    """
+    return lambda function: Operator(function, state, event, emits or {}, name)

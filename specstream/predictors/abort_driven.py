@@ -1,0 +1,74 @@
+"""The predictor that goes by the share of transactions that abort (Brito 2010, 4.2.3)."""
+
+from __future__ import annotations
+
+from specstream.errors import ConfigurationError
+from specstream.predictors.moving import Moving
+from specstream.predictors.predictor import (
+    EVERYTHING,
+    Measurement,
+    Setting,
+    check_range,
+)
+
+__all__ = ["AbortDriven"]
+
+
+class AbortDriven(Moving):
+    """Shrinks the horizon while more than ``threshold`` of the transactions abort, else grows it.
+
+    The dissertation counts the head in, so what is "set to 2" there from time to time when it has
+    come down to 1 is set to 1 here when it has come down to 0.
+
+    Args:
+        threshold: share of committed transactions that had to be run again, 0 to 1.
+        every: transactions between two decisions.
+        chunk: events per transaction.
+        start: first horizon.
+        limit: longest horizon.
+        retry: decisions at horizon 0 before one transaction ahead is tried again.
+
+    >>> predictor = AbortDriven(threshold=0.1, every=100, chunk=1, start=4)
+    >>> predictor.record(predictor.next(), Measurement(100, 0.001, 100, aborts=50))
+    >>> predictor.next().horizon
+    3
+    >>> predictor.record(predictor.next(), Measurement(100, 0.001, 100, aborts=2))
+    >>> predictor.next().horizon
+    4
+    """
+
+    def __init__(
+        self,
+        threshold: float = 0.1,
+        every: int = 100,
+        *,
+        chunk: int = 8,
+        start: int = 8,
+        limit: int = 32,
+        retry: int = 10,
+    ) -> None:
+        super().__init__(every, chunk, start, limit)
+        check_range("retry", retry, 1, EVERYTHING)
+        if (
+            isinstance(threshold, bool)
+            or not isinstance(threshold, int | float)
+            or not 0 <= threshold <= 1
+        ):
+            raise ConfigurationError(f"threshold={threshold!r}; expected a number from 0 to 1")
+        self.threshold = threshold
+        self.retry = retry
+        self._idle = 0
+
+    def _learn(self, setting: Setting, measured: Measurement) -> None:
+        if setting.horizon == 0:
+            # Without speculation nothing aborts, and nothing can be learned from that.
+            self._idle += 1
+            if self._idle >= self.retry:
+                self._idle = 0
+                self._move(1, f"retry after {self.retry} decisions without speculation")
+            return
+        share = measured.aborts / max(measured.commits, 1)
+        if share > self.threshold:
+            self._move(self.horizon - 1, f"{share:.1%} aborted, above {self.threshold:.1%}")
+        else:
+            self._move(self.horizon + 1, f"{share:.1%} aborted, not above {self.threshold:.1%}")

@@ -1,0 +1,116 @@
+"""What a predictor asks for, looked at before the runtime gets it: it may be a user's own."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from specstream.errors import ConfigurationError
+from specstream.predictors.predictor import LONGEST_CHUNK, LONGEST_HORIZON, Predictor, Setting
+
+__all__ = ["checked_predictor", "current_of", "least_of", "next_of", "open_of"]
+
+
+def checked_predictor(predictor: object) -> Predictor:
+    """The predictor.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    if not isinstance(predictor, Predictor):
+        raise ConfigurationError(
+            f"predictor={predictor!r}; expected a predictor, like ss.Auto() or ss.Fixed(8, 8)"
+        )
+    if not hasattr(predictor, "decisions"):
+        raise ConfigurationError(
+            f"predictor {type(predictor).__name__} is not complete: its __init__ has to call "
+            "super().__init__()"
+        )
+    return predictor
+
+
+def next_of(predictor: Predictor, longest: int) -> Setting:
+    """The setting of the next stretch; no horizon may be beyond ``longest``.
+
+    Raises:
+        ConfigurationError: it asks for what cannot be; names the predictor.
+    """
+    setting = predictor.next()
+    asks = _Asks(predictor, "next", setting)
+    if not isinstance(setting, Setting):
+        raise asks.wrong("a Setting")
+    horizon, chunk = asks.reach(setting.horizon, setting.chunk, longest)
+    events, seconds = asks.integer("events", setting.events, 1), setting.seconds
+    if seconds is not None:
+        is_number = not isinstance(seconds, bool) and isinstance(seconds, int | float)
+        if not is_number or not 0 < seconds < math.inf:
+            raise asks.wrong("seconds above 0, or None")
+    return replace(setting, horizon=horizon, chunk=chunk, events=events)
+
+
+def open_of(predictor: Predictor, longest: int) -> tuple[int, int]:
+    """Horizon and chunk for events out of order.
+
+    Raises:
+        ConfigurationError: as of :func:`next_of`.
+    """
+    return _Asks(predictor, "open", predictor.open()).pair(longest)
+
+
+def current_of(predictor: Predictor) -> tuple[int, int]:
+    """Horizon and chunk as they stand.
+
+    Raises:
+        ConfigurationError: as of :func:`next_of`.
+    """
+    return _Asks(predictor, "current", predictor.current()).pair(LONGEST_HORIZON)
+
+
+def least_of(predictor: Predictor) -> int:
+    """The shortest horizon that it can be capped to.
+
+    Raises:
+        ConfigurationError: as of :func:`next_of`.
+    """
+    least = predictor.least()
+    return _Asks(predictor, "least", least).integer("the horizon", least, 0, LONGEST_HORIZON)
+
+
+@dataclass(frozen=True)
+class _Asks:
+    """What a method of a predictor has returned."""
+
+    predictor: Predictor
+    method: str
+    returned: object
+
+    def pair(self, longest: int) -> tuple[int, int]:
+        if not isinstance(self.returned, tuple) or len(self.returned) != 2:
+            raise self.wrong("(horizon, chunk)")
+        return self.reach(*self.returned, longest)
+
+    def reach(self, horizon: object, chunk: object, longest: int) -> tuple[int, int]:
+        return (
+            self.integer("horizon", horizon, 0, longest),
+            self.integer("chunk", chunk, 1, LONGEST_CHUNK),
+        )
+
+    def integer(self, what: str, value: Any, low: int, high: int | None = None) -> int:
+        try:
+            number = operator.index(value)  # NumPy's integers as well
+        except TypeError:
+            number = None
+        if number is None or isinstance(value, bool) or number < low or number > (high or number):
+            most = "or more" if high is None else f"to {high}"
+            capped = high is not None and what == "horizon" and high < LONGEST_HORIZON
+            why = ", as memory= has capped it with cap()" if capped else ""
+            raise self.wrong(f"{what} an integer from {low} {most}{why}")
+        return number
+
+    def wrong(self, expected: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"predictor {type(self.predictor).__name__}: {self.method}() returned "
+            f"{self.returned!r}; expected {expected}"
+        )

@@ -1,0 +1,48 @@
+"""A horizon that moves by one: what the dissertation's two predictors have in common."""
+
+from __future__ import annotations
+
+from specstream.predictors.predictor import (
+    EVERYTHING,
+    LONGEST_CHUNK,
+    LONGEST_HORIZON,
+    Predictor,
+    Setting,
+    check_range,
+)
+
+__all__ = ["Moving"]
+
+
+class Moving(Predictor):
+    """A horizon that moves by one every so many transactions."""
+
+    def __init__(self, every: int, chunk: int, start: int, limit: int) -> None:
+        super().__init__()
+        check_range("every", every, 1, EVERYTHING)
+        check_range("chunk", chunk, 1, LONGEST_CHUNK)
+        check_range("limit", limit, 1, LONGEST_HORIZON)
+        check_range("start", start, 0, limit, " (limit)")
+        self.every = every
+        self.chunk = chunk
+        self.limit = limit
+        self.horizon = start
+
+    def current(self) -> tuple[int, int]:
+        return self.horizon, self.chunk
+
+    def next(self) -> Setting:
+        return Setting(self.horizon, self.chunk, self.every * self.chunk)
+
+    def least(self) -> int:
+        return 1
+
+    def cap(self, horizon: int) -> None:
+        self.limit = min(self.limit, horizon)
+        self.horizon = min(self.horizon, horizon)
+
+    def _move(self, horizon: int, reason: str) -> None:
+        horizon = min(max(horizon, 0), self.limit)
+        if horizon != self.horizon:
+            self.horizon = horizon
+            self._decide(horizon, self.chunk, reason)

@@ -1,0 +1,155 @@
+"""Predictors: how far ahead, in how large pieces, and whether at all (Brito 2010, 4.2.3).
+
+An engine runs a batch in *stretches*. Before each it asks its predictor for a setting, afterwards
+it tells the predictor what the stretch took. The operator's answer never depends on any of it.
+
+:class:`specstream.AbortDriven` and :class:`specstream.ThroughputDriven` are the dissertation's
+conflict predictors. They move the horizon by one. :class:`specstream.Auto` goes by the one number
+that counts, the measured time per committed event, and moves horizon, chunk and on/off together.
+
+Here is what they have in common; each predictor has a file of its name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import dataclass
+
+from specstream.errors import ConfigurationError
+
+__all__ = [
+    "EVERYTHING",
+    "LONGEST_CHUNK",
+    "LONGEST_HORIZON",
+    "Decision",
+    "Measurement",
+    "Predictor",
+    "Setting",
+    "check_range",
+]
+
+LONGEST_HORIZON = 1 << 16
+LONGEST_CHUNK = 1 << 20
+
+
+def check_range(option: str, value: object, low: int, high: int, other: str = "") -> None:
+    """Refuses all but integers of a range.
+
+    Raises:
+        ConfigurationError: it is none; names the option.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ConfigurationError(
+            f"{option}={value!r}; expected an integer from {low} to {high}{other}"
+        )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a stretch runs with.
+
+    Attributes:
+        horizon: transactions that may start ahead of the head; 0: plain, on one thread.
+        chunk: events per transaction.
+        events: length of the stretch, in events.
+        seconds: the stretch is cut short after this time; None: it is not.
+    """
+
+    horizon: int
+    chunk: int
+    events: int
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a stretch took.
+
+    Attributes:
+        events: events applied.
+        seconds: wall time.
+        commits: transactions committed.
+        aborts: speculative runs dropped.
+    """
+
+    events: int
+    seconds: float
+    commits: int
+    aborts: int
+
+    @property
+    def time_per_event(self) -> float:
+        """Seconds per applied event."""
+        return self.seconds / self.events if self.events else float("inf")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A change of mind.
+
+    Attributes:
+        event: number of events applied before it.
+        horizon: transactions that may start ahead of the head, from then on.
+        chunk: events per transaction, from then on.
+        reason: why, with the figures that it rests on.
+    """
+
+    event: int
+    horizon: int
+    chunk: int
+    reason: str
+
+
+class Predictor(ABC):
+    """Base of all predictors. One predictor serves one engine.
+
+    What a predictor of your own returns is looked at before it is used: a horizon from 0 to 65536
+    (or what it was capped to), a chunk from 1 to 1048576, a stretch of at least one event, and of
+    more than no time. Anything else ends the call with a ConfigurationError that names it.
+    """
+
+    def __init__(self) -> None:
+        self.decisions: deque[Decision] = deque(maxlen=64)
+        self._applied = 0
+
+    @abstractmethod
+    def current(self) -> tuple[int, int]:
+        """Horizon and chunk as they stand."""
+
+    def open(self) -> tuple[int, int]:
+        """Horizon and chunk for events that come out of order: not measured, hence not moved."""
+        return self.current()
+
+    @abstractmethod
+    def next(self) -> Setting:
+        """The setting of the next stretch."""
+
+    @property
+    def speculates(self) -> bool:
+        """Whether a stretch may have a horizon."""
+        return True
+
+    @abstractmethod
+    def least(self) -> int:
+        """The shortest horizon that it can be capped to."""
+
+    @abstractmethod
+    def cap(self, horizon: int) -> None:
+        """Asks for no longer horizon from now on; called with at least :meth:`least`."""
+
+    def record(self, setting: Setting, measured: Measurement) -> None:
+        """Takes in what a stretch with ``setting`` took."""
+        self._applied += measured.events
+        if measured.events:
+            self._learn(setting, measured)
+
+    @abstractmethod
+    def _learn(self, setting: Setting, measured: Measurement) -> None: ...
+
+    def _decide(self, horizon: int, chunk: int, reason: str) -> None:
+        self.decisions.append(Decision(self._applied, horizon, chunk, reason))
+
+
+# Events of a stretch that only the batch or the clock ends.
+EVERYTHING = 2**62

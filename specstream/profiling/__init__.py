@@ -1,0 +1,71 @@
+"""Where the conflicts are, and what may help (Brito 2010, 4.3.2, 4.6).
+
+``hot_words`` turns what the C runtime has counted into fields, indices and lines; ``advice`` are
+rules over the :class:`Profile` that comes out, ``plot`` its picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from specstream.compiler.program import Program
+from specstream.declarations.state import Layout
+from specstream.profiling.advice import advise
+from specstream.profiling.hot_words import HotPlace, hot_places, hot_words
+from specstream.profiling.profile import Profile
+
+__all__ = ["HotPlace", "Profile", "hot_places", "profile_of"]
+
+# The reasons of an abort that name a word.
+CONFLICTS = ("conflict", "inconsistent_snapshot", "locked", "stolen", "shadow")
+
+
+class Counts(Protocol):
+    """What is needed of :class:`specstream.Statistics`, which belongs to the engine."""
+
+    @property
+    def events(self) -> int: ...
+    @property
+    def speculative_runs(self) -> int: ...
+    @property
+    def aborts(self) -> Mapping[str, int]: ...
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def time_per_event(self) -> float: ...
+
+
+def profile_of(
+    program: Program,
+    layout: Layout,
+    counts: Counts,
+    places: Sequence[HotPlace],
+    protocol: str,
+    record_shift: int,
+    lines_counted: bool,
+) -> Profile:
+    """From what the runtime has counted."""
+    conflicts = sum(counts.aborts[reason] for reason in CONFLICTS)
+    words = hot_words(program, layout, places, protocol, record_shift, conflicts)
+    found = Profile(
+        operator=program.operator,
+        protocol=protocol,
+        events=counts.events,
+        speculative_runs=counts.speculative_runs,
+        aborts=counts.aborts,
+        conflicts=conflicts,
+        horizon=counts.horizon,
+        chunk=counts.chunk,
+        lines_counted=lines_counted,
+        words=words,
+        shapes={
+            field.name: field.shape
+            for field in layout.fields
+            if any(word.field == field.name for word in words)
+        },
+    )
+    return replace(found, advice=advise(found, program, counts.time_per_event))

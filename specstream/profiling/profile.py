@@ -1,0 +1,106 @@
+"""A profile: what :meth:`specstream.Engine.profile` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from specstream.profiling.hot_words import HotWord
+
+__all__ = ["Profile"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What speculation was lost to, since the engine was made.
+
+    Attributes:
+        operator: its name.
+        protocol: "value" or "eager".
+        events: that were applied.
+        speculative_runs: transactions run speculatively.
+        aborts: how many of them were dropped, by reason.
+        conflicts: how many of them were dropped for a word.
+        horizon: transactions that may start ahead of the head, as it stands.
+        chunk: events of a transaction, as it stands.
+        lines_counted: whether the lines are those that were executed, with
+            ``Engine(..., profile=True)``; else they are all that name the field.
+        words: those that cost the most, first.
+        shapes: of the fields that they are in.
+        advice: what may help, in sentences.
+
+    >>> import specstream as ss
+    >>> class Seen(ss.State):
+    ...     total = ss.scalar(int)
+    >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+    ... def running_total(state, event, emit):
+    ...     state.total += event.x
+    ...     emit(state.total)
+    >>> with ss.Engine(running_total, horizon=4, chunk=1, execution="speculate",
+    ...                profile=True) as engine:
+    ...     while engine.stats.aborts["conflict"] == 0:
+    ...         _ = engine.process({"x": range(1000)})
+    ...     hottest = engine.profile().words[0]
+    >>> hottest.name, hottest.lines[0].text
+    ('total', 'state.total += event.x')
+    """
+
+    operator: str
+    protocol: str
+    events: int
+    speculative_runs: int
+    aborts: Mapping[str, int]
+    conflicts: int
+    horizon: int
+    chunk: int
+    lines_counted: bool
+    words: tuple[HotWord, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+    advice: tuple[str, ...] = ()
+
+    @property
+    def abort_rate(self) -> float:
+        """Dropped speculative runs per speculative run; 0.0 before the first."""
+        return sum(self.aborts.values()) / self.speculative_runs if self.speculative_runs else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON."""
+        plain = asdict(replace(self, aborts=dict(self.aborts), shapes=dict(self.shapes)))
+        for word, own in zip(plain["words"], self.words, strict=True):
+            word["name"] = own.name
+        return {**plain, "abort_rate": self.abort_rate}
+
+    def plot(self, path: str | Path) -> None:
+        """Draws the hottest words and where in their fields they lie, into a file.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        from specstream.profiling.plot import save_plot
+
+        title = (
+            f"{self.operator}: what {self.conflicts:,} of {self.speculative_runs:,} "
+            f"speculative runs were dropped for (protocol {self.protocol}, "
+            f"chunk {self.chunk}, horizon {self.horizon})"
+        )
+        save_plot(self.words, self.shapes, title, Path(path))
+
+    def text(self, most: int = 10) -> str:
+        """For people: the hottest words with their lines, and the advice."""
+        reasons = ", ".join(f"{n:,} {name}" for name, n in self.aborts.items() if n) or "none"
+        rows = [
+            f"operator {self.operator!r}, protocol {self.protocol!r}: {self.events:,} events, "
+            f"{self.speculative_runs:,} speculative runs",
+            f"aborts: {reasons}",
+        ]
+        for word in self.words[:most]:
+            rows.append(f"{word.share:7.1%}  {word.name}  ({word.aborts:,} aborts)")
+            rows += [f"{'':9}{line}" for line in word.lines[:3]]
+        if len(self.words) > most:
+            rows.append(f"{'':9}... and {len(self.words) - most} more words")
+        return "\n".join(rows + [f"- {sentence}" for sentence in self.advice])
+
+    def __str__(self) -> str:
+        return self.text()

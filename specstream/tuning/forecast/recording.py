@@ -1,0 +1,274 @@
+"""A sequential run, taken down: what each event read, wrote, and took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream._native import ffi, lib
+from specstream.declarations.limits import Limits
+from specstream.engine.engine import Engine
+from specstream.operator.operator import Operator
+from specstream.tuning.forecast.workload import Access, Event
+
+__all__ = ["Recording", "record", "under_eager"]
+
+# Log entries of one recording; 16 bytes each.
+MOST_ENTRIES = 1 << 22
+# A range of events that the clock measures well.
+RANGE_SECONDS = 10e-6
+REPEAT = 5
+# Starting a batch and waking its thread.
+JOB_NANOSECONDS = 30_000
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What events did on one thread.
+
+    Attributes:
+        events: with what each of them took, plainly and speculatively.
+        start: nanoseconds of a transaction besides its run and its log entries.
+        entry: nanoseconds of one log entry at the commit.
+        head: nanoseconds of a run in place, besides the run.
+        range: events of a range that was timed.
+    """
+
+    events: list[Event]
+    start: float
+    entry: float
+    head: float
+    range: int = 1
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One run over the events in chunks: records, log entries, and its time in all."""
+
+    records: npt.NDArray[np.void]
+    entries: npt.NDArray[np.void]
+    seconds: float
+
+    @property
+    def nanoseconds(self) -> npt.NDArray[np.float64]:
+        """Of each run, without reading the clock."""
+        return np.maximum(self.records["nanoseconds"] - clock_nanoseconds(), 1.0)
+
+
+_MEMBERS = {
+    **dict.fromkeys(("first", "last", "nanoseconds"), np.int64),
+    **dict.fromkeys(("speculative", "dropped"), np.bool_),
+    **dict.fromkeys(("entry", "reads", "writes", "row_words"), np.uint64),
+}
+_RECORD = np.dtype(
+    {
+        "names": list(_MEMBERS),
+        "formats": list(_MEMBERS.values()),
+        "offsets": [ffi.offsetof("struct ss_record", name) for name in _MEMBERS],
+        "itemsize": ffi.sizeof("struct ss_record"),
+    }
+)
+# The kind is that of a write: enum ss_delta.
+_ENTRY = np.dtype(
+    [("word", np.uint32), ("bytes", np.uint16), ("kind", np.uint16), ("value", np.uint64)]
+)
+
+
+def clock_nanoseconds() -> float:
+    """What reading the clock takes: the least of some."""
+    return float(min(lib.ss_clock_nanoseconds() for _ in range(20)))
+
+
+def record(
+    operator: Operator, warm_up: pa.Table, batch: pa.Table, order: dict[str, str | None]
+) -> Recording:
+    """Runs a batch on one thread and takes down what its events did.
+
+    Args:
+        operator: what to run.
+        warm_up: events that come before; not recorded.
+        batch: the events.
+        order: the columns of the order key, as of :meth:`specstream.Engine.process`.
+
+    Short events are timed in ranges, and a range's time is shared out among its events in
+    proportion to what each took by itself. Each time is the least of several runs: anything else
+    that the machine does only adds.
+    """
+
+    def passes(events: pa.Table, chunk: int, speculate: bool) -> list[_Pass]:
+        return [_run(operator, warm_up, events, order, chunk, speculate) for _ in range(REPEAT)]
+
+    found = _run(operator, warm_up, batch, order, 1, True, MOST_ENTRIES)
+    count = len(found.records)
+    batch = batch.slice(0, count)  # the log entries of the rest had no room
+    single = passes(batch, 1, True)
+    each = _least(single)
+    entries = single[0].records["reads"] + single[0].records["writes"]
+    fitting = Limits().reads // 4 // max(int(entries.max()), 1)
+    chunk = round(RANGE_SECONDS * 1e9 / max(float(each.mean()), 1.0))
+    chunk = max(1, min(64, chunk, fitting))
+    ranged = passes(batch, chunk, True)
+    speculative = _scaled(each, ranged, chunk)
+    single_plain = passes(batch, 1, False)
+    plain = _scaled(_least(single_plain), passes(batch, chunk, False), chunk)
+    # A transaction's price is what a run of many short ones takes beyond the runs themselves.
+    start, entry = _overhead(single, ranged)
+    head = min(_beyond(one) for one in single_plain)
+    events = []
+    for number in range(count):
+        row = found.records[number]
+        at, reads, writes = int(row["entry"]), int(row["reads"]), int(row["writes"])
+        written = found.entries[at + reads : at + reads + writes]
+        kinds = written["kind"]
+        foretold = _keys(written[kinds == lib.SS_FORESEEN])
+        updates = written[(kinds >= lib.SS_FIRST_DELTA) & (kinds <= lib.SS_LAST_DELTA)]
+        events.append(
+            Event(
+                float(plain[number]),
+                float(speculative[number]),
+                # What a prediction was compared with is no dependence on who wrote it.
+                [
+                    one
+                    for one in _accesses(found.entries[at : at + reads])
+                    if one[0] not in foretold
+                ],
+                _accesses(written),
+                int(entries[number]),
+                int(row["row_words"]),
+                bool(row["dropped"]),
+                foretold | _keys(updates),
+            )
+        )
+    return Recording(events, start, entry, head, chunk)
+
+
+def under_eager(
+    known: Recording,
+    operator: Operator,
+    warm_up: pa.Table,
+    batch: pa.Table,
+    order: dict[str, str | None],
+) -> Recording:
+    """The same events under protocol ``eager``: what its runs take, and its transactions cost.
+
+    Its log holds versions, so what the events read and wrote is that of the recording before.
+    """
+
+    def passes(chunk: int) -> list[_Pass]:
+        return [
+            _run(operator, warm_up, batch, order, chunk, True, protocol="eager")
+            for _ in range(REPEAT)
+        ]
+
+    batch = batch.slice(0, len(known.events))
+    single, ranged = passes(1), passes(known.range)
+    speculative = _scaled(_least(single), ranged, known.range)
+    start, entry = _overhead(single, ranged)
+    records = single[0].records
+    events = [
+        replace(
+            event,
+            speculative=float(speculative[number]),
+            entries=int(records["reads"][number] + records["writes"][number]),
+            retried=bool(records["dropped"][number]),
+        )
+        for number, event in enumerate(known.events)
+    ]
+    # Comparing two versions of what was read costs nothing here, where nobody else commits: it is
+    # taken to cost what comparing two values does.
+    return Recording(events, start, max(entry, known.entry), known.head, known.range)
+
+
+def _run(
+    operator: Operator,
+    warm_up: pa.Table,
+    batch: pa.Table,
+    order: dict[str, str | None],
+    chunk: int,
+    speculate: bool,
+    most_entries: int = 0,
+    protocol: str = "value",
+) -> _Pass:
+    most = 2 * batch.num_rows + 1
+    records = np.zeros(most, _RECORD)
+    entries = np.zeros(most_entries, _ENTRY)
+    recorder = ffi.new("struct ss_recorder *")
+    recorder.records = ffi.cast("struct ss_record *", records.ctypes.data)
+    recorder.record_capacity = most
+    if most_entries:  # otherwise they are counted only, which takes no time
+        recorder.entries = ffi.cast("struct ss_read *", entries.ctypes.data)
+        recorder.entry_capacity = most_entries
+    # With a horizon of 1, one thread runs every head in place, transaction by transaction.
+    with Engine(
+        operator,
+        threads=1,
+        horizon=1,
+        chunk=chunk,
+        protocol=protocol,
+        execution="speculate" if speculate else "ordered",
+    ) as engine:
+        engine.process(warm_up, **order)
+        before = engine.stats.seconds
+        engine.parts.native.record(recorder)
+        engine.process(batch, **order)
+        seconds = engine.stats.seconds - before
+    found = records[: recorder.record_count]
+    if speculate:
+        found = found[found["speculative"]]
+    return _Pass(found, entries[: recorder.entry_count], seconds)
+
+
+def _least(passes: list[_Pass]) -> npt.NDArray[np.float64]:
+    """Nanoseconds of each run: the least of the passes."""
+    least: npt.NDArray[np.float64] = np.min([one.nanoseconds for one in passes], axis=0)
+    return least
+
+
+def _scaled(
+    each: npt.NDArray[np.float64], ranged: list[_Pass], chunk: int
+) -> npt.NDArray[np.float64]:
+    """The events' own times, made to add up to those of their ranges."""
+    of_range = _least(ranged)
+    place = np.arange(len(each)) // chunk
+    place = np.minimum(place, len(of_range) - 1)
+    sums = np.bincount(place, weights=each, minlength=len(of_range))
+    return each * (of_range / np.maximum(sums, 1e-9))[place]
+
+
+def _beyond(one: _Pass) -> float:
+    """Nanoseconds per transaction of a pass beyond what its runs took."""
+    rest = one.seconds * 1e9 - float(one.records["nanoseconds"].sum()) - JOB_NANOSECONDS
+    return max(0.0, rest / max(len(one.records), 1) - clock_nanoseconds())
+
+
+def _overhead(single: list[_Pass], ranged: list[_Pass]) -> tuple[float, float]:
+    """Per transaction and per log entry, from two numbers of transactions with the same entries."""
+    few = min(_beyond(one) * len(one.records) for one in ranged)
+    many = min(_beyond(one) * len(one.records) for one in single)
+    transactions = len(single[0].records), len(ranged[0].records)
+    entries = float((single[0].records["reads"] + single[0].records["writes"]).sum())
+    if transactions[0] <= transactions[1]:
+        return many / max(transactions[0], 1), 0.0
+    start = max(0.0, (many - few) / (transactions[0] - transactions[1]))
+    rest = max(0.0, few - start * transactions[1])
+    return start, rest / entries if entries else 0.0
+
+
+def _keys(entries: npt.NDArray[np.void]) -> frozenset[int]:
+    return frozenset(key for key, _ in _accesses(entries))
+
+
+def _accesses(entries: npt.NDArray[np.void]) -> list[Access]:
+    """Log entries as (key, value): the key counts bytes; a narrow element has one for each byte."""
+    found: list[Access] = []
+    for word, mask, _, value in entries.tolist():
+        if mask == 0:
+            found.append((8 * word, value))
+            continue
+        found += [
+            (8 * word + byte, value >> (8 * byte) & 255) for byte in range(8) if mask >> byte & 1
+        ]
+    return found

@@ -1,0 +1,947 @@
+/* Out of order: the events of an open job (Brito 2010, 4.3.1).
+ *
+ * Events come in segments, one source each, while the job runs; a later segment may hold earlier
+ * events. They run as they come and wait; they commit when the *frontier* has passed them: from then
+ * on no earlier event can come.
+ *
+ * So the place of a transaction is not known when it is formed, and a number cannot tell it. What is
+ * a ring in an ordered job is two structures here, both ordered by key (timestamp, source, sequence):
+ *
+ *     pending  a heap of spans: consecutive events of one segment that nobody has claimed
+ *     active   the transactions that are running or wait, a row sorted by their first event's key
+ *
+ * The head is the least of both. A claim takes the least pending events, up to a chunk; they form a
+ * transaction, whose place is wherever its key belongs: perhaps before others that have finished long
+ * ago. That needs no more than the commit in order does: those read what they read, and when they
+ * become the head it is compared with what there is.
+ *
+ * The events of a transaction must follow each other: no event, claimed or not, lies between them.
+ * Where the frontier has not passed the last one, one may still come. Then the transaction is
+ * *dissolved*: its run is dropped, its events are pending again. The same happens where the frontier
+ * comes to stand between its events, or the first ones would wait for the last. A chunk that begins
+ * below the frontier ends there.
+ *
+ * Numbers. A transaction still has one: count * slots + slot. It is its identity and says which slot
+ * is its; it says nothing about order. Under protocol `eager` the order of two transactions is that
+ * of their keys.
+ *
+ * What is committed, how, and by whom is as in scheduler.c; the same functions do it. The mutex is
+ * taken for a claim, at the end of a run and for each commit, never while an operator runs. Whoever
+ * changes anything under it works out what there is to do next (`work`), so that idle workers look at
+ * one word only.
+ *
+ * It is one file, long as it is, because all of it works on one structure (struct ss_queue) under one
+ * mutex, and whatever changes a part of that has to work out `work` from the whole. */
+#include "open_job.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "boosting.h"
+#include "commit.h"
+#include "counter_prediction.h"
+#include "engine.h"
+#include "hooks.h"
+#include "now.h"
+#include "parking.h"
+#include "processor.h"
+#include "protocol.h"
+#include "retry_queue.h"
+#include "scheduler.h"
+#include "specstream.h"
+#include "statistics.h"
+#include "transaction.h"
+#include "turn.h"
+#include "watchdog.h"
+#include "worker.h"
+
+enum work {
+    WORK_ADVANCE = 1, /* the head can be committed, or run in place */
+    WORK_CLAIM = 2    /* there is an event within the horizon */
+};
+
+static const uint64_t first_pending = 64;
+static const uint64_t first_spans = 8;
+/* Without speculation the chunk is no unit of anything: as many events as are there, within reason. */
+static const int64_t plain_chunk = 1024;
+static const int64_t idle_nanoseconds = 50000000;
+static const int64_t listener_nanoseconds = 50000;
+
+/* ---- keys ---- */
+
+static struct ss_key key_at(const struct ss_segment *segment, int64_t row)
+{
+    /* The column is shifted: an address outside of it must not be formed as a pointer. */
+    const int64_t *timestamp =
+        (const int64_t *)((uintptr_t)segment->columns[0] + (uintptr_t)row * sizeof(int64_t));
+    return (struct ss_key){*timestamp, segment->source, row + segment->first_sequence};
+}
+
+static bool is_before(struct ss_key a, struct ss_key b)
+{
+    if (a.timestamp != b.timestamp)
+        return a.timestamp < b.timestamp;
+    return a.source != b.source ? a.source < b.source : a.sequence < b.sequence;
+}
+
+static struct ss_key first_key(const struct ss_transaction *transaction)
+{
+    return key_at(transaction->spans[0].segment, transaction->spans[0].first);
+}
+
+static struct ss_key last_key(const struct ss_transaction *transaction)
+{
+    const struct ss_span *span = &transaction->spans[transaction->span_count - 1];
+    return key_at(span->segment, span->last - 1);
+}
+
+/* The event of the frontier itself counts: its own source sends no second one before it. */
+static bool is_safe(const struct ss_queue *queue, struct ss_key key)
+{
+    if (!queue->has_frontier)
+        return false;
+    return key.timestamp != queue->frontier.timestamp ? key.timestamp < queue->frontier.timestamp
+                                                      : key.source <= queue->frontier.source;
+}
+
+/* ---- pending spans ---- */
+
+static bool starts_before(const struct ss_span *a, const struct ss_span *b)
+{
+    return is_before(key_at(a->segment, a->first), key_at(b->segment, b->first));
+}
+
+static bool reserve(struct ss_queue *queue, uint64_t more)
+{
+    uint64_t needed = queue->pending_count + queue->claimed_spans + more;
+    if (needed <= queue->pending_capacity)
+        return true;
+    uint64_t capacity = 2 * needed;
+    struct ss_span *grown = realloc(queue->pending, capacity * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    queue->pending = grown;
+    queue->pending_capacity = capacity;
+    return true;
+}
+
+static void push(struct ss_queue *queue, struct ss_span span)
+{
+    struct ss_span *heap = queue->pending;
+    assert(queue->pending_count < queue->pending_capacity);
+    uint64_t at = queue->pending_count++;
+    for (; at > 0 && starts_before(&span, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = span;
+}
+
+static struct ss_span pop(struct ss_queue *queue)
+{
+    struct ss_span *heap = queue->pending;
+    struct ss_span top = heap[0];
+    struct ss_span last = heap[--queue->pending_count];
+    uint64_t at = 0;
+    for (;;) {
+        uint64_t child = 2 * at + 1;
+        if (child >= queue->pending_count)
+            break;
+        if (child + 1 < queue->pending_count && starts_before(&heap[child + 1], &heap[child]))
+            child++;
+        if (!starts_before(&heap[child], &last))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+static struct ss_key pending_key(const struct ss_queue *queue)
+{
+    return key_at(queue->pending[0].segment, queue->pending[0].first);
+}
+
+/* ---- active transactions ---- */
+
+static struct ss_transaction *active_at(const struct ss_engine *engine, uint64_t position)
+{
+    const struct ss_queue *queue = &engine->queue;
+    return &engine->ring[queue->active[queue->active_first + position]];
+}
+
+/* How many active transactions begin before the key. */
+static uint64_t place_of(const struct ss_engine *engine, struct ss_key key)
+{
+    uint64_t low = 0, high = engine->queue.active_count;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (is_before(first_key(active_at(engine, middle)), key))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void insert(struct ss_queue *queue, uint64_t position, uint64_t slot)
+{
+    /* The row wanders to the right as its front is taken off; it has twice the room it needs. */
+    if (queue->active_first + queue->active_count == 2 * queue->slots) {
+        memmove(queue->active, queue->active + queue->active_first,
+                queue->active_count * sizeof *queue->active);
+        queue->active_first = 0;
+    }
+    uint64_t *at = queue->active + queue->active_first + position;
+    memmove(at + 1, at, (queue->active_count - position) * sizeof *at);
+    *at = slot;
+    queue->active_count++;
+}
+
+static void remove_at(struct ss_queue *queue, uint64_t position)
+{
+    uint64_t *at = queue->active + queue->active_first + position;
+    if (position == 0)
+        queue->active_first++;
+    else
+        memmove(at, at + 1, (queue->active_count - position - 1) * sizeof *at);
+    queue->active_count--;
+}
+
+static uint64_t status_of(struct ss_transaction *transaction)
+{
+    /* Acquire: who sees that a run is over sees its logs. */
+    return atomic_load_explicit(&transaction->status, memory_order_acquire) & 7;
+}
+
+/* The transaction is over; its slot is free. */
+static void discard(struct ss_engine *engine, uint64_t position)
+{
+    struct ss_queue *queue = &engine->queue;
+    struct ss_transaction *transaction = active_at(engine, position);
+    queue->claimed_spans -= transaction->span_count;
+    remove_at(queue, position);
+    queue->unused[(queue->unused_first + queue->unused_count++) % queue->slots] =
+        (uint64_t)(transaction - engine->ring);
+    ss_set_status(transaction, transaction->number, SS_FREE);
+}
+
+/* Events that have not run are pending again; the first of them is not, where it has failed. */
+static void give_back(struct ss_queue *queue, const struct ss_transaction *transaction,
+                      bool but_one)
+{
+    for (uint64_t i = 0; i < transaction->span_count; i++) {
+        struct ss_span span = transaction->spans[i];
+        span.first = span.done;
+        if (span.first == span.last)
+            continue;
+        if (but_one) {
+            queue->failed_segment = span.segment;
+            queue->failed_row = span.first;
+            span.first++;
+            but_one = false;
+        }
+        span.done = span.first;
+        if (span.first < span.last)
+            push(queue, span);
+    }
+}
+
+/* `status`: what it is, or would be now; the run of one that is WAITING was dropped before. */
+static void dissolve(struct ss_engine *engine, uint64_t position, uint64_t status)
+{
+    struct ss_queue *queue = &engine->queue;
+    struct ss_transaction *transaction = active_at(engine, position);
+    engine->protocol->roll_back(engine, transaction);
+    ss_boost_roll_back(engine, transaction);
+    ss_count(&queue->reordered, status != SS_WAITING);
+    queue->claimed_spans -= transaction->span_count;
+    give_back(queue, transaction, false);
+    queue->claimed_spans += transaction->span_count;
+    discard(engine, position);
+}
+
+/* Drops a transaction's run, now or as soon as it is over. */
+static void ask_to_dissolve(struct ss_engine *engine, uint64_t position)
+{
+    struct ss_transaction *transaction = active_at(engine, position);
+    /* Relaxed: written with the mutex, which we hold. */
+    if (atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0)
+        return;
+    uint64_t status = status_of(transaction);
+    if (status != SS_RUNNING) {
+        dissolve(engine, position, status);
+        return;
+    }
+    engine->queue.dissolving++;
+    atomic_store_explicit(&transaction->dissolved, 1, memory_order_relaxed);
+    /* Dekker with run_once: the wish is there before the flag is up. */
+    atomic_thread_fence(memory_order_seq_cst);
+    /* Relaxed: whoever claimed or repeats the run has set it with the mutex; the flag is only
+     * polled, and the fence has put it behind the wish. */
+    struct ss_worker *owner = atomic_load_explicit(&transaction->owner, memory_order_relaxed);
+    if (owner != NULL)
+        __atomic_store_n(&owner->run.kill, SS_LEAVE, __ATOMIC_RELAXED);
+}
+
+/* ---- what there is to do ---- */
+
+static bool head_is_pending(const struct ss_engine *engine)
+{
+    const struct ss_queue *queue = &engine->queue;
+    return queue->pending_count > 0 &&
+           (queue->active_count == 0 ||
+            is_before(pending_key(queue), first_key(active_at(engine, 0))));
+}
+
+static bool head_is_safe(const struct ss_engine *engine)
+{
+    const struct ss_queue *queue = &engine->queue;
+    if (head_is_pending(engine))
+        return is_safe(queue, pending_key(queue));
+    return queue->active_count > 0 && is_safe(queue, first_key(active_at(engine, 0)));
+}
+
+/* The head is to be run in place by whoever holds the turn. */
+static bool head_is_for_us(const struct ss_engine *engine)
+{
+    return head_is_pending(engine) && is_safe(&engine->queue, pending_key(&engine->queue)) &&
+           (!engine->protocol->head_speculates || engine->job.horizon == 0);
+}
+
+static bool head_is_finished(const struct ss_engine *engine)
+{
+    if (head_is_pending(engine) || engine->queue.active_count == 0)
+        return false;
+    struct ss_transaction *head = active_at(engine, 0);
+    return status_of(head) == SS_FINISHED && is_safe(&engine->queue, last_key(head));
+}
+
+/* One slot is kept for the head, which must never wait for one: nothing comes before it any more, so
+ * it is the only one that takes the last slot. */
+static bool has_slot(const struct ss_queue *queue, uint64_t place)
+{
+    return queue->unused_count > 1 || (place == 0 && is_safe(queue, pending_key(queue)));
+}
+
+static bool can_claim(const struct ss_engine *engine)
+{
+    const struct ss_queue *queue = &engine->queue;
+    if (engine->job.horizon == 0 || queue->failed || queue->pending_count == 0)
+        return false;
+    uint64_t place = place_of(engine, pending_key(queue));
+    if (place > (uint64_t)ss_reach(engine))
+        return false;
+    /* What a dissolved transaction gives back may belong before the events that we would take. */
+    for (uint64_t i = 0; queue->dissolving > 0 && i < place; i++)
+        if (atomic_load_explicit(&active_at(engine, i)->dissolved, memory_order_relaxed) != 0)
+            return false;
+    if (has_slot(queue, place))
+        return true;
+    /* The latest one makes room. Not with a hook, which would have to be called under the mutex. */
+    if (engine->hooks.kinds != 0)
+        return false;
+    uint64_t last = queue->active_count - 1;
+    uint64_t status = status_of(active_at(engine, last));
+    return place <= last && (status == SS_FINISHED || status == SS_WAITING);
+}
+
+/* Works out what there is to do, and tells who waits for it. With the mutex. */
+static void refresh(struct ss_engine *engine)
+{
+    struct ss_queue *queue = &engine->queue;
+    uint32_t work = can_claim(engine) ? WORK_CLAIM : 0;
+    bool pending = head_is_pending(engine);
+    if (!queue->failed && (head_is_for_us(engine) || head_is_finished(engine)))
+        work |= WORK_ADVANCE;
+    /* Release: the watchdog and who asks for progress look without the mutex, and see the head's
+     * slot as it is now. The same holds for the next one. */
+    atomic_store_explicit(&engine->next_commit,
+                          pending || queue->active_count == 0 ? -1 : active_at(engine, 0)->number,
+                          memory_order_release);
+    atomic_store_explicit(&queue->head_is_unclaimed,
+                          pending && !queue->failed && is_safe(queue, pending_key(queue)),
+                          memory_order_release);
+    /* Release, here and for what follows: who looks without the mutex sees what has led to it.
+     * The mutex orders those who work it out, so nothing needs to be acquired. */
+    uint32_t before = atomic_exchange_explicit(&queue->work, work, memory_order_acq_rel);
+    atomic_fetch_add_explicit(&queue->changes, 1, memory_order_release);
+    if ((work & ~before) != 0)
+        ss_wake(engine);
+    bool has_news =
+        queue->has_rows || queue->failed || (queue->has_moved && !head_is_safe(engine));
+    atomic_store_explicit(&queue->has_news, has_news, memory_order_release);
+    if (has_news && queue->listeners > 0)
+        pthread_cond_broadcast(&queue->news);
+}
+
+/* ---- forming transactions ---- */
+
+static bool add_span(struct ss_queue *queue, struct ss_transaction *transaction,
+                     struct ss_span span)
+{
+    if (transaction->span_count == transaction->span_capacity) {
+        uint64_t capacity =
+            transaction->span_capacity == 0 ? first_spans : 2 * transaction->span_capacity;
+        struct ss_span *grown = realloc(transaction->spans, capacity * sizeof *grown);
+        if (grown == NULL)
+            return false;
+        transaction->spans = grown;
+        transaction->span_capacity = capacity;
+    }
+    span.done = span.first;
+    transaction->spans[transaction->span_count++] = span;
+    queue->claimed_spans++;
+    return true;
+}
+
+/* Takes the least pending events into a transaction, up to a chunk of them that nothing lies
+ * between. False: out of memory, and nothing has changed. */
+static bool take_events(struct ss_engine *engine, struct ss_transaction *transaction,
+                        uint64_t place, int64_t most)
+{
+    struct ss_queue *queue = &engine->queue;
+    bool only_safe = is_safe(queue, pending_key(queue));
+    bool has_next = place < queue->active_count;
+    struct ss_key next = {0, 0, 0};
+    if (has_next)
+        next = first_key(active_at(engine, place));
+
+    transaction->span_count = 0;
+    int64_t count = 0;
+    while (queue->pending_count > 0 && count < most) {
+        struct ss_key key = pending_key(queue);
+        if ((only_safe && !is_safe(queue, key)) || (has_next && is_before(next, key)))
+            break;
+        if (!reserve(queue, 2) || !add_span(queue, transaction, queue->pending[0]))
+            break;
+        struct ss_span rest = pop(queue);
+        int64_t row = rest.first;
+        do {
+            row++;
+            count++;
+            if (row == rest.last || count == most)
+                break;
+            key = key_at(rest.segment, row);
+        } while (!(only_safe && !is_safe(queue, key)) && !(has_next && is_before(next, key)) &&
+                 (queue->pending_count == 0 || is_before(key, pending_key(queue))));
+        transaction->spans[transaction->span_count - 1].last = row;
+        rest.first = rest.done = row;
+        if (rest.first < rest.last)
+            push(queue, rest);
+    }
+    transaction->first = 0;
+    transaction->last = count;
+    return count > 0;
+}
+
+/* For counters: what the transaction at this place will find. */
+static void look_ahead(struct ss_engine *engine, uint64_t position)
+{
+    struct ss_queue *queue = &engine->queue;
+    if (SS_UNLIKELY(ss_predicts(engine->counters)))
+        ss_prediction_look_ahead(engine, active_at(engine, position),
+                                 queue->active + queue->active_first, position);
+}
+
+/* Forms the transaction of the least pending events; NULL: out of memory. */
+static struct ss_transaction *form(struct ss_engine *engine, enum ss_status status)
+{
+    struct ss_queue *queue = &engine->queue;
+    uint64_t place = place_of(engine, pending_key(queue));
+    int64_t most = engine->job.chunk;
+    if (engine->job.horizon == 0 && most < plain_chunk && engine->hooks.kinds == 0)
+        most = plain_chunk;
+    assert(queue->unused_count > 0);
+    uint64_t slot = queue->unused[queue->unused_first % queue->slots];
+    struct ss_transaction *transaction = &engine->ring[slot];
+    if (!take_events(engine, transaction, place, most)) {
+        queue->failed = true;
+        queue->failed_row = SS_NO_ROW_FOR_MEMORY;
+        return NULL;
+    }
+    queue->unused_first = (queue->unused_first + 1) % queue->slots;
+    queue->unused_count--;
+    transaction->number = queue->claims++ * (int64_t)engine->ring_size + (int64_t)slot;
+    transaction->began_as_head = engine->protocol->head_speculates && place == 0 &&
+                                 is_safe(queue, last_key(transaction));
+    /* Relaxed: the slot is ours, and the release of its status, below, shows all of it. */
+    atomic_store_explicit(&transaction->dissolved, 0, memory_order_relaxed);
+    atomic_store_explicit(&transaction->owner, NULL, memory_order_relaxed);
+    struct ss_key key = first_key(transaction);
+    /* Pairs with the fence in eager.c's is_still: who still follows a reference to the last tenant
+     * and sees this key also sees that the reference is gone. */
+    atomic_thread_fence(memory_order_release);
+    /* Relaxed: ordered by the fence above; a stale look is told from a true one by looking at
+     * the record again. */
+    atomic_store_explicit(&transaction->key.timestamp, key.timestamp, memory_order_relaxed);
+    atomic_store_explicit(&transaction->key.source, key.source, memory_order_relaxed);
+    atomic_store_explicit(&transaction->key.sequence, key.sequence, memory_order_relaxed);
+    ss_set_status(transaction, transaction->number, status);
+    insert(queue, place, slot);
+    look_ahead(engine, place);
+    return transaction;
+}
+
+/* ---- the worker ---- */
+
+static int64_t claim(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    int64_t number = -1;
+    pthread_mutex_lock(&queue->mutex);
+    if (can_claim(engine)) {
+        if (!has_slot(queue, place_of(engine, pending_key(queue))))
+            dissolve(engine, queue->active_count - 1,
+                     status_of(active_at(engine, queue->active_count - 1)));
+        struct ss_transaction *transaction = form(engine, SS_RUNNING);
+        if (transaction != NULL) {
+            /* Relaxed: a watcher that sees the owner before asks the wrong worker, which costs a
+             * rerun at most. */
+            atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
+            number = transaction->number;
+        }
+        refresh(engine);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return number;
+}
+
+/* The earliest dropped or doomed transaction that may run again (protocol `eager`); -1: none. */
+static int64_t retry(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    int64_t found = -1;
+    bool later = false;
+    struct ss_transaction *doomed = NULL;
+    bool is_head = false;
+    /* The hint goes down before we look: who raises it afterwards is looked for the next time.
+     * Acquire: what it was raised for. */
+    worker->seen_changes = atomic_load_explicit(&queue->changes, memory_order_acquire);
+    if (!engine->protocol->head_speculates ||
+        atomic_exchange_explicit(&engine->retries, 0, memory_order_acq_rel) == 0)
+        return -1;
+    pthread_mutex_lock(&queue->mutex);
+    for (uint64_t i = 0; i < queue->active_count && found < 0; i++) {
+        struct ss_transaction *transaction = active_at(engine, i);
+        uint64_t status;
+        bool waits = false;
+        bool ready = ss_can_retry(engine, transaction, transaction->number, &status, &waits);
+        /* The head waits for nobody: what it lost to is gone, or was later. */
+        if (waits && i == 0 && !head_is_pending(engine))
+            ready = true;
+        later = later || (waits && !ready);
+        if (!ready)
+            continue;
+        found = transaction->number;
+        doomed = (status & 7) == SS_FINISHED ? transaction : NULL;
+        is_head = i == 0 && !head_is_pending(engine) && is_safe(queue, last_key(transaction));
+        /* Relaxed: as in claim. */
+        atomic_store_explicit(&transaction->owner, worker, memory_order_relaxed);
+        ss_set_status(transaction, found, SS_RUNNING);
+        look_ahead(engine, i);
+        refresh(engine);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    /* Not under the mutex: a hook may be told of it. */
+    if (doomed != NULL)
+        ss_drop(worker, doomed,
+                doomed->verdict == SS_COMPLETED ? SS_ABORT_STOLEN : ss_reason_of(doomed->verdict));
+    if (found >= 0)
+        ss_slot_of(engine, found)->began_as_head = is_head;
+    /* Release: as in ss_put_back. */
+    if (found >= 0 || later)
+        atomic_store_explicit(&engine->retries, 1, memory_order_release);
+    return found;
+}
+
+void ss_queue_settle(struct ss_worker *worker, struct ss_transaction *transaction, int64_t number,
+                     enum ss_status status)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    /* Relaxed: written with the mutex, which we hold. */
+    if (atomic_load_explicit(&transaction->dissolved, memory_order_relaxed) != 0) {
+        queue->dissolving--;
+        dissolve(engine, place_of(engine, first_key(transaction)), status);
+    } else {
+        ss_set_status(transaction, number, status);
+        /* Release: as in ss_put_back. */
+        if (status == SS_WAITING)
+            atomic_store_explicit(&engine->retries, 1, memory_order_release);
+    }
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+    /* Dekker with release_turn: what there is to do is visible before we try the turn. */
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* With the turn: takes the head, finished or not, for a commit or a run in place; NULL: neither. */
+static struct ss_transaction *take_head(struct ss_engine *engine, bool *finished)
+{
+    struct ss_queue *queue = &engine->queue;
+    struct ss_transaction *transaction = NULL;
+    pthread_mutex_lock(&queue->mutex);
+    *finished = head_is_finished(engine);
+    if (queue->failed) {
+        ; /* until somebody has heard of it */
+    } else if (*finished) {
+        transaction = active_at(engine, 0);
+        ss_set_status(transaction, transaction->number, SS_IN_PLACE);
+    } else if (head_is_for_us(engine)) {
+        transaction = form(engine, SS_IN_PLACE);
+    }
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+    return transaction;
+}
+
+/* Its events leave the segments when all of them have committed, as until then their keys say where the
+ * transaction belongs. */
+void ss_queue_tell_applied(struct ss_transaction *transaction)
+{
+    for (uint64_t i = 0; i < transaction->span_count; i++)
+        transaction->spans[i].segment->ahead = 0;
+    for (uint64_t i = 0; i < transaction->span_count; i++) {
+        const struct ss_span *span = &transaction->spans[i];
+        span->segment->ahead += span->done - span->first;
+    }
+}
+
+/* The head has come to an end, good or bad. */
+static void leave_head(struct ss_engine *engine, struct ss_transaction *transaction,
+                       enum ss_progress progress)
+{
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    if (progress != SS_PUT_BACK) {
+        for (uint64_t i = 0; i < transaction->span_count; i++) {
+            struct ss_span *span = &transaction->spans[i];
+            if (progress == SS_COMMITTED)
+                span->done = span->last;
+            span->segment->left -= span->done - span->first;
+            span->segment->ahead = 0;
+        }
+        if (progress == SS_COMMITTED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT))) {
+            /* With a hook a transaction is one event. */
+            transaction->spans[0].segment->untold++;
+            queue->untold++;
+        }
+        if (progress == SS_ENDED) {
+            queue->claimed_spans -= transaction->span_count;
+            queue->failed = queue->failed || engine->failed;
+            give_back(queue, transaction, engine->failed);
+            engine->failed = false;
+            queue->claimed_spans += transaction->span_count;
+        }
+        /* The front of the row: nothing is earlier than the head. */
+        assert(active_at(engine, 0) == transaction);
+        if (SS_UNLIKELY(ss_predicts(engine->counters)))
+            ss_prediction_fold_open(engine, progress == SS_COMMITTED ? transaction->last : 0);
+        discard(engine, 0);
+        queue->has_moved = true;
+    }
+    queue->has_rows = engine->row_words > 0;
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+static void advance(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_transaction *transaction;
+    bool finished;
+    /* As in the scheduler's: one at least. */
+    for (bool committed = false;; committed = true) {
+        assert(ss_turn_is_held(engine));
+        /* Relaxed: a wish, which brings nothing with it. */
+        if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
+            ss_end_job(engine);
+            return;
+        }
+        if ((committed && ss_reader_comes_first(engine)) ||
+            (transaction = take_head(engine, &finished)) == NULL)
+            return;
+        enum ss_progress progress;
+        if (finished) {
+            progress = ss_commit(worker, transaction, transaction->number);
+        } else {
+            ss_count(&worker->statistics.head_runs, 1);
+            progress = ss_run_in_place(worker, transaction, transaction->number) ? SS_COMMITTED
+                                                                                 : SS_ENDED;
+        }
+        if (progress == SS_COMMITTED)
+            ss_count(&worker->statistics.commits, 1);
+        /* Relaxed: who looks meanwhile counts from its own first look. */
+        atomic_store_explicit(&engine->head_since, 0, memory_order_relaxed);
+        if (progress == SS_COMMITTED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_POST_COMMIT))) {
+            worker->committed_row = ss_row_of(engine, transaction);
+            worker->committed_segment = transaction->spans[0].segment;
+        }
+        leave_head(engine, transaction, progress);
+        if (SS_UNLIKELY(worker->committed_row >= 0))
+            return;
+    }
+}
+
+bool ss_queue_can_advance(struct ss_engine *engine)
+{
+    /* Acquire: pairs with the release in refresh. Of `stop` nothing but itself is wanted. */
+    return (atomic_load_explicit(&engine->queue.work, memory_order_acquire) & WORK_ADVANCE) != 0 ||
+           atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0;
+}
+
+bool ss_queue_head_is_unclaimed(struct ss_engine *engine)
+{
+    /* Acquire: pairs with the release in refresh. */
+    return atomic_load_explicit(&engine->queue.head_is_unclaimed, memory_order_acquire) != 0;
+}
+
+static bool has_work(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    /* Acquire, here and below: who sees the end of the job, or work, sees what has led to it.
+     * The turn is only guessed at: who takes it acquires it. */
+    if (atomic_load_explicit(&engine->over, memory_order_acquire) != 0)
+        return true;
+    if ((atomic_load_explicit(&engine->queue.work, memory_order_acquire) & WORK_CLAIM) != 0)
+        return true;
+    /* Something may be repeated, and we have not looked since the last change. */
+    if (atomic_load_explicit(&engine->retries, memory_order_relaxed) != 0 &&
+        atomic_load_explicit(&engine->queue.changes, memory_order_acquire) != worker->seen_changes)
+        return true;
+    return atomic_load_explicit(&engine->turn, memory_order_relaxed) == 0 &&
+           !ss_reader_comes_first(engine) && ss_queue_can_advance(engine);
+}
+
+void ss_run_open(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    /* Acquire: pairs with the release in ss_end_job. */
+    while (atomic_load_explicit(&engine->over, memory_order_acquire) == 0) {
+        int64_t number;
+        int64_t since = ss_now();
+        if (ss_queue_can_advance(engine) && ss_try_turn(engine)) {
+            advance(worker);
+            ss_release_turn(engine);
+            ss_wake(engine);
+            ss_after_commit(worker);
+        } else if ((number = retry(worker)) >= 0 || (number = claim(worker)) >= 0) {
+            ss_run_speculatively(worker, number);
+            /* Relaxed, here and below: they are added up for a mean, and nothing is read on
+             * their account. */
+            atomic_fetch_add_explicit(&queue->runs, 1, memory_order_relaxed);
+        } else {
+            /* A dropped run that has to wait is looked for again soon; a new event wakes. */
+            bool waits = atomic_load_explicit(&engine->retries, memory_order_relaxed) != 0;
+            ss_await_work(worker, has_work, waits ? 1000000 : idle_nanoseconds);
+            continue;
+        }
+        int64_t taken = ss_now() - since;
+        atomic_fetch_add_explicit(&queue->nanoseconds, taken, memory_order_relaxed);
+        ss_count(&worker->statistics.nanoseconds, (uint64_t)taken);
+    }
+}
+
+int64_t ss_queue_mean(struct ss_engine *engine)
+{
+    /* Relaxed: the two need not belong together. */
+    uint64_t runs = atomic_load_explicit(&engine->queue.runs, memory_order_relaxed);
+    int64_t nanoseconds = atomic_load_explicit(&engine->queue.nanoseconds, memory_order_relaxed);
+    return runs == 0 ? 0 : nanoseconds / (int64_t)runs;
+}
+
+/* ---- the job, seen from outside ---- */
+
+bool ss_queue_open(struct ss_engine *engine)
+{
+    struct ss_queue *queue = &engine->queue;
+    ss_queue_close(engine);
+    queue->slots = engine->ring_size;
+    queue->pending = malloc(first_pending * sizeof *queue->pending);
+    queue->active = malloc(2 * queue->slots * sizeof *queue->active);
+    queue->unused = malloc(queue->slots * sizeof *queue->unused);
+    if (queue->pending == NULL || queue->active == NULL || queue->unused == NULL) {
+        ss_queue_close(engine);
+        return false;
+    }
+    queue->pending_capacity = first_pending;
+    queue->unused_count = queue->slots;
+    /* Relaxed: nobody is in the job yet, and the pool's mutex hands it to the workers. */
+    atomic_store_explicit(&queue->runs, 0, memory_order_relaxed);
+    atomic_store_explicit(&queue->nanoseconds, 0, memory_order_relaxed);
+    for (uint64_t i = 0; i < queue->slots; i++)
+        queue->unused[i] = i;
+    return true;
+}
+
+/* Forgets everything but the figures. */
+void ss_queue_close(struct ss_engine *engine)
+{
+    struct ss_queue *queue = &engine->queue;
+    free(queue->pending);
+    free(queue->active);
+    free(queue->unused);
+    queue->pending = NULL;
+    queue->active = queue->unused = NULL;
+    queue->pending_count = queue->pending_capacity = queue->claimed_spans = 0;
+    queue->active_first = queue->active_count = 0;
+    queue->unused_first = queue->unused_count = 0;
+    queue->dissolving = queue->untold = 0;
+    queue->has_frontier = queue->has_rows = queue->has_moved = queue->failed = false;
+    queue->failed_segment = NULL;
+    /* Relaxed: nobody is in a job, and who waits for news takes the mutex before it acts. */
+    atomic_store_explicit(&queue->work, 0, memory_order_relaxed);
+    atomic_store_explicit(&queue->has_news, 1, memory_order_relaxed);
+}
+
+bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
+{
+    struct ss_queue *queue = &engine->queue;
+    segment->left = segment->last - segment->first;
+    segment->ahead = segment->untold = 0;
+    if (segment->left == 0)
+        return true;
+    pthread_mutex_lock(&queue->mutex);
+    if (!reserve(queue, 1)) {
+        pthread_mutex_unlock(&queue->mutex);
+        return false;
+    }
+    assert(!is_safe(queue, key_at(segment, segment->first)) ||
+           key_at(segment, segment->first).source == queue->frontier.source);
+    for (uint64_t i = queue->active_count; i-- > 0;) {
+        struct ss_key first = first_key(active_at(engine, i));
+        struct ss_key last = last_key(active_at(engine, i));
+        int64_t low = segment->first, high = segment->last;
+        while (low < high) { /* the segment's first event after the chunk's first one */
+            int64_t middle = low + (high - low) / 2;
+            if (is_before(key_at(segment, middle), first))
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < segment->last && is_before(key_at(segment, low), last))
+            ask_to_dissolve(engine, i);
+    }
+    push(queue, (struct ss_span){segment, segment->first, segment->last, segment->first});
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+    return true;
+}
+
+void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier)
+{
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    queue->frontier = frontier;
+    queue->has_frontier = true;
+    for (uint64_t i = 0; i < queue->active_count; i++) {
+        const struct ss_transaction *transaction = active_at(engine, i);
+        if (!is_safe(queue, first_key(transaction)))
+            break;
+        if (!is_safe(queue, last_key(transaction))) {
+            ask_to_dissolve(engine, i);
+            break; /* the one that the frontier divides; all others are beyond it */
+        }
+    }
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
+{
+    struct ss_queue *queue = &engine->queue;
+    struct timespec until;
+    int64_t now = ss_now();
+    int64_t at = now + milliseconds * 1000000;
+    /* One event is often done before a thread has gone to sleep and been woken. */
+    int64_t spin = milliseconds > 0 ? now + listener_nanoseconds : 0;
+    /* Acquire: pairs with the release in refresh; what counts is the look with the mutex, below. */
+    while (atomic_load_explicit(&queue->has_news, memory_order_acquire) == 0 && ss_now() < spin)
+        ss_relax();
+    until.tv_sec = (time_t)(at / 1000000000);
+    until.tv_nsec = (long)(at % 1000000000);
+    pthread_mutex_lock(&queue->mutex);
+    queue->listeners++;
+    int rc = 0;
+    bool news;
+    /* Relaxed: with the mutex it does not change. */
+    while (!(news = atomic_load_explicit(&queue->has_news, memory_order_relaxed) != 0) && rc == 0)
+        rc = pthread_cond_timedwait(&queue->news, &queue->mutex, &until);
+    queue->listeners--;
+    /* All workers may be in runaway runs at once; then nobody else is left to notice. With the mutex,
+     * so that the ring is not replaced meanwhile by a job that follows. */
+    if (!news)
+        ss_watch(engine);
+    pthread_mutex_unlock(&queue->mutex);
+    return news;
+}
+
+bool ss_engine_is_settled(struct ss_engine *engine)
+{
+    /* A head in place is active until it has committed, and its worker has the turn until then. */
+    assert(ss_turn_is_held(engine));
+    pthread_mutex_lock(&engine->queue.mutex);
+    bool settled = !head_is_safe(engine) && engine->queue.untold == 0;
+    pthread_mutex_unlock(&engine->queue.mutex);
+    return settled;
+}
+
+void ss_engine_clear_rows(struct ss_engine *engine)
+{
+    assert(ss_turn_is_held(engine));
+    engine->row_words = 0;
+    pthread_mutex_lock(&engine->queue.mutex);
+    engine->queue.has_rows = engine->queue.has_moved = false;
+    refresh(engine);
+    pthread_mutex_unlock(&engine->queue.mutex);
+}
+
+void ss_queue_fail(struct ss_engine *engine)
+{
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    if (!queue->failed)
+        queue->failed_row = SS_NO_ROW_FOR_HOOK;
+    queue->failed = true;
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+void ss_queue_told(struct ss_engine *engine, struct ss_segment *segment)
+{
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    segment->untold--;
+    queue->untold--;
+    /* Who waits for it has seen the commit already. */
+    if (queue->untold == 0)
+        queue->has_moved = true;
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+void ss_engine_resume(struct ss_engine *engine, int64_t failed_row)
+{
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    /* A head that had lent the turn when a hook failed may itself have failed since. */
+    if (queue->failed && queue->failed_row == failed_row) {
+        if (queue->failed_segment != NULL) {
+            engine->fault = (struct ss_fault){0};
+            engine->no_memory = false;
+            queue->failed_segment->left--;
+        }
+        queue->failed_segment = NULL;
+        queue->failed = false;
+        refresh(engine);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+}

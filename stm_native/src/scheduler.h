@@ -1,0 +1,20 @@
+/* Claims, speculative runs, and the end of a job. */
+#ifndef SPECSTREAM_SCHEDULER_H
+#define SPECSTREAM_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ss_engine;
+struct ss_worker;
+
+void ss_run_ordered(struct ss_worker *worker);
+void ss_end_job(struct ss_engine *engine);
+int64_t ss_reach(const struct ss_engine *engine);
+/* Runs a claimed transaction until it is finished or has to wait. */
+void ss_run_speculatively(struct ss_worker *worker, int64_t number);
+/* Spins for about one event, then sleeps, until there is work or the time is up. */
+void ss_await_work(struct ss_worker *worker, bool (*has_work)(struct ss_worker *),
+                   int64_t nanoseconds);
+
+#endif

@@ -1,0 +1,109 @@
+"""Checks the headers of the runtime: each file includes what it uses, and nothing goes in a circle.
+
+    python3 check_includes.py         says what is wrong; exit 1 if anything is
+
+- Each ``src/NAME.c`` has its ``src/NAME.h`` and includes it first; only a file all of whose
+  functions are public (``include/``) has none.
+- A file includes by itself every header of the project that declares something which it names, and
+  none that it has no use for.
+- No header includes itself by way of others.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+NATIVE = Path(__file__).resolve().parent.parent
+# The members by which a file without any other use of a header shows that it needs the structure.
+ACCESSES = {
+    "engine.h": r"\bengine(->|\.)",
+    "worker.h": r"\b(worker|owner|shadow_worker)(->|\.)|\bworkers\[|sizeof\(struct ss_worker\)",
+    "transaction.h": r"\b(transaction|victim|owner|other|doomed|ring\[\w+\])(->|\.)",
+    "protocol.h": r"\bprotocol->",
+    "specstream.h": r"\brun->|\bstruct ss_run\b",
+}
+
+
+def code(path: Path) -> str:
+    return re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+
+
+def includes(text: str) -> list[str]:
+    return re.findall(r'^#include "([^"]+)"', text, re.MULTILINE)
+
+
+def declared(text: str) -> set[str]:
+    """The names that a header gives to others; of structures only those that it defines."""
+    names = set(re.findall(r"^#define (SS_\w+)", text, re.MULTILINE))
+    names |= set(re.findall(r"^(?:struct|enum) (ss_\w+) \{", text, re.MULTILINE))
+    names |= set(re.findall(r"\(\*(ss_\w+)\)\(", "\n".join(re.findall(r"^typedef.*", text, re.M))))
+    for body in re.findall(r"^enum(?: ss_\w+)? \{(.*?)\};", text, re.DOTALL | re.MULTILINE):
+        names |= set(re.findall(r"\b(SS_\w+)", body))
+    outermost = text
+    while re.search(r"\{[^{}]*\}", outermost):
+        outermost = re.sub(r"\{[^{}]*\}", "", outermost)
+    names |= set(re.findall(r"\b(ss_\w+)\(", re.sub(r"^typedef.*", "", outermost, flags=re.M)))
+    names |= set(re.findall(r"^extern const struct ss_\w+ (ss_\w+);", text, re.MULTILINE))
+    return names
+
+
+def named(text: str) -> set[str]:
+    """The names that a file uses; a pointer to a structure needs no definition."""
+    text = re.sub(r"\bstruct ss_\w+;", "", text)
+    text = re.sub(r"\bstruct ss_\w+(?= (?:const )?\*)", "", text)
+    text = re.sub(r"\bstruct ss_\w+(?= \*?_Atomic)", "", text)
+    return set(re.findall(r"\b(?:ss|SS)_\w+", text))
+
+
+def circle(graph: dict[str, list[str]], at: str, way: tuple[str, ...] = ()) -> tuple[str, ...]:
+    if at in way:
+        return (*way[way.index(at) :], at)
+    for to in graph.get(at, ()):
+        found = circle(graph, to, (*way, at))
+        if found:
+            return found
+    return ()
+
+
+def complaints() -> list[str]:
+    public = sorted((NATIVE / "include").glob("*.h"))
+    headers = {path.name: code(path) for path in [*public, *(NATIVE / "src").glob("*.h")]}
+    offers = {name: declared(text) for name, text in headers.items()}
+    of_public = set().union(*(offers[path.name] for path in public))
+    wrong = []
+    for path in sorted((NATIVE / "src").glob("*.[ch]")):
+        text = code(path)
+        own = f"{path.stem}.h"
+        has = includes(text)
+        if path.suffix == ".c":
+            if own in headers and has[:1] != [own]:
+                wrong.append(f"{path.name}: does not include {own} first")
+            functions = re.findall(r"^(?!static)\w[^;{}=]*?\b(ss_\w+)\([^;{}]*\)\n\{", text, re.M)
+            homeless = {name for name in functions if name not in of_public}
+            homeless -= offers.get(own, set())
+            wrong += [f"{path.name}: {name} is declared in no header of it" for name in homeless]
+        used = named(text)
+        for name, offered in sorted(offers.items()):
+            if name == path.name:
+                continue
+            access = ACCESSES.get(name)
+            needs = bool(offered & used - offers.get(path.name, set()))
+            may = needs or (access is not None and re.search(access, text) is not None)
+            if needs and name not in has:
+                uses = ", ".join(sorted(offered & used)[:3])
+                wrong.append(f"{path.name}: does not include {name} ({uses})")
+            if name in has and not may and name != own:
+                wrong.append(f"{path.name}: has no use for {name}")
+        wrong += [f"{path.name}: {name} is there twice" for name in set(has) if has.count(name) > 1]
+    graph = {name: includes(text) for name, text in headers.items()}
+    circles = {frozenset(found): found for name in graph if (found := circle(graph, name))}
+    wrong += ["a circle: " + " -> ".join(found) for found in circles.values()]
+    return wrong
+
+
+if __name__ == "__main__":
+    found = complaints()
+    print("\n".join(found) or "includes: each file has its own, and there is no circle")
+    sys.exit(1 if found else 0)

@@ -1,0 +1,232 @@
+#include "random_open_job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "patience.h"
+#include "specstream.h"
+
+enum { SOURCES = 4 };
+
+/* One event, wherever it stands: in the order of its source, of arrival, or of keys. */
+struct arrival {
+    int64_t timestamp;
+    int64_t source;
+    int64_t sequence;
+    int64_t row; /* in the order of arrival */
+    uint64_t seed;
+    uint8_t temper;
+};
+
+/* A segment and what it points to. */
+struct package {
+    struct ss_segment segment;
+    void *columns[COLUMNS];
+};
+
+struct plan {
+    struct arrival *events; /* by source and time, then by arrival, then by key */
+    int64_t count;
+    int64_t *timestamps;
+    uint64_t *seeds;
+    uint8_t *tempers;
+    struct package *packages; /* in the order of arrival */
+    uint64_t package_count;
+};
+
+static void *allocate(int64_t count, size_t size)
+{
+    void *memory = calloc((size_t)count + 1, size);
+    if (memory == NULL)
+        fail("out of memory");
+    return memory;
+}
+
+static int by_key(const void *left, const void *right)
+{
+    const struct arrival *a = left, *b = right;
+    if (a->timestamp != b->timestamp)
+        return a->timestamp < b->timestamp ? -1 : 1;
+    if (a->source != b->source)
+        return a->source < b->source ? -1 : 1;
+    return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+}
+
+/* Pieces of the sources, in the order in which they come: each source's nearly sorted by time, with
+ * gaps, ties, and pieces that overtake their predecessors. */
+static void draw_plan(struct plan *plan, const struct arrivals *arrivals, struct dice *dice)
+{
+    int64_t clock[SOURCES] = {0}, sequence[SOURCES] = {0};
+    uint64_t sources = 1 + below(dice, SOURCES);
+    uint64_t longest = 1 + spread(dice, 64);
+    int64_t at = 0;
+    plan->count = arrivals->count;
+    plan->events = allocate(plan->count, sizeof *plan->events);
+    plan->timestamps = allocate(plan->count, sizeof *plan->timestamps);
+    plan->seeds = allocate(plan->count, sizeof *plan->seeds);
+    plan->tempers = allocate(plan->count, sizeof *plan->tempers);
+    plan->packages = allocate(plan->count, sizeof *plan->packages);
+    while (at < plan->count) {
+        uint64_t source = below(dice, sources);
+        int64_t length = 1 + (int64_t)below(dice, longest);
+        int64_t back = chance(dice, 4) ? (int64_t)below(dice, 40) : 0;
+        int64_t time = clock[source] > back ? clock[source] - back : 0;
+        if (length > plan->count - at)
+            length = plan->count - at;
+        struct package *package = &plan->packages[plan->package_count++];
+        package->segment = (struct ss_segment){.first = at,
+                                               .last = at + length,
+                                               .source = (int64_t)source,
+                                               .first_sequence = sequence[source] - at};
+        for (int64_t i = 0; i < length; i++, at++) {
+            time += chance(dice, 3) ? 0 : (int64_t)below(dice, 5);
+            plan->events[at] = (struct arrival){time,
+                                                (int64_t)source,
+                                                sequence[source]++,
+                                                at,
+                                                arrivals->seeds[at],
+                                                arrivals->tempers[at]};
+        }
+        if (time > clock[source])
+            clock[source] = time;
+    }
+    for (int64_t i = 0; i < plan->count; i++) {
+        plan->timestamps[i] = plan->events[i].timestamp;
+        plan->seeds[i] = plan->events[i].seed;
+        plan->tempers[i] = plan->events[i].temper;
+    }
+    for (uint64_t i = 0; i < plan->package_count; i++) {
+        struct package *package = &plan->packages[i];
+        package->columns[COLUMN_TIMESTAMP] = plan->timestamps;
+        package->columns[COLUMN_SEED] = plan->seeds;
+        package->columns[COLUMN_TEMPER] = plan->tempers;
+        package->columns[COLUMN_SHAPE] = (void *)arrivals->shape;
+        package->segment.columns = package->columns;
+    }
+}
+
+static void free_plan(struct plan *plan)
+{
+    free(plan->events);
+    free(plan->timestamps);
+    free(plan->seeds);
+    free(plan->tempers);
+    free(plan->packages);
+}
+
+/* The farthest frontier that the packages from `from` on allow. */
+static struct ss_frontier frontier_before(const struct plan *plan, uint64_t from)
+{
+    struct ss_frontier least = {INT64_MAX, INT64_MAX};
+    for (uint64_t i = from; i < plan->package_count; i++) {
+        const struct ss_segment *segment = &plan->packages[i].segment;
+        struct ss_frontier first = {plan->timestamps[segment->first], segment->source};
+        if (first.timestamp < least.timestamp ||
+            (first.timestamp == least.timestamp && first.source < least.source))
+            least = first;
+    }
+    return least;
+}
+
+/* With the turn: brings the sequential run to where the job is, and compares. */
+static void compare(struct arrivals *arrivals, struct plan *plan, int64_t *done, int64_t *applied,
+                    const struct ss_outcome *outcome)
+{
+    struct model *model = arrivals->model;
+    void *columns[COLUMNS] = {[COLUMN_SHAPE] = (void *)arrivals->shape};
+    model->row_words = 0;
+    for (;;) {
+        if (*applied == outcome->consumed && !outcome->failed)
+            break;
+        if (*done == plan->count)
+            fail("%" PRId64 " events applied, more than there are", outcome->consumed);
+        const struct arrival *event = &plan->events[*done];
+        columns[COLUMN_SEED] = (void *)&event->seed;
+        columns[COLUMN_TEMPER] = (void *)&event->temper;
+        bool raised = !model_event(model, columns, 0, event->sequence);
+        if (model->astray)
+            fail("the sequential run met a mixture: a fault of the test itself");
+        if (raised && (*applied != outcome->consumed || !outcome->failed))
+            fail("event %" PRId64 " was applied, but raises in the sequential run", event->row);
+        if (*applied == outcome->consumed) {
+            if (!raised || outcome->failed_row != event->row)
+                fail("event %" PRId64 " raised, but not in the sequential run",
+                     outcome->failed_row);
+            ++*done;
+            break;
+        }
+        ++*done;
+        ++*applied;
+    }
+    uint64_t words = arrivals->shape->words + arrivals->shape->boosted_words;
+    if (memcmp(model->state, arrivals->state, words * sizeof(uint64_t)) != 0)
+        fail("after %" PRId64 " events out of order the state differs", outcome->consumed);
+    if (outcome->row_count * arrivals->emit_words != model->row_words ||
+        (model->row_words > 0 &&
+         memcmp(model->rows, outcome->rows, model->row_words * sizeof(uint64_t)) != 0))
+        fail("after %" PRId64 " events out of order the rows differ", outcome->consumed);
+    arrivals->rows += outcome->row_count;
+}
+
+static void look(struct arrivals *arrivals, struct plan *plan, int64_t *done, int64_t *applied)
+{
+    ss_engine_take_turn(arrivals->engine);
+    struct ss_outcome outcome = ss_engine_outcome(arrivals->engine);
+    compare(arrivals, plan, done, applied, &outcome);
+    ss_engine_clear_rows(arrivals->engine);
+    ss_engine_release_turn(arrivals->engine);
+    if (outcome.failed) {
+        arrivals->failures++;
+        ss_engine_resume(arrivals->engine, outcome.failed_row);
+    }
+}
+
+struct ss_outcome arrive(struct arrivals *arrivals, const struct ss_job *job)
+{
+    struct dice dice = arrivals->dice;
+    struct plan plan = {0};
+    struct ss_engine *engine = arrivals->engine;
+    draw_plan(&plan, arrivals, &dice);
+    bool abandon = chance(&dice, 16);
+    uint64_t eagerness = 1 + below(&dice, 8);
+    int64_t done = 0, applied = 0;
+    uint64_t came = 0;
+    /* Of the events by arrival only the copies in columns are needed from here on. */
+    qsort(plan.events, (size_t)plan.count, sizeof *plan.events, by_key);
+
+    if (!ss_engine_start(engine, job))
+        fail("the engine did not start the job");
+    while (came < plan.package_count) {
+        if (!ss_engine_submit(engine, &plan.packages[came++].segment))
+            fail("out of memory");
+        if (chance(&dice, eagerness))
+            ss_engine_advance(engine, frontier_before(&plan, came));
+        if (chance(&dice, 8))
+            ss_engine_await(engine, (int64_t)below(&dice, 3));
+        if (chance(&dice, 8))
+            look(arrivals, &plan, &done, &applied);
+        if (abandon && chance(&dice, 16))
+            break;
+    }
+    if (!abandon) {
+        ss_engine_advance(engine, frontier_before(&plan, came));
+        while (done < plan.count) {
+            while (!ss_engine_await(engine, 50))
+                continue;
+            look(arrivals, &plan, &done, &applied);
+        }
+        for (uint64_t i = 0; i < plan.package_count; i++)
+            if (plan.packages[i].segment.left != 0)
+                fail("all events are applied, but segment %" PRIu64 " has %" PRId64 " left", i,
+                     plan.packages[i].segment.left);
+    }
+    ss_engine_stop(engine);
+    while (!ss_engine_wait(engine, 50))
+        continue;
+    struct ss_outcome outcome = ss_engine_outcome(engine);
+    compare(arrivals, &plan, &done, &applied, &outcome);
+    free_plan(&plan);
+    return outcome;
+}

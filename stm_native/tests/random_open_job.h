@@ -1,0 +1,27 @@
+/* A batch of events that come out of order, from several sources, while the job runs. */
+#ifndef SPECSTREAM_TESTS_RANDOM_OPEN_JOB_H
+#define SPECSTREAM_TESTS_RANDOM_OPEN_JOB_H
+
+#include "random_operator.h"
+#include "specstream.h"
+
+struct arrivals {
+    struct ss_engine *engine;
+    const uint64_t *state;
+    uint64_t emit_words;
+    const struct shape *shape;
+    struct model *model;
+    const uint64_t *seeds;
+    const uint8_t *tempers;
+    int64_t count;
+    struct dice dice;
+    /* found out */
+    uint64_t rows;
+    uint64_t failures;
+};
+
+/* Draws sources, timestamps and the order of arrival, runs the job, and compares it again and again
+ * with the sequential run in the order of the keys. */
+struct ss_outcome arrive(struct arrivals *arrivals, const struct ss_job *job);
+
+#endif

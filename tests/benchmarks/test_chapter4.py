@@ -1,0 +1,151 @@
+"""The experiments of chapter 4: that they measure what they say, not what comes out."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import specstream as ss
+from bench.chapter4 import __main__ as command
+from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery
+from bench.chapter4.experiments import EXPERIMENTS
+from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
+from bench.chapter4.paced_sources import SETTINGS, mean_latency
+from bench.chapter4.slowed import SlowedEngine, busy_rounds
+from bench.chapter4.stored import to_text
+from bench.workloads import listing_4_2, values
+
+pytestmark = pytest.mark.slow
+
+
+def test_an_experiment_is_measured_drawn_judged_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, page = tmp_path / "figures", tmp_path / "page.md"
+    arguments = ["figure_4_11", "--folder", str(folder), "--page", str(page)]
+    monkeypatch.setattr("sys.argv", ["chapter4", *arguments, "--quick"])
+    measured = command.main()
+    assert (folder / "figure_4_11.png").read_bytes().startswith(b"\x89PNG")
+    stored = json.loads((folder / "figure_4_11.json").read_text())
+    assert stored["machine"]
+    assert stored["data"]
+    shown = page.read_text()
+    assert "(figures/figure_4_11.png)" in shown
+    assert "Figure 4.12" not in shown  # it was not measured
+    monkeypatch.setattr("sys.argv", ["chapter4", *arguments, "--redraw"])
+    assert command.main() == measured
+    assert page.read_text() == shown
+
+
+def test_an_unknown_experiment_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["chapter4", "figure_4_99"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "no experiment is called figure_4_99; there are figure_4_5" in capsys.readouterr().err
+
+
+def test_the_page_is_what_the_stored_data_say_and_they_are_small() -> None:
+    assert gallery.page(EXPERIMENTS, command.FOLDER, command.PAGE) == command.PAGE.read_text()
+    for experiment in EXPERIMENTS:
+        text = (command.FOLDER / f"{experiment.name}.json").read_text()
+        assert text == to_text(json.loads(text)), f"{experiment.name}: written by hand?"
+        assert len(text) < 40_000
+
+
+def test_what_is_stored_is_rounded_and_narrow() -> None:
+    data = {"speed": 1.23456789, "counts": [123456789] * 20, "rows": [{"name": "µ", "at": [1.0]}]}
+    text = to_text(data)
+    assert json.loads(text) == {**data, "speed": 1.234568}
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.splitlines()[-2] == ' "rows": [{"name": "µ", "at": [1.0]}]'
+
+
+def test_a_line_is_stored_with_the_points_that_can_be_seen() -> None:
+    at = [0.1 * n for n in range(2000)]
+    values = [math.sin(x) + (0.5 if 900 < n < 920 else 0.0) for n, x in enumerate(at)]
+    kept = figure_4_16.visible(at, values, 0.01)
+    assert len(kept) < 1000
+    drawn = np.interp(at, [at[n] for n in kept], [values[n] for n in kept])
+    assert np.abs(drawn - values).max() <= 0.01
+    assert figure_4_16.visible(at, [7.0] * 2000, 0.0) == [0, 1999]
+
+
+def test_every_experiment_has_a_name_of_its_own() -> None:
+    assert len({experiment.name for experiment in EXPERIMENTS}) == len(EXPERIMENTS) == 16
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_lab_really_accesses_the_state(method: str) -> None:
+    words = random_words(10, 20)
+    with opened(method) as lab:
+        before = lab.state[words].sum()
+        lab.phases("increment", words, 10)
+        assert lab.state[words].sum() > before
+        lab.phases("read", words, 10)
+        if method in TRANSACTIONAL:
+            before = lab.state[words].copy()
+            lab.undo("increment", words, 10)
+            assert (lab.state[words] == before).all()
+
+
+@pytest.mark.parametrize("protocol", TRANSACTIONAL)
+def test_a_transaction_whose_words_have_changed_runs_again(protocol: str) -> None:
+    with opened(protocol) as lab:
+        # Raises where such a transaction commits.
+        times = lab.rerun("read", random_words(50, 5), 50, 1)
+    assert min(times["first"], times["again"]) > 0
+
+
+@pytest.mark.parametrize("protocol", TRANSACTIONAL)
+@pytest.mark.parametrize("how", [{"sleep": 100e-6}, {"rounds": 2000}], ids=["asleep", "busy"])
+def test_a_slowed_engine_gives_the_sequential_answer(protocol: str, how: dict[str, float]) -> None:
+    operator, events = listing_4_2(10), values(0)(300, 1)
+    expected = operator.run_sequential(events)
+    options = {"threads": 3, "horizon": 6, "chunk": 1, "protocol": protocol}
+    with SlowedEngine(operator, **options) as slowed:
+        slowed.pace(rows=events.num_rows, **how)  # type: ignore[arg-type]
+        assert slowed.engine.process(events).equals(expected.output)
+    with SlowedEngine(operator, **options) as slowed:
+        waits = slowed.waits(events, **how)  # type: ignore[arg-type]
+    least = how.get("sleep", 0.0) + 0.5 * how.get("rounds", 0) / busy_rounds()
+    assert waits.min() > 1e9 * least
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_latency_is_that_of_events_that_had_to_wait(setting: str) -> None:
+    # Source B sends every 50 ms: what comes from A meanwhile waits for it.
+    latency = mean_latency(
+        listing_4_2(10), setting, lambda generator: {"value": 1, "work": 0}, 200, 9, 0.3, 10, 1
+    )
+    assert 0.001 < latency < 0.3
+
+
+def test_where_two_threads_break_even() -> None:
+    work = [0.0, 1e-6, 2e-6, 4e-6]
+    assert figures_4_7_4_8.break_even(work, [0.5, 0.8, 1.2, 1.5]) == pytest.approx(1.5e-6)
+    assert figures_4_7_4_8.break_even(work, [1.1, 1.2, 1.2, 1.5]) == 0.0
+    assert figures_4_7_4_8.break_even(work, [0.5, 0.8, 0.9, 0.9]) is None
+
+
+def test_an_event_that_raises_ends_a_slowed_batch() -> None:
+    class Word(ss.State):
+        sum = ss.scalar(int)
+
+    @ss.operator(state=Word, event={"x": int}, emits={"sum": int})
+    def adds(state, event, emit):
+        if event.x == 7:
+            raise ValueError("seven")
+        state.sum += event.x
+        emit(state.sum)
+
+    events = pa.table({"x": np.arange(20)})
+    with SlowedEngine(adds, threads=2, horizon=4, chunk=1) as slowed:
+        slowed.pace(rounds=100)
+        with pytest.raises(ValueError, match="seven"):
+            slowed.engine.process(events)
+        assert slowed.engine.state.sum == 21

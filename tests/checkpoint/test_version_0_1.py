@@ -1,0 +1,147 @@
+"""Files that version 0.1 has written: restored, gone on from, replayed, with what it had there.
+
+``version_0_1/`` has the checkpoint of seven batches (full images, increments, and the inputs
+of the last three, each with its operator) and two snapshots: one between batches, and one with
+events that wait. Beside them is what version 0.1 itself emitted when it went on from there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import specstream as ss
+from specstream.checkpoint.checkpoint import Checkpoint
+from specstream.checkpoint.file_format import CheckpointFile
+from specstream.checkpoint.recorded_operator import MOVED
+
+FILES = Path(__file__).with_name("version_0_1")
+SOURCES = ("web", "phone", "shop")
+
+
+class Book(ss.State):
+    seen = ss.scalar(int)
+    last = ss.array(float, 4)
+    counts = ss.array(int, (2, 60))
+
+
+@ss.operator(
+    state=Book,
+    event={"price": int, "weight": float, "name": ss.nullable(str)},
+    emits={"seen": int, "name": str, "mean": float, "luck": float},
+)
+def book(state, event, emit):
+    at = event.price % 60
+    state.seen += 1
+    state.counts[0, at] += 1
+    state.last[state.seen % 4] = event.weight
+    if event.name == "b":
+        emit(state.seen, event.name, sum(state.last) / 4, event.random(0))
+    elif at % 3 == 0:
+        emit(state.seen, "three", -0.0, event.random(1))
+
+
+def rows(batch: int, count: int = 40) -> pa.Table:
+    """The batches that the files were written from."""
+    generator = np.random.default_rng(batch)
+    names = [None, "a", "b", f"batch {batch}"]
+    return pa.table(
+        {
+            "time": generator.integers(0, 20, count),
+            "origin": [f"o{one}" for one in generator.integers(0, 3, count)],
+            "price": generator.integers(14, 500, count),
+            "weight": generator.normal(size=count),
+            "name": [names[one] for one in generator.integers(0, 4, count)],
+        }
+    )
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A copy: a checkpoint that is opened is written to."""
+    return Path(shutil.copytree(FILES / "checkpoint", tmp_path / "checkpoint"))
+
+
+def expected_next() -> pa.Table:
+    return pq.read_table(FILES / "batches_next.parquet")
+
+
+def test_a_snapshot_is_restored_and_gone_on_from() -> None:
+    snapshot = (FILES / "batches.snapshot").read_bytes()
+    with ss.Engine(book, threads=2, horizon=4, keys=True, seed=5, restore=snapshot) as engine:
+        assert engine.process(rows(7), order_by="time", source="origin").equals(expected_next())
+
+
+def test_a_checkpoint_is_restored_and_gone_on_from(checkpoint: Path) -> None:
+    with ss.Engine(book, threads=2, horizon=4, keys=True, seed=5) as engine:
+        written = Checkpoint(engine, checkpoint, keep_batches=3)
+        assert written.recorded is not None
+        assert written.recorded.batch_id == 6
+        assert engine.snapshot() == (FILES / "batches.snapshot").read_bytes()
+        output = engine.process(rows(7), order_by="time", source="origin")
+        assert output.equals(expected_next())
+        written.record("q", 7, output)
+        state = engine.state.to_dict()
+        written.close()
+    # And what this version adds to the files of that one is read again with them.
+    with ss.Engine(book, keys=True, seed=5) as engine:
+        again = Checkpoint(engine, checkpoint)
+        assert again.recorded is not None
+        assert again.recorded.output.equals(expected_next())
+        np.testing.assert_equal(engine.state.to_dict(), state)
+        again.close()
+
+
+def test_an_increment_is_applied_to_its_full_image(checkpoint: Path) -> None:
+    for name in ("0000000004.full", "0000000005.increment", "0000000006.full"):
+        image = CheckpointFile.from_bytes((checkpoint / name).read_bytes())
+        assert image.about.operator == "book"
+    (checkpoint / "0000000006.full").unlink()
+    with ss.Engine(book, keys=True, seed=5) as engine:
+        written = Checkpoint(engine, checkpoint)
+        assert written.recorded is not None
+        assert written.recorded.batch_id == 5
+        engine.process(rows(6), order_by="time", source="origin")
+        assert engine.process(rows(7), order_by="time", source="origin").equals(expected_next())
+        written.close()
+
+
+@pytest.mark.parametrize("batch", [4, 5, 6])
+@pytest.mark.parametrize("given", [None, book], ids=["as recorded", "as it is now"])
+def test_a_batch_is_replayed(batch: int, given: ss.Operator | None) -> None:
+    found = ss.spark.replay(FILES / "checkpoint", batch, given)
+    assert found.is_recorded
+    assert found.difference is None
+    assert found.error is None
+    assert found.events == found.done == 40
+    assert found.output.num_rows > 10
+
+
+def test_events_that_wait_are_restored_and_gone_on_from() -> None:
+    snapshot = (FILES / "waiting.snapshot").read_bytes()
+    with ss.Engine(
+        book, threads=2, horizon=4, chunk=2, keys=True, seed=5, sources=SOURCES, late="side",
+        rejected_rows="side", restore=snapshot,
+    ) as engine:  # fmt: skip
+        for source in SOURCES:
+            engine.advance(source)
+        rest = engine.poll(timeout=None)
+        assert rest.equals(pq.read_table(FILES / "waiting_rest.parquet"))
+        assert engine.rejected_rows().equals(pq.read_table(FILES / "waiting_rejected.parquet"))
+
+
+def test_modules_that_a_record_may_name_are_there() -> None:
+    code = f"""
+        import importlib
+        for module in {sorted(set(MOVED.values()))}:
+            importlib.import_module(module)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)

@@ -1,0 +1,37 @@
+"""What the command line needs is imported by nothing else."""
+
+import subprocess
+import sys
+
+import pytest
+
+OPTIONAL = ("click", "rich", "matplotlib", "pyspark", "prometheus_client")
+
+
+def imported(*modules: str) -> set[str]:
+    """Of the optional packages, those that a fresh process has after importing some modules."""
+    code = f"import sys; import {', '.join(modules)}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(OPTIONAL) & set(done.stdout.split())
+
+
+def test_the_package_imports_nothing_optional() -> None:
+    assert imported("specstream") == set()
+
+
+@pytest.mark.parametrize(
+    ("modules", "may"),
+    [
+        (
+            ("specstream.profiling", "specstream.tuning.search", "specstream.tuning.rivals"),
+            set(),
+        ),
+        (("specstream.tuning.forecast.forecast", "specstream.tuning.forecast.report"), set()),
+        (("specstream.monitoring.metrics",), {"prometheus_client"}),
+        (("specstream.monitoring.watch",), {"rich"}),
+        (("specstream.cli",), {"click", "rich"}),
+    ],
+    ids=["tuning", "forecast", "metrics", "live", "cli"],
+)
+def test_a_part_imports_what_it_is_about(modules: tuple[str, ...], may: set[str]) -> None:
+    assert imported(*modules) <= may

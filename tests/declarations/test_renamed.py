@@ -1,0 +1,51 @@
+"""Old names work for one release, and say what the new one is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import specstream as ss
+
+
+class Seen(ss.State):
+    n = ss.scalar(int)
+
+
+@ss.operator(state=Seen, event={"x": int}, emits={"n": int})
+def count(state, event, emit):
+    state.n += 1
+    emit(state.n)
+
+
+def test_the_old_names_of_savepoint_and_rollback() -> None:
+    with ss.Engine(count, horizon=0) as engine:
+        with pytest.warns(DeprecationWarning, match=r"Engine\.savepoint\(\)") as told:
+            mark = engine.mark()
+        assert told[0].filename == __file__
+        engine.process({"x": [1, 2]})
+        with pytest.warns(DeprecationWarning, match=r"Engine\.rollback\(\)"):
+            engine.rewind(mark)
+        assert engine.state.n == 0
+
+
+def test_the_old_names_of_rejected_rows() -> None:
+    rows: dict[str, Any] = {"x": [1, None]}
+    with pytest.warns(DeprecationWarning, match=r"rejected_rows=") as told:
+        engine = ss.Engine(count, horizon=0, bad_rows="side")
+    assert told[0].filename == __file__
+    with engine:
+        engine.process(rows)
+        with pytest.warns(DeprecationWarning, match=r"stats\.rejected_rows"):
+            assert engine.stats.bad_rows == engine.stats.rejected_rows == 1
+        assert engine.stats.to_dict()["bad_rows"] == 1
+        with pytest.warns(DeprecationWarning, match=r"Engine\.rejected_rows\(\)"):
+            rejected = engine.bad_rows()
+    with pytest.warns(DeprecationWarning, match="rejected_rows="):
+        sequential = count.run_sequential(rows, bad_rows="side")
+    with pytest.warns(DeprecationWarning, match=r"SequentialRun\.rejected_rows"):
+        assert sequential.bad_rows is not None
+    assert sequential.rejected_rows is not None
+    assert rejected is not None
+    assert rejected.equals(sequential.rejected_rows)

@@ -1,0 +1,156 @@
+"""Prometheus is told what the engines say, over HTTP, while they work."""
+
+import gc
+import threading
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import specstream as ss
+
+prometheus_client = pytest.importorskip("prometheus_client")
+
+from prometheus_client.parser import text_string_to_metric_families  # noqa: E402
+
+from specstream.monitoring.metrics import EngineCollector  # noqa: E402
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+class Seen(ss.State):
+    count = ss.scalar(int)
+    slots = ss.array(int, 64)
+
+
+@ss.operator(state=Seen, event={"x": int}, emits={"count": int})
+def spin(state, event, emit):
+    total = 0
+    for i in range(event.x):
+        total += (i * i) % 7
+    state.slots[event.sequence % 64] += total
+    emit(event.x)
+
+
+@ss.operator(state=Seen, event={"x": int}, emits={"count": int})
+def one_word(state, event, emit):
+    state.count += event.x
+    emit(state.count)
+
+
+class Scraper:
+    """A registry behind a real HTTP server, and what a scrape of it gives."""
+
+    def __init__(self, registry: Any, port: int) -> None:
+        self.registry = registry
+        self.url = f"http://127.0.0.1:{port}/metrics"
+
+    def __call__(self) -> Samples:
+        with urllib.request.urlopen(self.url, timeout=60) as answer:
+            text = answer.read().decode()
+        return {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+
+@pytest.fixture
+def scrape() -> Iterator[Scraper]:
+    registry = prometheus_client.CollectorRegistry()
+    server, thread = prometheus_client.start_http_server(0, "127.0.0.1", registry)
+    yield Scraper(registry, server.server_port)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def of(samples: Samples, name: str, operator: str, engine: str = "1", **labels: str) -> Any:
+    return samples.get(
+        (
+            f"specstream_{name}",
+            frozenset({"operator": operator, "engine": engine, **labels}.items()),
+        )
+    )
+
+
+def test_a_scrape_tells_what_the_engine_says(scrape: Scraper) -> None:
+    with ss.Engine(one_word, threads=2, horizon=8, chunk=1) as engine:
+        ss.metrics.watch(engine, registry=scrape.registry)
+        engine.process({"x": np.arange(2000)})
+        samples, stats = scrape(), engine.stats
+    assert of(samples, "events_total", "one_word") == stats.events == 2000
+    assert of(samples, "commits_total", "one_word") == stats.commits == 2000
+    for reason, count in stats.aborts.items():
+        assert of(samples, "aborts_total", "one_word", reason=reason) == count
+    assert of(samples, "busy_seconds_total", "one_word") == pytest.approx(stats.seconds)
+    assert of(samples, "horizon_transactions", "one_word") == 8
+    assert of(samples, "chunk_events", "one_word") == 1
+    assert of(samples, "wait_queue_transactions", "one_word") == 0
+    assert of(samples, "pending_events", "one_word") == 0
+    assert of(samples, "threads", "one_word") == 2
+    assert of(samples, "state_bytes", "one_word") == stats.state_bytes
+    assert of(samples, "order_time_lag", "one_word") is None, "its events have no order time"
+
+
+def test_a_scrape_during_a_batch_sees_it_grow(scrape: Scraper) -> None:
+    with ss.Engine(spin, threads=1) as engine:
+        ss.metrics.watch(engine, registry=scrape.registry)
+        batch = threading.Thread(target=engine.process, args=({"x": np.full(200, 1_000_000)},))
+        batch.start()
+        seen = []
+        while batch.is_alive():
+            samples = scrape()
+            if of(samples, "running", "spin"):
+                seen.append(of(samples, "events_total", "spin"))
+        batch.join()
+    assert seen == sorted(seen)
+    assert len({count for count in seen if 0 < count < 200}) > 2
+
+
+def test_engines_of_one_operator_have_their_own_labels_and_closed_ones_are_gone(
+    scrape: Scraper,
+) -> None:
+    engines = [ss.Engine(one_word, threads=1) for _ in range(3)]
+    ss.metrics.watch(engines[0], registry=scrape.registry)
+    ss.metrics.watch(engines[1], registry=scrape.registry)
+    ss.metrics.watch(engines[2], name="flights", registry=scrape.registry)
+    for number, engine in enumerate(engines):
+        engine.process({"x": np.zeros(10 * (number + 1), np.int64)})
+
+    def counts() -> list[Any]:
+        samples = scrape()
+        return [of(samples, "events_total", "one_word", name) for name in ("1", "2", "flights")]
+
+    assert counts() == [10, 20, 30]
+    with pytest.raises(ss.ConfigurationError, match="another engine of operator 'one_word'"):
+        ss.metrics.watch(engines[0], name="flights", registry=scrape.registry)
+    engines[0].close()
+    assert counts() == [None, 20, 30]
+    del engine
+    engines[1] = ss.Engine(one_word, threads=1)  # nobody has the one before any more
+    gc.collect()
+    assert counts() == [None, None, 30]
+    ss.metrics.watch(engines[1], registry=scrape.registry)
+    assert counts() == [0, None, 30], "a restarted operator goes on under its number"
+    for engine in engines:
+        engine.close()
+    assert counts() == [None] * 3
+
+
+def test_rejected_rows_are_told_under_their_old_name_as_well(scrape: Scraper) -> None:
+    with ss.Engine(one_word, threads=1, rejected_rows="side") as engine:
+        ss.metrics.watch(engine, registry=scrape.registry)
+        engine.process({"x": [1, None, 2]})
+        samples = scrape()
+    assert of(samples, "rejected_rows", "one_word") == 1
+    assert of(samples, "bad_rows", "one_word") == 1
+    help_texts = {metric.name: metric.documentation for metric in EngineCollector().describe()}
+    assert "specstream_rejected_rows" in help_texts["specstream_bad_rows"]
+
+
+def test_what_cannot_be_watched_is_refused() -> None:
+    with pytest.raises(ss.ConfigurationError, match="expected an ss"):
+        ss.metrics.watch(7)  # type: ignore[arg-type]

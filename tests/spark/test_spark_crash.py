@@ -1,0 +1,174 @@
+"""Exactly once through crashes: a real query in a real process, killed at every step of a batch."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import specstream as ss
+
+pytest.importorskip("pyspark")
+
+import crash_driver
+from crash_driver import begin, end
+
+from specstream.checkpoint.event_time import EventTime
+from specstream.checkpoint.failpoints import STEPS
+
+FILES, ROWS = 13, 40
+# One stream, one crash after the other. Images 0, 4, 8 and 12 are full; 8 and 12 supersede others.
+CRASHES = (
+    ("half-written", 0),
+    ("before-run", 1),
+    ("before-write", 1),
+    ("before-rename", 2),
+    ("prepared", 3),
+    ("after-rename", 4),
+    ("before-sink", 5),
+    ("after-sink", 6),
+    ("before-commit", 7),
+    ("between-deletes", 8),
+    ("before-delete", 12),
+)
+# With events that wait: in increments, in a full image, and in finish(), which is the last batch.
+WAITING_FILES = 6
+WAITING_CRASHES = (
+    ("before-write", 2),
+    ("before-commit", 3),
+    ("after-rename", 4),
+    ("before-sink", WAITING_FILES),
+)
+# Crashes after which the batch is recorded.
+RECORDED = (
+    "after-rename",
+    "before-delete",
+    "between-deletes",
+    "before-sink",
+    "before-commit",
+    "after-sink",
+)
+# Crashes after which the sink has a whole file of the batch that nobody sees.
+HIDDEN = ("prepared", "before-commit")
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Any]]:
+    """A run without a crash, under way beside the others: its directory and its process."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    crash_driver.write_events(directory / "events", FILES, ROWS)
+    process = begin(directory)
+    yield directory, process
+    end(process)
+
+
+@pytest.fixture
+def uninterrupted(undisturbed: tuple[Path, Any]) -> Callable[[], Path]:
+    """The directory of that run, when it has come to its end."""
+
+    def finished() -> Path:
+        directory, process = undisturbed
+        assert end(process) == 0, (directory / "errors").read_text()
+        return directory
+
+    return finished
+
+
+def test_every_step_is_crashed_at() -> None:
+    assert {step for step, _ in CRASHES} == set(STEPS)
+
+
+def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
+    uninterrupted: Callable[[], Path], tmp_path: Path
+) -> None:
+    crash_driver.write_events(tmp_path / "events", FILES, ROWS)
+    for step, batch_id in CRASHES:
+        crash = f"{step}@{batch_id}"
+        status = end(begin(tmp_path, crash))
+        assert status == -signal.SIGKILL, (crash, (tmp_path / "errors").read_text())
+        assert (tmp_path / "crashes").read_text().splitlines()[-1] == crash
+        assert not (tmp_path / "spark" / "commits" / str(batch_id)).exists()  # in flight
+        seen = lines(tmp_path / "batches")
+        assert batch_id not in [line["batch"] for line in seen]
+        visible = tmp_path / "out" / f"part-{batch_id:08d}.parquet"
+        assert visible.exists() == (step == "after-sink")
+        if step in HIDDEN:
+            hidden = visible.with_name(f".{visible.name}.writing")
+            assert pq.read_table(hidden).num_rows == ROWS
+            assert any((tmp_path / "images").glob(f"{batch_id:010d}.*")) == (step in RECORDED)
+    status = end(begin(tmp_path))
+    assert status == 0, (tmp_path / "errors").read_text()
+
+    whole = uninterrupted()
+    assert not any(crash_driver.compare(whole).values())
+    assert not any(crash_driver.compare(tmp_path).values())
+    assert (tmp_path / "final").read_bytes() == (whole / "final").read_bytes()
+    assert len(list((tmp_path / "out").iterdir())) == FILES  # no hidden one
+    for part in (whole / "out").iterdir():
+        assert (tmp_path / "out" / part.name).read_bytes() == part.read_bytes()
+
+    batches = lines(tmp_path / "batches")
+    assert [line["batch"] for line in batches] == list(range(FILES))
+    # After a crash with the batch recorded, its events do not run again.
+    repeated = [line["batch"] for line in batches if line["repeated"]]
+    assert repeated == [batch_id for step, batch_id in CRASHES if step in RECORDED]
+    # All calls of the sink for one batch have the same rows.
+    calls = lines(tmp_path / "calls")
+    contents = {(line["batch"], line["content"]) for line in calls}
+    assert len(contents) == FILES
+    assert len(calls) == FILES + len([1 for step, _ in CRASHES if step == "after-sink"])
+
+
+def test_killed_while_events_wait_for_the_watermark_nothing_is_lost(tmp_path: Path) -> None:
+    crash_driver.write_events(tmp_path / "events", WAITING_FILES, ROWS, watermark=True)
+    for step, batch_id in WAITING_CRASHES:
+        crash = f"{step}@{batch_id}"
+        status = end(begin(tmp_path, crash))
+        assert status == -signal.SIGKILL, (crash, (tmp_path / "errors").read_text())
+        assert (tmp_path / "crashes").read_text().splitlines()[-1] == crash
+        assert not (tmp_path / "spark" / "commits" / str(batch_id)).exists()  # in flight
+    status = end(begin(tmp_path))
+    assert status == 0, (tmp_path / "errors").read_text()
+    assert not any(crash_driver.compare(tmp_path).values())
+
+    # The same batches, in this process and undisturbed: batch by batch the same rows, and the same
+    # events waiting.
+    options = crash_driver.event_time(tmp_path)
+    waited = []
+    with ss.Engine(crash_driver.chain, threads=2, horizon=4, chunk=4) as engine:
+        feed = EventTime(engine, order_by="time", source="origin", **options)
+        for number, path in enumerate(sorted((tmp_path / "events").iterdir())):
+            output = feed.run(pq.read_table(path))
+            waited.append(engine.stats.pending)
+            assert pq.read_table(tmp_path / "out" / f"part-{number:08d}.parquet").equals(output)
+        output = feed.finish()
+        last = tmp_path / "out" / f"part-{WAITING_FILES:08d}.parquet"
+        assert pq.read_table(last).equals(output)
+        assert min(waited) > 0
+        assert output.num_rows == waited[-1]
+        engine.late()
+        assert engine.snapshot() == (tmp_path / "final").read_bytes()
+
+
+def test_what_the_last_image_holds_is_the_final_state(
+    uninterrupted: Callable[[], Path],
+) -> None:
+    whole = uninterrupted()
+    with ss.Engine(crash_driver.chain, horizon=0) as engine:
+        feed = ss.spark.foreach_batch(
+            engine, to=lambda table, batch_id: None, checkpoint=whole / "images"
+        )
+        assert engine.snapshot() == (whole / "final").read_bytes()
+        assert feed.checkpoint is not None
+        assert feed.checkpoint.recorded is not None
+        assert feed.checkpoint.recorded.batch_id == FILES - 1
+        feed.checkpoint.close()

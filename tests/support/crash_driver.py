@@ -1,0 +1,251 @@
+"""The driver process that crash tests kill: a streaming query over files, with a checkpoint.
+
+``crash_driver.py DIRECTORY`` reads ``DIRECTORY/events``, one file per micro-batch, and ends when
+all of them are processed. Everything that must outlive it lies in the same directory; ``final`` is
+there when it has come to the end. Where there is a file ``watermark``, files overlap in time, and
+events wait as long as it says; some come too late.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import specstream as ss
+
+CELLS = 20_000
+LIFE_SECONDS = 180
+LONG_AGO = -1000
+
+
+class Cells(ss.State):
+    seen = ss.scalar(int)
+    hash = ss.scalar(int)
+    cells = ss.array(float, CELLS)
+
+
+@ss.operator(
+    state=Cells,
+    event={"x": int, "weight": float, "origin": str},
+    emits={"x": int, "origin": str, "hash": int, "cell": float},
+)
+def chain(state, event, emit):
+    # Every order of the same events gives another hash; a lost or repeated one gives another, too.
+    state.seen += 1
+    state.hash = state.hash * 6364136223846793005 + event.x
+    at = state.hash % CELLS
+    state.cells[at] += event.weight
+    emit(event.x, event.origin, state.hash, state.cells[at])
+
+
+def write_events(
+    directory: Path, files: int, rows: int, seed: int = 7, watermark: bool = False
+) -> None:
+    """Files in the order of time, each with its rows in no order; origins come up bit by bit.
+
+    No two files have an event at the same time: a kill while Spark plans a micro-batch can make it
+    put two files into the next one, in any order (docs/spark.md).
+    """
+    rng = np.random.default_rng(seed)
+    directory.mkdir(parents=True)
+    if watermark:
+        # Of a file's times the latest lie among those of the whole next one.
+        (directory.parent / "watermark").write_text(str(2 * rows))
+    for number in range(files):
+        times = rng.integers(0, 2 * rows if watermark else rows // 3, rows) + number * rows
+        times = 2 * times + number % 2
+        table = pa.table(
+            {
+                "time": times,
+                "origin": [f"origin {at}" for at in rng.integers(0, 3 + number, rows)],
+                "x": np.arange(rows) + number * rows,
+                "weight": rng.normal(size=rows),
+            }
+        )
+        if watermark and _has_late(number):
+            late = {"time": [LONG_AGO], "origin": ["origin 0"], "x": [-number], "weight": [1.0]}
+            table = pa.concat_tables([table, pa.table(late)])
+        path = directory / f"{number:05d}.parquet"
+        pq.write_table(table.take(rng.permutation(table.num_rows)), path)
+        os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
+
+
+def _has_late(number: int) -> bool:
+    """Whether a file has an event that comes too late; in the first ones nothing is."""
+    return number > 2 and number % 2 == 1
+
+
+def sequential(directory: Path) -> Any:
+    """The plain Python run over the events of all files in their order."""
+    parts = [pq.read_table(path) for path in sorted(directory.iterdir())]
+    rows = pa.concat_tables(parts).to_pandas()
+    rows = rows[rows["time"] != LONG_AGO]
+    return chain.run_sequential(rows.sort_values(["time", "origin"], kind="stable"))
+
+
+def rows_of(sink: Path) -> pa.Table:
+    """What a sink has, in the order of batches."""
+    return pa.concat_tables(pq.read_table(path) for path in sorted(sink.glob("part-*.parquet")))
+
+
+def event_time(directory: Path) -> dict[str, Any]:
+    """What a feed over these files is told of event time; nothing, where there is no watermark."""
+    if not (directory / "watermark").exists():
+        return {}
+    watermark = int((directory / "watermark").read_text())
+    return {"watermark": watermark, "idle_timeout": 2 * watermark, "late": "side"}
+
+
+def compare(directory: Path) -> dict[str, int]:
+    """What a run that came to its end has lost, repeated, or put elsewhere: all 0, or a bug."""
+    oracle = sequential(directory / "events")
+    expected = oracle.output
+    found = rows_of(directory / "out")
+    late = rows_of(directory / "late")["x"].to_pylist() if (directory / "late").exists() else []
+    files = len(list((directory / "events").iterdir()))
+    wanted_late = (
+        [-n for n in range(files) if _has_late(n)] if (directory / "watermark").exists() else []
+    )
+    ids, counts = np.unique(found["x"].to_numpy(), return_counts=True)
+    place = {x: at for at, x in enumerate(expected["x"].to_pylist())}
+    order = np.array([place[x] for x in found["x"].to_pylist()])
+    with ss.Engine(chain, horizon=0, restore=(directory / "final").read_bytes()) as engine:
+        state, wanted = engine.state.to_dict(), oracle.state.to_dict()
+    return {
+        "lost": len(set(place) - set(ids.tolist())),
+        "duplicated": int((counts - 1).sum()),
+        "reordered": int((np.diff(order) < 0).sum()),
+        "different": int(not found.equals(expected)),
+        "late": int(sorted(late) != sorted(wanted_late)),
+        "fields": sum(state[name].tobytes() != wanted[name].tobytes() for name in wanted),
+    }
+
+
+def begin(directory: Path, crash: str | None = None) -> subprocess.Popen[bytes]:
+    """A driver process, leader of a group of its own; its JVM ends when it has ended."""
+    environment = dict(os.environ)
+    if crash is not None:
+        environment["SPECSTREAM_CRASH"] = crash
+        environment["SPECSTREAM_CRASH_LOG"] = str(directory / "crashes")
+    with (directory / "errors").open("ab") as errors:
+        return subprocess.Popen(
+            [sys.executable, __file__, directory],
+            env=environment,
+            start_new_session=True,
+            stdout=errors,
+            stderr=errors,
+        )
+
+
+def end(process: subprocess.Popen[bytes]) -> int:
+    """Waits for a driver; what is left of its group goes with it."""
+    try:
+        return process.wait(LIFE_SECONDS)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class Watched:
+    """A Parquet sink that writes down what it is given to prepare and to commit."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.sink = ss.spark.parquet_sink(directory / "out")
+
+    def prepare(self, table: pa.Table, batch_id: int) -> WatchedFile:
+        content = hashlib.sha256(repr(table.to_pydict()).encode()).hexdigest()
+        call = {"batch": batch_id, "rows": table.num_rows, "content": content}
+        return WatchedFile(self, call, self.sink.prepare(table, batch_id))
+
+
+class WatchedFile:
+    def __init__(self, watched: Watched, call: dict[str, Any], file: Any) -> None:
+        self.watched, self.call, self.file = watched, call, file
+
+    def commit(self) -> None:
+        log(self.watched.directory / "calls", **self.call)
+        self.file.commit()
+
+    def abort(self) -> None:
+        self.file.abort()
+
+
+def log(path: Path, **values: object) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(values) + "\n")
+
+
+def hold_images_for_sinks() -> None:
+    """Of the batch that is to be killed when it is prepared, the image does not come to be."""
+    from specstream.checkpoint import failpoints
+
+    crash = os.environ.get("SPECSTREAM_CRASH", "")
+    step, _, batch_id = crash.partition("@")
+    if step != "prepared":
+        return
+    hit = failpoints.hit
+
+    def held(step: str, at: int) -> None:
+        hit(step, at)
+        if (step, at) == ("before-rename", int(batch_id)):
+            time.sleep(LIFE_SECONDS)  # until it is killed
+
+    failpoints.hit = held
+
+
+def main(directory: Path) -> None:
+    from specstream.checkpoint import checkpoint
+
+    checkpoint.INCREMENTS = 3
+    hold_images_for_sinks()
+
+    with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
+        options = event_time(directory)
+        if options:
+            options["late_to"] = ss.spark.parquet_sink(directory / "late")
+        feed = ss.spark.foreach_batch(
+            engine,
+            order_by="time",
+            source="origin",
+            to=Watched(directory),
+            checkpoint=directory / "images",
+            **options,
+        )
+        answered = 0
+
+        def done(batch_id: int) -> None:
+            nonlocal answered
+            log(directory / "batches", batch=batch_id, repeated=feed.stats.repeated > answered)
+            answered = feed.stats.repeated
+
+        ss.spark.stream_directory(
+            ss.spark.local_session("crash", settings={"spark.log.level": "OFF"}),
+            directory / "events",
+            feed,
+            checkpoint=directory / "spark",
+            files_per_trigger=1,
+            on_batch=done,
+        )
+        if options:
+            feed.finish()
+        hidden = directory / ".final"
+        hidden.write_bytes(engine.snapshot())
+        hidden.rename(directory / "final")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
