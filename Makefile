@@ -96,11 +96,11 @@ stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python tests/support/stress_spark.py --count $(COUNT)
 
-# The package once more, with the runtime under AddressSanitizer.
+# The package once more, with the runtime under AddressSanitizer and its assertions compiled in.
 stress-files: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	rm -rf build $(VENV)/address
-	CFLAGS="-DNDEBUG -g -fsanitize=address -fno-omit-frame-pointer" LDFLAGS="-fsanitize=address" \
+	CFLAGS="-g -fsanitize=address -fno-omit-frame-pointer" LDFLAGS="-fsanitize=address" \
 		$(PIP) install --quiet --no-deps --target $(VENV)/address .
 	rm -rf build
 	$(BIN)/python tests/support/stress_files.py --address $(VENV)/address --count $(INPUTS)

@@ -36,6 +36,7 @@ from specstream.checkpoint.difference import (
 from specstream.checkpoint.file_format import CheckpointFile, DamagedFile
 from specstream.checkpoint.inputs import Input, Origin, Raised, input_batches, read_input
 from specstream.checkpoint.store import Store, store_of
+from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, keys_of, plain_value, read_events, rows_to_table
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
@@ -295,7 +296,8 @@ class _Run:
         )
         return (
             f"event {row}, (timestamp, source, sequence) = "
-            f"({keys[0][row]}, {keys[1][row]}, {self.sequences(np.array([row]))[0]}): {values}"
+            f"({time_at(keys[0], row)}, {keys[1][row]}, {self.sequences(np.array([row]))[0]}): "
+            f"{values}"
         )
 
     def raised(self) -> Raised | None:

@@ -147,7 +147,7 @@ def time_at(times: pa.Array, row: int) -> Any:
     """An element of an order column as a plain Python value; its number if Python has none such."""
     try:
         return times[row].as_py()
-    except (OverflowError, ValueError):
+    except (OverflowError, ValueError, KeyError):  # no such year, or no such zone
         return int(of_order(times[row : row + 1])[0][0])  # type: ignore[index]
 
 

@@ -331,8 +331,8 @@ def _read(array: pa.Array, name: str, column: Column, what: str) -> _Read:
 def _shown(value: pa.Scalar) -> str:
     try:
         return str(value)
-    except (OverflowError, ValueError):
-        return "out of range"  # a year that Python has not
+    except (OverflowError, ValueError, KeyError):
+        return "out of range"  # a year or a zone that Python has not
 
 
 def read_value(

@@ -41,7 +41,7 @@ def run_batch(parts: Parts, events: Events, ordered: bool) -> pa.Table:
             parts.flight.locate = lambda row, begin=done: (
                 events,
                 begin + row,
-                events.keys[0][begin + row].as_py(),
+                time_at(events.keys[0], begin + row),
                 events.keys[1][begin + row].as_py(),
                 first + begin + row,
             )

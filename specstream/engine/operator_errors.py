@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from specstream.columns.conversion import time_at
 from specstream.columns.events import Events
 from specstream.columns.python_values import event_text
 from specstream.compiler.oracle import Oracle
@@ -96,7 +97,7 @@ def _raise_no_memory(parts: Parts, events: Events, row: int, first: int, partial
 
 
 def _key(events: Events, row: int, first: int) -> str:
-    return f"({events.keys[0][row]}, {events.keys[1][row]}, {first + row})"
+    return f"({time_at(events.keys[0], row)}, {events.keys[1][row]}, {first + row})"
 
 
 def _text(parts: Parts, events: Events, row: int) -> str:

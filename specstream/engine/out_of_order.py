@@ -170,7 +170,8 @@ class OutOfOrder:
             self._flight.is_open = False
             # Its event is still pending: it will be asked again.
             self._parts.hooks.take_refusal()
-            self.hold_rows()
+            with self._parts.turn.taken():
+                self.hold_rows()
             self._committed.pending.forget()
 
     def advance_all(self, reached: Mapping[Name, int]) -> None:
@@ -247,7 +248,7 @@ class OutOfOrder:
             self._flight.is_open = False
 
     def hold_rows(self) -> None:
-        """With the turn, or after the job: keeps what nobody has polled for the next poll."""
+        """With the turn: keeps what nobody has polled for the next poll."""
         self._take_rows()
         self._committed.pending.hold(self._polled())
 

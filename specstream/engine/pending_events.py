@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi
-from specstream.columns.conversion import of_order, order_distance
+from specstream.columns.conversion import of_order, order_distance, time_at
 from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
@@ -159,9 +159,9 @@ class PendingEvents:
             known, below = late[0]
             raise InputError(
                 f"{self._what}: {sum(some.count for _, some in late)} event(s) are late, the first "
-                f"of source {known.name!r} at {order_by}={below.keys[0][0]}, below its frontier: "
-                'nothing was submitted; send events before advance(), or use late="drop" or '
-                'late="side"'
+                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, below its "
+                "frontier: nothing was submitted; send events before advance(), or use "
+                'late="drop" or late="side"'
             )
         for known, below in late:
             known.late += below.count
@@ -317,8 +317,9 @@ class PendingEvents:
                 reached.append((known, self._timestamp(to, of)))
             except InputError:
                 raise InputError(
-                    f"{self._what}: the frontier {to!s} of source {known.name!r} is no {of}, as "
-                    "the events have it: advance() the source to a time of that type first"
+                    f"{self._what}: the frontier {_shown(to)} of source {known.name!r} is no "
+                    f"{of}, as the events have it: advance() the source to a time of that type "
+                    "first"
                 ) from None
         self._type, self._given = of, []
         for known, at in reached:
@@ -338,8 +339,8 @@ class PendingEvents:
             of = None
         if of is None or of_order(pa.array([], of)) is None:
             raise InputError(
-                f"{self._what}: time {time!r}{of_whom}; expected an integer, a float, a timestamp "
-                "or a date"
+                f"{self._what}: time {_shown(time)}{of_whom}; expected an integer, a float, "
+                "a timestamp or a date"
             )
         return of
 
@@ -375,8 +376,8 @@ class PendingEvents:
             array = None  # Arrow would cut off what is behind the point
         if array is None or array.null_count:
             raise InputError(
-                f"{self._what}: time {value!r}{of_whom} is no {of}{before}: give a value of that "
-                "type; a frontier may be None, the end of the source"
+                f"{self._what}: time {_shown(value)}{of_whom} is no {of}{before}: give a value "
+                "of that type; a frontier may be None, the end of the source"
             )
         if of_whom and pa.types.is_floating(of) and value != value:
             raise InputError(f"{self._what}: time {value!r}{of_whom} has no place in an order")
@@ -514,7 +515,7 @@ class PendingEvents:
         """An event for a hook: (events, row among them, timestamp, source, sequence)."""
         segment, at = self.find(row)
         events = segment.events
-        time = events.keys[0][at].as_py()
+        time = time_at(events.keys[0], at)
         return events, at, time, segment.source.name, segment.first_sequence + at
 
     def keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
@@ -568,6 +569,16 @@ def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             pass
     return pa.array([repr(value)])
+
+
+def _shown(time: Any) -> str:
+    """A time in a message; one of a snapshot is Arrow's, which may have no way to show it."""
+    if not isinstance(time, pa.Scalar):
+        return repr(time)
+    try:
+        return str(time)
+    except (KeyError, OverflowError, ValueError):  # no such zone, no such year
+        return f"of type {time.type}"
 
 
 def _is_float(value: Any) -> bool:

@@ -130,6 +130,8 @@ def _frontiers(about: Waiting, table: pa.Table) -> list[pa.Scalar]:
     given = [column[0] for column in table.columns]
     if not all(to.is_valid for to in given):
         raise Malformed(f"{what}: one is null")
+    for column in table.columns:
+        _order_key(column)
     return given
 
 
@@ -156,9 +158,12 @@ def _check_sources(about: Waiting) -> None:
     ranks = [source.rank for source in sorted(about.sources, key=_by_name)]
     if any(later <= earlier for earlier, later in itertools.pairwise(ranks)):
         raise Malformed(f"{what} are not ranked in the order of their names")
-    sent = [(source.last, source.rank) for source in about.sources if source.next_sequence]
-    # Earlier snapshots do not say of each source where it was.
-    if about.lowest is not None and (not sent or about.highest != max(sent)):
+    sent = [
+        (source.last, source.rank)
+        for source in about.sources
+        if source.next_sequence or source.last > -(2**63)
+    ]
+    if about.highest != max(sent, default=None) or (about.lowest is not None and not sent):
         raise Malformed(f"{what}: {about.highest} is not the last of their events")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
 import struct
@@ -271,6 +272,7 @@ def twice(name: str, content: bytes) -> bytes:
         (about(lambda said: said.update(event=[["x", "int"]])), "poll until nothing is pending"),
         (about(lambda said: said.update(held=False)), "2 Arrow streams; expected 1"),
         (about(lambda said: said.update(highest=[1, 0])), "is not the last of their events"),
+        (about(lambda said: said.update(highest=[1, 0], lowest=None)), "is not the last of their"),
         (about(lambda said: said.update(lowest=2**63)), "does not fit int64"),
         (source(0, name="b"), "one name twice"),
         (source(0, name=3), "one name twice, or numbers and texts"),
@@ -325,6 +327,76 @@ def test_a_text_that_is_none_is_refused_when_it_comes() -> None:
         with pytest.raises(ss.InputError, match=r"b'not \\xff' is no UTF-8 text"):
             engine.process({**batch([1, 2]), "name": broken})
         assert engine.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array([1, 2], pa.timestamp("us", "Nowhere/Nothing")),
+        pa.array([2**62, 2**62 + 1], pa.timestamp("us")),
+    ],
+    ids=["no such zone", "no such year"],
+)
+def test_times_that_python_has_not_are_shown_as_numbers(times: pa.Array) -> None:
+    def refuse(state, event, emit):
+        state.n += 1
+        if state.n == 2:
+            raise ValueError("the second")
+
+    operator = ss.operator(state=Small, event={"x": int})(refuse)
+    given = pa.table({"time": times, "x": [1, 2]})
+    seen: list[Any] = []
+
+    def submit(engine: ss.Engine) -> None:
+        engine.submit(given, order_by="time")
+        engine.advance(0)
+        engine.poll(timeout=None)
+
+    for run in (lambda engine: engine.process(given, order_by="time"), submit):
+        with (
+            ss.Engine(operator, on_commit=lambda found: seen.append(found.timestamp)) as engine,
+            pytest.raises(ValueError, match="the second"),
+        ):
+            run(engine)
+    assert seen == [times.cast(pa.int64())[0].as_py()] * 2
+
+
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [
+        (pa.scalar(1, pa.timestamp("us", "Nowhere/Nothing")), r"of type timestamp\[us, tz=Nowhere"),
+        (datetime.datetime(2013, 1, 1), "2013-01-01 00:00:00"),
+    ],
+    ids=["no such zone", "a time"],
+)
+def test_a_restored_frontier_of_another_type_is_refused_with_the_first_event(
+    time: Any, shown: str
+) -> None:
+    with ss.Engine(small, threads=2) as engine:
+        engine.advance("a", time)
+        engine.restore(engine.snapshot())
+        with pytest.raises(ss.InputError, match=f"the frontier {shown}.* of source 'a' is no int"):
+            engine.submit(batch([2]), order_by="time", source_column="from")
+
+
+def test_frontiers_given_before_any_event_are_checked() -> None:
+    with ss.Engine(small, threads=2) as engine:
+        engine.advance("a", 5)
+        engine.advance("b", 6)
+        image = engine.snapshot()
+        for given, message in (
+            (pa.table({"0": [5], "1": ["x"]}), "has type string"),
+            (pa.table({"0": [5], "1": [[7]]}), "has type list"),
+            (pa.table({"0": [5], "1": pa.array([None], pa.int64())}), "one is null"),
+            (pa.table({"0": [5]}), "expected one of 2"),
+            (pa.table({"0": [5, 5], "1": [5, 5]}), r"2 row\(s\)"),
+        ):
+
+            def put(content: bytes, given: pa.Table = given) -> bytes:
+                return b"".join(map(crafted.stream, (crafted.tables(content)[0], given)))
+
+            refused(engine, changed(image, "arrivals", put), message)
+        refused(engine, changed(image, "arrivals", source(0, last=7)), "is not the last of their")
 
 
 def test_columns_that_no_order_has_are_refused() -> None:

