@@ -64,7 +64,9 @@ def test_a_crash_of_a_speculative_run_changes_nothing(
             output = engine.process({"x": XS})
             sums = [total - before for total in output["total"].to_pylist()]
             assert sums == expected.output["total"].to_pylist()
-        assert engine.stats.aborts["fault"] == 5
+        # Under `eager` a dropped run whose lock was stolen as well may speculate, and fault, again.
+        faults = engine.stats.aborts["fault"]
+        assert faults == 5 or (protocol == "eager" and faults > 5)
         assert engine.state.total == 5 * sum(XS)
         assert kept
 
