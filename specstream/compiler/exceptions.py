@@ -21,6 +21,7 @@ from specstream.errors import SpecstreamError
 __all__ = [
     "ExceptionCheck",
     "Part",
+    "caught_classes",
     "catches_anything",
     "error_classes",
     "parts_of",
@@ -70,12 +71,17 @@ def reaches_try(
 
 def error_classes(value: Any) -> tuple[type[BaseException], ...] | None:
     """The classes that stand behind ``except``: one, or a tuple of them; None: there is none."""
-    if isinstance(value, type) and issubclass(value, BaseException):
-        return (value,)
-    if not isinstance(value, tuple):
-        return None
-    found = [error_classes(one) for one in value]
-    return None if None in found else tuple(one for part in found for one in part or ())
+    found = value if isinstance(value, tuple) else (value,)
+    are_classes = all(isinstance(one, type) and issubclass(one, BaseException) for one in found)
+    return found if are_classes else None
+
+
+def caught_classes(
+    node: ast.expr, resolve: Callable[[ast.expr], Any]
+) -> tuple[type[BaseException], ...] | None:
+    """The same of what is written there; ``resolve`` gives what a name stands for."""
+    written = tuple(map(resolve, node.elts)) if isinstance(node, ast.Tuple) else resolve(node)
+    return error_classes(written)
 
 
 def catches_anything(errors: tuple[type[BaseException], ...]) -> bool:
@@ -205,9 +211,7 @@ class ExceptionCheck:
         self.block(node.body, (*names, node.name) if node.name else names, True)
 
     def classes(self, node: ast.expr) -> tuple[type[BaseException], ...]:
-        if isinstance(node, ast.Tuple):
-            return tuple(one for element in node.elts for one in self.classes(element))
-        errors = error_classes(self.resolve(node))
+        errors = caught_classes(node, self.resolve)
         if errors is None:
             self.refuse(node, f"except takes classes, and {ast.unparse(node)} is none", _CLASS)
         return errors
@@ -235,6 +239,12 @@ class ExceptionCheck:
         if isinstance(node, ast.Name) and node.id in names:
             self.exempt.add(node)
             return
+        if isinstance(node, ast.Name) and node.id in self.caught:
+            self.refuse(
+                node,
+                f"{node.id!r} is a caught exception, which is gone behind its except clause",
+                "raise it there",
+            )
         called = node.func if isinstance(node, ast.Call) else node
         self.exempt.update({node, *ast.walk(called)})
         errors = error_classes(self.resolve(called))

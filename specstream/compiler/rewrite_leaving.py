@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from specstream.compiler import locking, polling
-from specstream.compiler.exceptions import catches_anything, error_classes, parts_of
+from specstream.compiler.exceptions import catches_anything, caught_classes, parts_of
 from specstream.compiler.rewrite import Rewriter
 from specstream.compiler.text import formatted
 from specstream.compiler.try_regions import catcher, has_begun, throw, try_begin, try_end
@@ -175,7 +175,7 @@ class LeavingRewriter(Rewriter, ABC):
         for number, handler in reversed(list(enumerate(node.handlers))):
             errors: tuple[type[BaseException], ...] = (Exception,)
             if handler.type is not None:
-                errors = self.classes(handler.type)
+                errors = caught_classes(handler.type, self.check.static_value) or ()
             self.caught.append((handler.name, error))
             body = self.statements(handler.body) or [ast.copy_location(ast.Pass(), handler)]
             self.caught.pop()
@@ -189,11 +189,6 @@ class LeavingRewriter(Rewriter, ABC):
             test = self.core(caught_by, self.load(error, handler), at=handler)
             handled = [ast.copy_location(ast.If(test, body, handled), handler)]
         return self.region(error, inside, handled, node)
-
-    def classes(self, node: ast.expr) -> tuple[type[BaseException], ...]:
-        if isinstance(node, ast.Tuple):
-            return tuple(one for element in node.elts for one in self.classes(element))
-        return error_classes(self.check.static_value(node)) or ()
 
     def in_region(self, body: Statements, leave: Callable[[], Statements]) -> Statements:
         self.held.append(leave)
@@ -238,8 +233,8 @@ class LeavingRewriter(Rewriter, ABC):
             if isinstance(node.exc, ast.Name) and node.exc.id == name:
                 return [*statements, *self.thrown(self.load(error, node), node)]
         called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        (error_class,) = self.classes(called)
-        return [*statements, *self.thrown(self.number_of_class(error_class), node)]
+        number = self.number_of_class(self.check.static_value(called))
+        return [*statements, *self.thrown(number, node)]
 
     def number_of_class(self, error: Any) -> ast.expr:
         return ast.Constant(self.analysis.errors.number(error))

@@ -16,7 +16,7 @@ import numpy as np
 from specstream.columns.strings import string_code
 from specstream.compiler import numbers, oracle_view
 from specstream.compiler.check import builtin_name, math_name, numpy_name
-from specstream.compiler.exceptions import catches_anything, error_classes, steps_aside
+from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
@@ -89,9 +89,10 @@ class OracleRewriter(Rewriter):
         node.orelse = self.statements(node.orelse)
         for handler in node.handlers:
             handler.body = self.statements(handler.body) or [ast.copy_location(ast.Pass(), handler)]
+            errors: tuple[type[BaseException], ...] = (Exception,)
             if handler.type is not None:
-                errors = self.caught_classes(handler.type)
-            if handler.type is None or catches_anything(errors):
+                errors = caught_classes(handler.type, self.check.static_value) or ()
+            if catches_anything(errors):
                 self.source.oracle_namespace["__ss_Exception"] = Exception
                 handler.type = ast.copy_location(ast.Name("__ss_Exception", ast.Load()), handler)
         if node.handlers:
@@ -127,11 +128,6 @@ class OracleRewriter(Rewriter):
         around.body = [node] if node.handlers else node.body  # type: ignore[attr-defined]
         test.body = final or test.body
         return template
-
-    def caught_classes(self, node: ast.expr) -> tuple[type[BaseException], ...]:
-        if isinstance(node, ast.Tuple):
-            return tuple(one for element in node.elts for one in self.caught_classes(element))
-        return error_classes(self.check.static_value(node)) or ()
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         value = node.value

@@ -507,7 +507,7 @@ class Writer:
         caught = self.pick(
             *("IndexError", "ZeroDivisionError", "ValueError", "OverflowError", "Refused"),
             *("(IndexError, ArithmeticError)", "(Refused, KeyError)", "LookupError"),
-            *("Declined", "Exception", "AssertionError", "(Elsewhere, (OverflowError, KeyError))"),
+            *("Declined", "Exception", "AssertionError", "(Elsewhere, OverflowError, KeyError)"),
         )
         name = None
         if self.rng.random() < 0.4:
