@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from specstream.compiler.scopes import own_name
 from specstream.declarations.schema import Schema
 from specstream.errors import CompileError
 
@@ -72,4 +73,5 @@ class Analysis(ABC):
     def refuse(self, source: FunctionSource, node: ast.AST, problem: str, way_out: str) -> NoReturn:
         """Raises CompileError for a place in the source."""
         line = getattr(node, "lineno", source.tree.lineno)
+        problem, way_out = own_name(problem), own_name(way_out)
         raise CompileError(self.operator, source.filename, line, problem, way_out)

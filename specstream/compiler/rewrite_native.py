@@ -34,6 +34,8 @@ from specstream.compiler import (
 from specstream.compiler.check import (
     branches,
     builtin_name,
+    default_name,
+    defaults_of,
     is_none,
     math_name,
     numpy_name,
@@ -43,8 +45,10 @@ from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant, without_slices
+from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import text_of
+from specstream.compiler.unpacking import unpacked
 from specstream.declarations.updates import update_name
 
 __all__ = ["NativeRewriter"]
@@ -70,6 +74,13 @@ def _core_name(function: Any) -> str:
     raise AssertionError(function)
 
 
+def parts_of(target: ast.expr) -> list[ast.expr]:
+    """What an assignment to a target gives values to, one by one; starred ones as they are."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [part for element in target.elts for part in parts_of(element)]
+    return [target]
+
+
 class NativeRewriter(Rewriter):
     def rewrite(self) -> ast.FunctionDef:
         # Names of the locks that are held around the present statement; None where a loop begins.
@@ -80,7 +91,9 @@ class NativeRewriter(Rewriter):
         for name, value in self.check.constants.items():
             namespace[name] = _native_constant(value)
         tree = super().rewrite()
-        tree.args.args.insert(0, ast.arg(RUN))
+        # All are positional to Numba; a call of a helper gives each of them.
+        names = (RUN, *self.source.parameters)
+        tree.args = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
         return tree
 
     def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
@@ -187,7 +200,11 @@ class NativeRewriter(Rewriter):
             index = self.index(target.slice)
             call = self.core(set_item, value, array, index, at=node)
             return [ast.copy_location(ast.Expr(call), node)]
-        assert isinstance(target, ast.Tuple)
+        assert isinstance(target, ast.Tuple | ast.List)
+        starred = [isinstance(element, ast.Starred) for element in target.elts]
+        if any(starred):
+            return self.assign_starred(target.elts, starred.index(True), value, node)
+        target = ast.copy_location(ast.Tuple(target.elts, ast.Store()), target)
         if all(isinstance(element, ast.Name) for element in target.elts):
             return [ast.copy_location(ast.Assign([target], value), node)]
         names = [self.new_name("part") for _ in target.elts]
@@ -198,6 +215,32 @@ class NativeRewriter(Rewriter):
         for name, element in zip(names, target.elts, strict=True):
             statements += self.assign(element, ast.Name(name, ast.Load()), node)
         return statements
+
+    def assign_starred(
+        self, targets: list[ast.expr], star: int, value: ast.expr, node: ast.AST
+    ) -> list[ast.stmt]:
+        """``a, *rest, z = value``: what the star takes is a tuple here."""
+        name, after = self.new_name("parts"), len(targets) - star - 1
+        counts = [ast.copy_location(ast.Constant(count), node) for count in (star, after)]
+        taken = self.core(unpacked, value, *counts, at=node)
+        targets = [one.value if isinstance(one, ast.Starred) else one for one in targets]
+        statements = self.assign(ast.Name(name, ast.Store()), taken, node)
+        for at, target in enumerate(targets):
+            part = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(at), ast.Load())
+            statements += self.assign(target, ast.copy_location(part, node), node)
+        return statements
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        """A name that is deleted is read no more; flow.py sees to that."""
+        targets = [one for target in node.targets for one in parts_of(target)]
+        for target in targets:
+            if not isinstance(target, ast.Name):
+                self.check.refuse(
+                    node,
+                    f"{ast.unparse(target)} cannot be deleted",
+                    "assign another value to it; the fields of the state stay",
+                )
+        return ast.copy_location(ast.Pass(), node)
 
     def index(self, node: ast.expr) -> ast.expr:
         """An index as an expression that may be an argument: slices as calls of slice()."""
@@ -289,9 +332,17 @@ class NativeRewriter(Rewriter):
 
     def visit_For(self, node: ast.For) -> Any:
         node.iter = self.visit(node.iter)
-        return self.loop(node, polling.poll_for)
+        if all(isinstance(one, ast.Name) for one in parts_of(node.target)):
+            return self.loop(node, polling.poll_for)
+        # An item goes where an assignment would put it.
+        item, target = self.new_name("item"), node.target
+        node.target = ast.copy_location(ast.Name(item, ast.Store()), target)
+        first = self.assign(target, ast.Name(item, ast.Load()), node)
+        looped: ast.For = self.loop(node, polling.poll_for)
+        looped.body[1:1] = first
+        return looped
 
-    def loop(self, node: ast.While | ast.For, poll: Any) -> ast.AST:
+    def loop(self, node: Any, poll: Any) -> Any:
         polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
         self.held.append(None)
         node.body = [polling, *self.statements(node.body)]
@@ -444,20 +495,31 @@ class NativeRewriter(Rewriter):
             self.check.refuse(node, f"{name} takes no keywords", "give the values by position")
 
     def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
-        native = self.analysis.compiled(value)
-        parameters = list(inspect.signature(value).parameters)
-        given = [*parameters[: len(node.args)], *(keyword.arg for keyword in node.keywords)]
-        too_many = len(node.args) > len(parameters)
-        if too_many or sorted(map(str, given)) != sorted(parameters):
-            self.check.refuse(
-                node, f"{callee.id} takes ({', '.join(parameters)})", "give each parameter once"
-            )
-        self.source.native_namespace[f"__ss_function_{callee.id}"] = native
-        function = ast.copy_location(ast.Name(f"__ss_function_{callee.id}", ast.Load()), node)
+        given = bind(node, callee.id, parameters_of_function(value), self.check.refuse)
+        function = self.bound(f"__ss_function_{callee.id}", self.analysis.compiled(value), callee)
         # Keywords stay keywords: the order in which they are written is that of their evaluation.
         arguments = [self.run(), *map(self.visit, node.args)]
-        keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
+        named = list(given.items())[len(node.args) :]
+        named += [
+            (name, self.frozen(f"{callee.id}_{name}", default, f"the default of {name!r}", node))
+            for name, default in defaults_of(value).items()
+            if name not in given
+        ]
+        keywords = [ast.keyword(name, self.visit(argument)) for name, argument in named]
         return ast.copy_location(ast.Call(function, arguments, keywords), node)
+
+    def bound(self, name: str, value: Any, at: ast.AST) -> ast.Name:
+        """A name for something that the native code calls."""
+        self.source.native_namespace[name] = value
+        return ast.copy_location(ast.Name(name, ast.Load()), at)
+
+    def frozen(self, name: str, value: Any, what: str, at: ast.AST) -> ast.Name:
+        """A name, to be visited, for a value that was read when the operator was declared."""
+        name = default_name(name)
+        self.check.resolve(at, name, value, what)
+        if name in self.check.constants:
+            self.source.native_namespace[name] = _native_constant(value)
+        return ast.copy_location(ast.Name(name, ast.Load()), at)
 
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
         self.positional(node, name)

@@ -15,8 +15,9 @@ import numpy as np
 
 from specstream.columns.strings import string_code
 from specstream.compiler import numbers, oracle_view
-from specstream.compiler.check import builtin_name, math_name, numpy_name
+from specstream.compiler.check import builtin_name, default_name, math_name, numpy_name
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
+from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 
@@ -31,7 +32,21 @@ class OracleRewriter(Rewriter):
         namespace = self.source.oracle_namespace
         for name, value in self.check.resolved.items():
             namespace[name] = self.freeze(name, value)
-        return super().rewrite()
+        tree = super().rewrite()
+        arguments = tree.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        with_default = positional[len(positional) - len(arguments.defaults) :]
+        arguments.defaults = [self.default(one) for one in with_default]
+        arguments.kw_defaults = [
+            default and self.default(one)
+            for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        ]
+        own_names(tree)
+        return tree
+
+    @staticmethod
+    def default(parameter: ast.arg) -> ast.expr:
+        return ast.copy_location(ast.Name(default_name(parameter.arg), ast.Load()), parameter)
 
     def freeze(self, name: str, value: Any) -> Any:
         if isinstance(value, types.FunctionType):

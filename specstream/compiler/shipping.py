@@ -56,7 +56,8 @@ class _Raised:
 
 @dataclass(frozen=True)
 class Packed:
-    """A function: its source, and what its names stand for."""
+    """A function: its source, what its names stand for, and its defaults, those of keyword-only
+    parameters by name."""
 
     name: str
     qualname: str
@@ -65,6 +66,7 @@ class Packed:
     text: str
     line: int
     names: dict[str, Any]
+    defaults: tuple[tuple[Any, ...] | None, dict[str, Any] | None] = (None, None)
 
 
 def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
@@ -79,6 +81,7 @@ def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
             source.text,
             source.line,
             {name: _stand_in(value, places) for name, value in source.names.items()},
+            (function.__defaults__, function.__kwdefaults__),
         )
         for function, source in written.items()
     )
@@ -135,12 +138,18 @@ def _made(function: Packed, names: dict[str, Any]) -> types.FunctionType:
     ast.increment_lineno(tree, function.line - 1)
     definition = tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
-    # Annotations may name what was not taken along.
+    # Annotations and defaults may name what was not taken along; the defaults' values were.
     definition.returns = None
-    for argument in definition.args.args:
+    arguments = definition.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         argument.annotation = None
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [one and ast.Constant(None) for one in arguments.kw_defaults]
+    ast.fix_missing_locations(definition)
     namespace = {**names, "__name__": function.module}
     exec(compile(tree, filename, "exec"), namespace)
     made: types.FunctionType = namespace[function.name]
     made.__qualname__ = function.qualname
+    positional, named = function.defaults
+    made.__defaults__, made.__kwdefaults__ = positional, named and dict(named)
     return made

@@ -30,6 +30,8 @@ from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
 from specstream.compiler.rewrite_oracle import OracleRewriter
+from specstream.compiler.scopes import separate
+from specstream.compiler.signatures import parameters_of
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
@@ -152,5 +154,6 @@ class _Analysis(Analysis):
             )
         text = "".join(lines[found[0].lineno - 1 :])
         ast.increment_lineno(found[0], first - 1)
-        parameters = tuple(argument.arg for argument in found[0].args.args)
+        parameters = parameters_of(found[0].args).names
+        separate(found[0])
         return FunctionSource(original, found[0], code.co_filename, parameters, text)

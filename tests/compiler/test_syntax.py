@@ -1,0 +1,213 @@
+"""Python's syntax in operators: engine, oracle and the unrewritten function agree about it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import other_module
+import pyarrow as pa
+import pytest
+import witness
+from conftest import assert_identical, run_engine, run_oracle
+
+import specstream as ss
+
+PATHS: list[dict[str, Any]] = [
+    {"horizon": 0},
+    {"threads": 2, "horizon": 4, "chunk": 2, "execution": "speculate"},
+    {"threads": 2, "horizon": 4, "chunk": 2, "execution": "speculate", "protocol": "eager"},
+    {"threads": 2, "horizon": 4, "chunk": 2, "execution": "speculate", "profile": True},
+]
+
+
+class State(ss.State):
+    n = ss.scalar(int)
+    x = ss.scalar(float)
+    a = ss.array(int, 6, fill=2)
+    f = ss.array(float, 5, fill=0.5)
+    m = ss.array(int, (3, 4), fill=7)
+
+
+TABLE = pa.table(
+    {
+        "i": [0, 1, 2, 3, 4, 5, 6, -1, 7, 2, 3, 9],
+        "x": [0.5, -1.5, 2.0, 0.0, -0.0, 3.5, 1e300, 0.1, 7.0, -2.5, 4.0, 1.0],
+        "on": [True, False, False, True, True, False, True, False, True, True, False, False],
+        "s": ["a", "b", "", "buy", "sell", "a", "b", "buy", "sell", "one", "two", "c"],
+    }
+)
+
+
+def operator_of(function: Callable[..., None]) -> ss.Operator:
+    return ss.operator(
+        state=State,
+        event={"i": int, "x": float, "on": bool, "s": str},
+        emits={"k": int, "v": float},
+    )(function)
+
+
+def agree(function: Callable[..., None], *paths: dict[str, Any], raises: int = 0) -> ss.Operator:
+    """All see the same; so many of the events raise."""
+    operator = operator_of(function)
+    assert witness.assert_agrees(operator, TABLE) == TABLE.num_rows
+    expected = run_oracle(operator, TABLE)
+    assert len(expected.raised) == raises
+    for path in paths or PATHS:
+        assert_identical(run_engine(operator, TABLE, **path), expected)
+    return operator
+
+
+def refused(function: Callable[..., None]) -> str:
+    """What is said of a function that is no operator."""
+    with pytest.raises(ss.CompileError) as caught:
+        ss.Engine(operator_of(function), horizon=0)
+    assert caught.value.filename == __file__
+    line = str(caught.value).split(": ", 1)[1]
+    assert "; " in line, line  # the problem, and a way out
+    return line
+
+
+# ---- helpers ----
+
+BASE = 100
+
+
+def weighed(state: Any, value: int, /, by: int = BASE, *, plus: int, note: str = "none") -> int:
+    state.n = (state.n * 7 + value) % 1009
+    return value * by + plus + (1000 if note == "sell" else 0)
+
+
+BASE = 5  # the default above was read when the function was defined
+
+
+def nested_results(a: int, b: float = 0.25) -> tuple[tuple[int, float], int]:
+    return (a + 1, b * 2.0), a * 3
+
+
+def by_module(value: int) -> int:
+    return other_module.scaled(value, shift=1) + other_module.RATE
+
+
+def calls(state, event, emit):
+    emit(weighed(state, event.i, plus=state.n), 0.0)
+    emit(weighed(state, event.i, 2, note=event.s, plus=weighed(state, 3, plus=1)), 1.0)
+    emit(weighed(state, event.i, note="sell", plus=state.n, by=BASE), 2.0)
+    (a, b), c = nested_results(event.i)
+    emit(a + c, b)
+    (a, b), c = nested_results(b=event.x, a=c)
+    emit(a + c, b)
+    emit(by_module(event.i) + other_module.scaled(by=2, value=4), float(other_module.RATE))
+    if event.s in other_module.NAMES:
+        emit(-1, 0.5)
+
+
+def test_helpers_take_what_pythons_functions_take() -> None:
+    operator = agree(calls)
+    assert run_engine(operator, TABLE, horizon=0).output["k"].to_pylist()[0] == 0
+
+
+# ---- assignments ----
+
+
+def t(state: Any, value: int) -> int:
+    """Its number, and a trace of what was called before."""
+    state.n = (state.n * 31 + value) % 1000003
+    return value
+
+
+def inside_expressions(state, event, emit):
+    if (k := t(state, event.i)) > 2 and (j := k * 2) != 10:
+        emit(k + j, 0.0)
+    elif k < 0 or (v := t(state, 5)) > event.i:
+        emit(k, 1.0)
+    else:
+        emit(v, 2.0)
+    while (n := t(state, k)) < 4:
+        k += 1
+    emit(n + (y := n + 1) * y, float(z := 3) + z)
+    at = 3
+    state.a[(at := event.i % 6)] = at + (at := 1) + at
+    emit(at, (w := event.x) if (is_large := event.x > 1.0) else float(is_large))
+    p = ((q := 4), q + (r := k))[1]
+    emit(p + q + r, 0.0)
+
+
+def starred(state, event, emit):
+    three = (event.i, event.x, 7)
+    first, *rest = three
+    emit(first + rest[1], rest[0])
+    *most, last = three
+    emit(most[0] + last, most[1])
+    a, *none, (b, *c) = 1, (2, 3, event.i)
+    emit(a * 100 + b * 10 + c[0] + len(none) + len(c) + sum_of(c), 0.0)
+    state.a[1], *middle, state.x = t(state, 4), t(state, 5), t(state, 6), event.x
+    emit(middle[0] + len(middle), state.x)
+
+
+def sum_of(values: Any) -> int:
+    total = 0
+    for value in values:
+        total += value
+    return total
+
+
+def targets(state, event, emit):
+    for state.a[state.n % 6] in range(3):
+        state.n += 1
+    for state.n in (4, 3):
+        t(state, state.n)
+    for at, (state.x, state.a[at]) in enumerate(zip(state.f, state.m[1])):
+        emit(at, state.x)
+    for state.a[0], *pair in ((1, 2, event.i), (t(state, 3), 4, 5)):
+        emit(pair[0] * 10 + pair[1] + state.a[0], 0.0)
+    [p, q] = event.i, 3
+    (r, [s, u]), state.m[t(state, 1), t(state, 0)] = (p, (q, 5)), t(state, 8)
+    x = y = p, q
+    emit(r + s * u + x[0] + y[1], 0.0)
+    del x, (p, q)
+    pass
+    p = 3
+    for k in range(3):
+        once = k + p
+        emit(once, 0.0)
+        del once
+
+
+def loops(state, event, emit):
+    for k in range(event.i % 5):
+        if k == 2:
+            break
+        emit(k, 0.0)
+    else:
+        emit(-2, 0.0)
+    k = 0
+    while k < 3:
+        if k == event.i:
+            break
+        k += 1
+    else:
+        emit(k, 1.0)
+    while True:
+        k += 1
+        for j in range(4):
+            while 1:
+                state.n += 1
+                if state.n % 3 == 0:
+                    break
+            if j == event.i % 4:
+                emit(last_of(state, k), 0.0)
+                return
+
+
+def last_of(state: Any, start: int) -> int:
+    while True:
+        start += 1
+        if start % 7 == 0:
+            return start
+
+
+@pytest.mark.parametrize("function", [inside_expressions, starred, targets, loops])
+def test_assignments_and_loops_are_pythons(function: Callable[..., None]) -> None:
+    agree(function)
