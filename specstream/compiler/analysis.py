@@ -18,7 +18,12 @@ __all__ = ["Analysis", "FunctionSource"]
 
 @dataclass
 class FunctionSource:
-    """One plain function on its way through the rewriting."""
+    """One plain function on its way through the rewriting.
+
+    Attributes:
+        nested: what was nested in it, rewritten for Numba as functions of their own.
+        lifted: these functions.
+    """
 
     original: types.FunctionType
     tree: ast.FunctionDef
@@ -27,6 +32,8 @@ class FunctionSource:
     text: str
     native_namespace: dict[str, Any] = field(default_factory=dict)
     oracle_namespace: dict[str, Any] = field(default_factory=dict)
+    nested: list[ast.FunctionDef] = field(default_factory=list)
+    lifted: list[types.FunctionType] = field(default_factory=list)
 
     def compile(self, tree: ast.FunctionDef, namespace: dict[str, Any]) -> types.FunctionType:
         module = ast.Module([tree], [])

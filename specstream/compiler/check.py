@@ -44,9 +44,6 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFunctionDef: ("an async function", "operators are plain functions"),
     ast.ClassDef: ("a class", "keep data in state fields"),
     ast.List: ("a list, which allocates", "use a scratch array: ss.scratch(int, n)"),
-    ast.ListComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
-    ast.SetComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
-    ast.DictComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
     ast.Dict: ("a dict, which allocates", "use state arrays and a hash"),
     ast.Set: ("a set, which allocates", "use state arrays and a hash"),
     ast.Global: ("a global statement", "keep what changes in state fields"),
@@ -318,7 +315,7 @@ class Check:
         if node.keywords and any(keyword.arg is None for keyword in node.keywords):
             self.refuse(node, "a call with **", "write the arguments out")
         callee = node.func
-        if not isinstance(callee, ast.Name | ast.Attribute):
+        if not isinstance(callee, ast.Name | ast.Attribute | ast.Lambda):
             self.refuse(node, "only named functions can be called", "call a function by its name")
         if isinstance(callee, ast.Attribute) and callee.attr == "is_null":
             self.is_null(node)

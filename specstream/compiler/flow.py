@@ -55,7 +55,7 @@ class _Flow:
                 return _meet(self.read(node.body, holds), self.read(node.orelse, fails))
             case ast.Lambda():
                 assigned = self.defaults(node, assigned)
-                self.function(node, assigned)
+                self.function(node, assigned and assigned | self.captures(node))
                 return assigned
             case ast.Dict():
                 for key, value in zip(node.keys, node.values, strict=True):
@@ -70,8 +70,14 @@ class _Flow:
     def name(self, node: ast.AST, name: str, assigned: frozenset[str]) -> None:
         if name in self.locals and name not in assigned:
             self.report(node, name)
-        for one in sorted(self.captured.get(name, frozenset()) - assigned):
-            self.report(node, one)
+        # A nested function is read to be called, and then it reads what it captured.
+        waiting, met = [name], {name}
+        while waiting:
+            for one in sorted(self.captured.get(waiting.pop(), frozenset()) - met):
+                if one not in assigned:
+                    self.report(node, one)
+                waiting.append(one)
+                met.add(one)
 
     def condition(self, node: ast.expr, assigned: Assigned) -> tuple[Assigned, Assigned]:
         """After a condition that holds, and after one that does not."""
@@ -101,6 +107,8 @@ class _Flow:
         """What happens inside may not happen at all."""
         assert isinstance(node, COMPREHENSIONS)
         outside = inside = self.read(node.generators[0].iter, assigned)
+        # For the rewriting: what is assigned here by `:=` has to have a value before.
+        node.assigned_before = outside or frozenset()  # type: ignore[union-attr]
         for number, part in enumerate(node.generators):
             if number:
                 inside = self.read(part.iter, inside)
@@ -128,13 +136,10 @@ class _Flow:
         inner.captured = dict(self.captured)
         inner.block(body, None if assigned is None else assigned | own)
 
-    def captures(self, node: ast.FunctionDef) -> frozenset[str]:
-        """Names of the enclosing functions that a nested one reads, itself or by what it calls."""
-        own = bound_names(node)
+    def captures(self, node: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
+        """Names of the enclosing functions that a nested one reads."""
         read = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-        for name in tuple(read):
-            read |= self.captured.get(name, frozenset())
-        return frozenset(read & self.locals - own)
+        return frozenset(read & self.locals - bound_names(node))
 
     # ---- statements ----
 
@@ -158,6 +163,8 @@ class _Flow:
     def statement(self, node: ast.stmt, assigned: Assigned) -> Assigned:
         match node:
             case ast.Assign():
+                if isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+                    self.captured[node.targets[0].id] = self.captures(node.value)
                 assigned = self.read(node.value, assigned)
                 for target in node.targets:
                     assigned = self.targets(target, assigned)

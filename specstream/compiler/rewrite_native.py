@@ -40,11 +40,13 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
+from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
-from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant, without_slices
+from specstream.compiler.nested import RUN, Nested
+from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import text_of
@@ -52,8 +54,6 @@ from specstream.compiler.unpacking import unpacked
 from specstream.declarations.updates import update_name
 
 __all__ = ["NativeRewriter"]
-
-RUN = "__ss_run"
 
 
 def _native_constant(value: Any) -> Any:
@@ -81,11 +81,15 @@ def parts_of(target: ast.expr) -> list[ast.expr]:
     return [target]
 
 
-class NativeRewriter(Rewriter):
-    def rewrite(self) -> ast.FunctionDef:
+class NativeRewriter(Comprehensions):
+    def begin(self, nested: Nested | None = None) -> None:
         # Names of the locks that are held around the present statement; None where a loop begins.
         self.held: list[str | None] = []
         self.names = 0
+        self.nested = self.find_nested() if nested is None else nested
+
+    def rewrite(self) -> ast.FunctionDef:
+        self.begin()
         namespace = self.source.native_namespace
         namespace["__ss_Fault"] = OperatorFault
         for name, value in self.check.constants.items():
@@ -176,6 +180,8 @@ class NativeRewriter(Rewriter):
         ]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        if isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+            return self.define(node.targets[0].id, node.value, node)
         if len(node.targets) == 1:
             return self.assign(node.targets[0], self.visit(node.value), node)
         name = self.new_name("value")
@@ -362,6 +368,13 @@ class NativeRewriter(Rewriter):
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> Any:
+        if node.id in self.nested.defined:
+            self.check.refuse(
+                node,
+                f"{node.id!r} is a function and is not called here",
+                f"call it, {node.id}(...); to be passed on, its code has to stand where it is "
+                "called",
+            )
         if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
             value = self.check.resolved.get(node.id)
             if isinstance(value, str):
@@ -382,7 +395,11 @@ class NativeRewriter(Rewriter):
         callee = node.func
         if isinstance(callee, ast.Attribute):
             return self.method(node, callee)
+        if isinstance(callee, ast.Lambda):
+            return self.call_lambda(node, callee)
         assert isinstance(callee, ast.Name)
+        if callee.id in self.nested.defined:
+            return self.call_nested(node, callee.id)
         if callee.id.startswith("__ss_"):
             self.generic_visit(node)
             if callee.id == "__ss_slice":
@@ -522,6 +539,10 @@ class NativeRewriter(Rewriter):
         return ast.copy_location(ast.Name(name, ast.Load()), at)
 
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
+        if builtin_name(value) in CONSUMERS:
+            consumed = self.consume(node, str(builtin_name(value)))
+            if consumed is not None:
+                return consumed
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:

@@ -13,9 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["COMPREHENSIONS", "FUNCTIONS", "bound_names", "own_name", "own_names", "separate"]
+__all__ = ["COMPREHENSIONS", "Comprehension", "bound_names", "own_name", "own_names", "separate"]
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -144,7 +143,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         # Python evaluates no annotation inside a function.
-        node.annotation = ast.copy_location(ast.Constant(...), node)
+        node.annotation = ast.copy_location(ast.Constant(0), node)
         self.generic_visit(node)
 
     def generic_visit(self, node: ast.AST) -> None:

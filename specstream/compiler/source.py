@@ -109,7 +109,7 @@ class _Analysis(Analysis):
         check.run()
         native_tree = NativeRewriter(self, source, check).rewrite()
         oracle_tree = OracleRewriter(self, source, check).rewrite()
-        self.fingerprint.append(ast.dump(native_tree))
+        self.fingerprint += map(ast.dump, (*source.nested, native_tree))
         self.fingerprint.append(repr(sorted((k, repr(v)) for k, v in check.constants.items())))
         native = source.compile(native_tree, source.native_namespace)
         oracle = source.compile(oracle_tree, source.oracle_namespace)
@@ -118,7 +118,8 @@ class _Analysis(Analysis):
         line, site = source.tree.lineno, self.next_site
         self.written[original] = Written(source.text, line, source.filename, site, check.resolved)
         self.next_site += len(source.text.splitlines())
-        sites.mark(native, site, line)
+        for one in (native, *source.lifted):
+            sites.mark(one, site, line)
         return native, oracle
 
     def compiled(self, original: types.FunctionType) -> Any:

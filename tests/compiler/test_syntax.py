@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -167,7 +166,6 @@ def targets(state, event, emit):
     x = y = p, q
     emit(r + s * u + x[0] + y[1], 0.0)
     del x, (p, q)
-    pass
     p = 3
     for k in range(3):
         once = k + p
@@ -211,3 +209,87 @@ def last_of(state: Any, start: int) -> int:
 @pytest.mark.parametrize("function", [inside_expressions, starred, targets, loops])
 def test_assignments_and_loops_are_pythons(function: Callable[..., None]) -> None:
     agree(function)
+
+
+# ---- functions inside ----
+
+
+def nested_functions(state, event, emit):
+    factor = 3
+    offset: int = event.i
+
+    def scaled(value: int, by: int = 2, *, plus: int = offset + 1) -> int:
+        return value * by * factor + plus
+
+    def twice(value):
+        total = 0
+        for factor in range(2):  # another one
+            total += scaled(value, factor) + t(state, factor)
+        return total
+
+    square = lambda v, /, w=factor: v * v + w  # noqa: E731
+    emit(scaled(event.i), 0.0)
+    emit(scaled(by=5, value=t(state, 2), plus=t(state, 3)), 1.0)
+    factor = 4
+    emit(twice(event.i) * 1000 + scaled(1), square(event.x, 0.5))
+    emit(square(factor) + (lambda v: v + factor)(event.i), 2.0)
+
+    def gives(k: int):
+        if k > 3:
+            emit(k, event.x)
+            return
+        state.a[k] += 1
+
+    gives(event.i % 6)
+    gives(5)
+    emit(state.a[event.i % 6], 0.0)
+
+
+factor = 1000  # not the one inside
+
+
+def test_nested_functions_read_what_is_around_them() -> None:
+    agree(nested_functions)
+
+
+# ---- generators ----
+
+LIMIT = 3
+
+
+def generators(state, event, emit):
+    x = event.i
+    if any(x > LIMIT for x in state.a) or any(v == x for v in range(2, 5)):
+        emit(x, 0.0)
+    if all(t(state, v) < event.i for v in range(t(state, 3))):
+        emit(x, 1.0)
+    emit(sum(v * x for v in state.a), sum(v * event.x for v in state.f))
+    emit(sum(1 for v in state.f if v > event.x if v < 3.0), float(sum(v > 1 for v in state.a)))
+    emit(sum((v for v in state.a if v > 100), x), sum((v for v in state.f), start=event.x))
+    emit(min(v - x for v in state.a), max(v * event.x for v in state.f[1:4]))
+    emit(max((v for v in state.a if v > x), default=-7), 2.0)
+    emit(min((v for v in range(x, 5)), key=lambda v: (v - 2) ** 2, default=t(state, 9)), 3.0)
+    emit(max(state.a, key=lambda v: v * x % 5), min(state.f, key=abs))
+    emit(sum(a * b + at for at, (a, b) in enumerate(zip(state.a, state.m[1]), x)), 4.0)
+    emit(sum(w for v in range(3) for w in range(v, x % 4) if (v + w) % 2), 5.0)
+    emit(sum(max(v + w for w in (x, 2, 3)) for v in state.m[x % 3]), 6.0)
+    emit(sum([v for v in state.a]) + len(state.a), float(any([t(state, v) > 2 for v in range(4)])))
+    last = -1
+    found = any((last := v) * 3 > x for v in range(4))
+    emit(last, float(found))
+    emit(sum(last := last + v for v in state.a) + last, float(all(state.a) and any(state.f)))
+    emit(sum(scaled_by(v, x) for v in range(2)) + (1 if all(v for v in (x, 1)) else 0), 7.0)
+    state.a[x % 6] = t(state, x)
+
+
+def scaled_by(v: int, by: int) -> int:
+    return v * by
+
+
+def empty(state, event, emit):
+    emit(min(v for v in state.a if v > event.i), 0.5)
+
+
+def test_generators_are_pythons() -> None:
+    agree(generators)
+    agree(empty, {"horizon": 0}, raises=9)
