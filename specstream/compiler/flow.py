@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from specstream.compiler.scopes import COMPREHENSIONS, bound_names
 
-__all__ = ["check_definite_assignment"]
+__all__ = ["check_definite_assignment", "is_irrefutable"]
 
 # The set of names assigned on every path to a point; None: no path leads here.
 Assigned = frozenset[str] | None
@@ -267,7 +267,7 @@ class _Flow:
                     self.read(part, assigned)
             captured = bound_names(case.pattern)
             holds = None if assigned is None else assigned | captured
-            fails = None if _is_irrefutable(case.pattern) else assigned
+            fails = None if is_irrefutable(case.pattern) else assigned
             if case.guard is not None:
                 holds, guarded = self.condition(case.guard, holds)
                 fails = _meet(fails, guarded)
@@ -276,10 +276,11 @@ class _Flow:
         return _meet(after, assigned)
 
 
-def _is_irrefutable(pattern: ast.pattern) -> bool:
+def is_irrefutable(pattern: ast.pattern) -> bool:
+    """Whether a pattern fits everything."""
     if isinstance(pattern, ast.MatchAs):
-        return pattern.pattern is None or _is_irrefutable(pattern.pattern)
-    return isinstance(pattern, ast.MatchOr) and any(map(_is_irrefutable, pattern.patterns))
+        return pattern.pattern is None or is_irrefutable(pattern.pattern)
+    return isinstance(pattern, ast.MatchOr) and any(map(is_irrefutable, pattern.patterns))
 
 
 def check_definite_assignment(

@@ -46,6 +46,7 @@ from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
 from specstream.compiler.nested import RUN, Nested
+from specstream.compiler.patterns import MatchStatements
 from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
@@ -81,7 +82,7 @@ def parts_of(target: ast.expr) -> list[ast.expr]:
     return [target]
 
 
-class NativeRewriter(Comprehensions):
+class NativeRewriter(Comprehensions, MatchStatements):
     def begin(self, nested: Nested | None = None) -> None:
         # Names of the locks that are held around the present statement; None where a loop begins.
         self.held: list[str | None] = []

@@ -90,6 +90,22 @@ class OracleRewriter(Rewriter):
         self.source.oracle_namespace[name] = numbers.to_oracle(value)
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
+    def visit_MatchValue(self, node: ast.MatchValue) -> Any:
+        """A pattern takes literals and dotted names only: a string's code gets one."""
+        value = node.value
+        is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        if is_text or isinstance(value, ast.Name):
+            replaced = self.visit(value)
+            assert isinstance(replaced, ast.Name)
+            namespace = self.source.oracle_namespace
+            constants = namespace.setdefault("__ss_patterns", types.SimpleNamespace())
+            setattr(constants, replaced.id, namespace[replaced.id])
+            holder = ast.copy_location(ast.Name("__ss_patterns", ast.Load()), value)
+            node.value = ast.copy_location(
+                ast.Attribute(holder, replaced.id, ast.Load()), value
+            )
+        return node
+
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
             node.func.value = self.visit(node.func.value)

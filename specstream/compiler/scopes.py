@@ -18,7 +18,7 @@ __all__ = ["COMPREHENSIONS", "Comprehension", "bound_names", "own_name", "own_na
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
-_NUMBERED = re.compile(r"·\d+")
+_NUMBERED = re.compile(r"__ss_(?=\w*·0)|·\d+")
 # Where a node keeps a name as a string, and binds it.
 _STRINGS: dict[type[ast.AST], str] = {
     ast.arg: "arg",

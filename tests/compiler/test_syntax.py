@@ -293,3 +293,68 @@ def empty(state, event, emit):
 def test_generators_are_pythons() -> None:
     agree(generators)
     agree(empty, {"horizon": 0}, raises=9)
+
+
+# ---- match ----
+
+
+def matches(state, event, emit):
+    match event.s:
+        case "buy" | "sell":
+            emit(1, 0.0)
+        case "a":
+            emit(2, 0.0)
+        case "":
+            emit(3, 0.0)
+    match t(state, event.i):
+        case 0 | 1:
+            emit(0, 1.0)
+        case other_module.RATE:
+            emit(30, 1.0)
+        case -1:
+            emit(-1, 1.0)
+        case k if t(state, k) % 2 == 0 and k > 4:
+            emit(k, 1.0)
+        case (5 | 7) as k:
+            emit(k * 10, 1.0)
+        case _:
+            emit(99, 1.0)
+    match event.on, event.i, event.x:
+        case True, 0 | 3 as j, x:
+            emit(j, x)
+        case (False, j, 2.0 | 0.1 as x) if j < 3:
+            emit(j + 100, x)
+        case [_, 5, *_]:
+            emit(55, 2.0)
+        case (*_, on, 7, _) | (on, _, 4.0):
+            emit(77, float(on))
+    match (event.i % 2, (event.s, event.x)), event.on:
+        case (0, ("one" | "a", x)), True:
+            emit(1000, x)
+        case (parity, (_, 0.0 | 1.0)), (True | False as on):
+            emit(parity, float(on))
+        case _, False:
+            emit(2000, 3.0)
+    emit(kind_of(event.i, event.s), 4.0)
+    for v in range(6):
+        match v:
+            case 1:
+                continue
+            case 4:
+                break
+            case w:
+                emit(w, 5.0)
+
+
+def kind_of(i: int, s: str) -> int:
+    match s, i:
+        case "a", 0:
+            return 1
+        case "sell", v if v > 4:
+            return v
+        case pair:
+            return pair[1] * 3
+
+
+def test_match_is_pythons() -> None:
+    agree(matches)
