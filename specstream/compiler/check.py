@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import math
 import types
 from typing import Any, NoReturn
@@ -265,6 +266,8 @@ class Check:
         elif isinstance(value, types.FunctionType):
             if value in self.analysis.open:
                 self.refuse(node, f"{name!r} calls itself", "write the recursion as a loop")
+        elif isinstance(value, functools.partial):
+            self.resolve(node, f"{name}.func", value.func, f"what {what} calls")
         elif self.is_supported_callable(value):
             pass
         elif is_constant(value):
@@ -382,13 +385,14 @@ class Dotted(ast.NodeTransformer):
         owner = node.value
         if not isinstance(owner, ast.Name) or owner.id in self.check.locals:
             return node
-        module = self.check.lookup(owner.id)
-        if not isinstance(module, types.ModuleType) or module in (math, np):
-            return node
-        root = module.__name__.split(".")[0]
         name = f"{owner.id}.{node.attr}"
-        if root in _FORBIDDEN_MODULES or self.check.lookup(name) is _MISSING:
-            return node
+        if name not in self.check.source.original.__globals__:  # as it is where it was pickled
+            module = self.check.lookup(owner.id)
+            if not isinstance(module, types.ModuleType) or module in (math, np):
+                return node
+            root = module.__name__.split(".")[0]
+            if root in _FORBIDDEN_MODULES or self.check.lookup(name) is _MISSING:
+                return node
         return ast.copy_location(ast.Name(name, node.ctx), node)
 
 

@@ -10,6 +10,7 @@ builtins in ``conversions``, ``iteration`` and ``reductions``, functions of modu
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import types
@@ -414,6 +415,8 @@ class NativeRewriter(Comprehensions, MatchStatements):
             if update is not None:
                 return self.update(node, callee, delta.UPDATES[update])
             return self.helper(node, callee, value)
+        if isinstance(value, functools.partial):
+            return self.helper(self.completed(node, callee.id, value), callee, value.func)
         return self.builtin(node, callee.id, value)
 
     def update(self, node: ast.Call, callee: ast.Name, native: Any) -> ast.expr:
@@ -525,6 +528,28 @@ class NativeRewriter(Comprehensions, MatchStatements):
         ]
         keywords = [ast.keyword(name, self.visit(argument)) for name, argument in named]
         return ast.copy_location(ast.Call(function, arguments, keywords), node)
+
+    def completed(self, node: ast.Call, name: str, value: functools.partial[Any]) -> ast.Call:
+        """A call with the arguments that were bound before."""
+        if not isinstance(value.func, types.FunctionType):
+            self.check.refuse(
+                node,
+                f"{name!r} is a partial of no plain function",
+                "write a function that calls it",
+            )
+
+        def frozen(what: str, argument: Any) -> ast.expr:
+            return self.frozen(f"{name}_{what}", argument, f"what {name!r} binds", node)
+
+        given = {keyword.arg for keyword in node.keywords}
+        first = [frozen(str(at), argument) for at, argument in enumerate(value.args)]
+        named = [
+            ast.keyword(one, frozen(one, argument))
+            for one, argument in value.keywords.items()
+            if one not in given
+        ]
+        call = ast.Call(node.func, [*first, *node.args], [*named, *node.keywords])
+        return ast.copy_location(call, node)
 
     def bound(self, name: str, value: Any, at: ast.AST) -> ast.Name:
         """A name for something that the native code calls."""

@@ -7,6 +7,7 @@ Literals become numbers that wrap and texts that are codes; builtins and modules
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import types
 from typing import Any
@@ -52,6 +53,10 @@ class OracleRewriter(Rewriter):
         if isinstance(value, types.FunctionType):
             is_update = update_name(value) is not None
             return value if is_update else self.analysis.function(value)[1]
+        if isinstance(value, functools.partial):
+            arguments = map(oracle_constant, value.args)
+            named = {one: oracle_constant(argument) for one, argument in value.keywords.items()}
+            return functools.partial(self.freeze(name, value.func), *arguments, **named)
         if value is math:
             return _ORACLE_MATH
         if value is np:
@@ -101,9 +106,7 @@ class OracleRewriter(Rewriter):
             constants = namespace.setdefault("__ss_patterns", types.SimpleNamespace())
             setattr(constants, replaced.id, namespace[replaced.id])
             holder = ast.copy_location(ast.Name("__ss_patterns", ast.Load()), value)
-            node.value = ast.copy_location(
-                ast.Attribute(holder, replaced.id, ast.Load()), value
-            )
+            node.value = ast.copy_location(ast.Attribute(holder, replaced.id, ast.Load()), value)
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:

@@ -30,7 +30,7 @@ from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
 from specstream.compiler.rewrite_oracle import OracleRewriter
-from specstream.compiler.scopes import separate
+from specstream.compiler.scopes import is_named_lambda, named_lambda, separate
 from specstream.compiler.signatures import parameters_of
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
@@ -144,7 +144,11 @@ class _Analysis(Analysis):
             tree = ast.parse(textwrap.dedent("".join(lines)))
         except SyntaxError:
             tree = ast.Module([], [])
-        found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        found = [
+            node if isinstance(node, ast.FunctionDef) else named_lambda(node)
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef) or is_named_lambda(node)
+        ]
         if not found or found[0].name != code.co_name:
             raise CompileError(
                 self.operator,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -89,7 +91,14 @@ def by_module(value: int) -> int:
     return other_module.scaled(value, shift=1) + other_module.RATE
 
 
+tripled = lambda value, by=BASE - 2: value * by  # noqa: E731
+lighter = functools.partial(weighed, by=-2, plus=10)
+heavier = functools.partial(lighter, plus=20)
+
+
 def calls(state, event, emit):
+    emit(tripled(event.i) + tripled(1, 2), 0.0)
+    emit(lighter(state, event.i) + heavier(state, 2, plus=t(state, 1)), 0.0)
     emit(weighed(state, event.i, plus=state.n), 0.0)
     emit(weighed(state, event.i, 2, note=event.s, plus=weighed(state, 3, plus=1)), 1.0)
     emit(weighed(state, event.i, note="sell", plus=state.n, by=BASE), 2.0)
@@ -103,8 +112,7 @@ def calls(state, event, emit):
 
 
 def test_helpers_take_what_pythons_functions_take() -> None:
-    operator = agree(calls)
-    assert run_engine(operator, TABLE, horizon=0).output["k"].to_pylist()[0] == 0
+    agree(calls)
 
 
 # ---- assignments ----
@@ -358,3 +366,16 @@ def kind_of(i: int, s: str) -> int:
 
 def test_match_is_pythons() -> None:
     agree(matches)
+
+
+# ---- pickled ----
+
+
+@pytest.mark.parametrize("function", [calls, nested_functions, generators, matches])
+def test_a_pickled_operator_takes_all_of_it_along(function: Callable[..., None]) -> None:
+    operator = operator_of(function)
+    copy = pickle.loads(pickle.dumps(operator))
+    again = pickle.loads(pickle.dumps(copy))
+    assert again.program.fingerprint == operator.program.fingerprint
+    expected = run_oracle(operator, TABLE)
+    assert_identical(run_oracle(again, TABLE), expected)

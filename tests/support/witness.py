@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import functools
 import hashlib
 import math
 import struct
@@ -392,6 +393,9 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
         return Unsigned(value) if isinstance(value, np.uint64) else meaning(value.item(), known)
     if isinstance(value, types.FunctionType):
         return plain(value, known)
+    if isinstance(value, functools.partial):
+        named = {name: meaning(one, known) for name, one in value.keywords.items()}
+        return functools.partial(meaning(value.func, known), *meaning(value.args, known), **named)
     if isinstance(value, types.ModuleType) and value is not structures:
         return Module(value, known)
     if isinstance(value, types.CodeType):
