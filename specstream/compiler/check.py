@@ -42,13 +42,10 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFunctionDef: ("an async function", "operators are plain functions"),
     ast.ClassDef: ("a class", "keep data in state fields"),
     ast.Lambda: ("a lambda", "write a plain function at module level"),
-    ast.List: ("a list, which allocates", "use a scratch array: ss.scratch(int, n)"),
     ast.ListComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
     ast.SetComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
     ast.DictComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
     ast.GeneratorExp: ("a generator", "write the loop out"),
-    ast.Dict: ("a dict, which allocates", "use state arrays and a hash"),
-    ast.Set: ("a set, which allocates", "use state arrays and a hash"),
     ast.Global: ("a global statement", "keep what changes in state fields"),
     ast.Nonlocal: ("a nonlocal statement", "keep what changes in state fields"),
     ast.Delete: ("a del statement", "assign another value"),
@@ -70,10 +67,6 @@ _FORBIDDEN_CALLS = {
     "print": "emit a row instead, or run the operator with run_sequential under pdb",
     "open": "operators do no input or output",
     "input": "operators do no input or output",
-    "list": "use a scratch array: ss.scratch(int, n)",
-    "dict": "use state arrays and a hash",
-    "set": "use state arrays and a hash",
-    "sorted": "sort in place in a scratch array",
     "str": "strings are codes inside an operator; they come out as text when emitted",
     "isinstance": "types are fixed by the schema",
     "getattr": "name the field",
@@ -83,7 +76,6 @@ _FORBIDDEN_CALLS = {
     "hash": "write an arithmetic hash: hash() differs between runs",
     "id": "operators see values only",
     "pow": "write a ** b",
-    "reversed": "count down with range(len(x) - 1, -1, -1)",
 }
 
 _FORBIDDEN_MODULES = {

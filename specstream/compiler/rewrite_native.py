@@ -26,6 +26,7 @@ from specstream.compiler import (
     delta,
     event,
     iteration,
+    local_methods,
     locking,
     numbers,
     polling,
@@ -42,7 +43,8 @@ from specstream.compiler.emit import emit_row
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
-from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant, without_slices
+from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices
+from specstream.compiler.rewrite_local import CONTAINERS, LocalContainers
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import text_of
 from specstream.declarations.updates import update_name
@@ -70,7 +72,7 @@ def _core_name(function: Any) -> str:
     raise AssertionError(function)
 
 
-class NativeRewriter(Rewriter):
+class NativeRewriter(LocalContainers):
     def rewrite(self) -> ast.FunctionDef:
         # Names of the locks that are held around the present statement; None where a loop begins.
         self.held: list[str | None] = []
@@ -420,6 +422,8 @@ class NativeRewriter(Rewriter):
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
             values = [self.visit(argument) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
+        if callee.attr in local_methods.METHODS:
+            return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
             self.check.refuse(
                 node,
@@ -466,6 +470,8 @@ class NativeRewriter(Rewriter):
             return self.core(conversions.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
+        if builtin in CONTAINERS:
+            return self.made_of(builtin, arguments, node)
         if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
             return self.core(reductions.OF_AN_ARRAY[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:
