@@ -56,6 +56,7 @@ class Analysis(ABC):
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
+        uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Analysis(ABC):
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False
+        self.uses_arena = False
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

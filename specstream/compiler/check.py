@@ -44,9 +44,6 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.ImportFrom: ("an import", "import at the top of the module"),
     ast.AsyncFunctionDef: ("an async function", "operators are plain functions"),
     ast.ClassDef: ("a class", "keep data in state fields"),
-    ast.List: ("a list, which allocates", "use a scratch array: ss.scratch(int, n)"),
-    ast.Dict: ("a dict, which allocates", "use state arrays and a hash"),
-    ast.Set: ("a set, which allocates", "use state arrays and a hash"),
     ast.Global: ("a global statement", "keep what changes in state fields"),
     ast.Nonlocal: ("a nonlocal statement", "keep what changes in state fields"),
     ast.Yield: ("yield", "emit(...) gives out rows"),
@@ -64,10 +61,6 @@ _FORBIDDEN_CALLS = {
     "print": "emit a row instead, or run the operator with run_sequential under pdb",
     "open": "operators do no input or output",
     "input": "operators do no input or output",
-    "list": "use a scratch array: ss.scratch(int, n)",
-    "dict": "use state arrays and a hash",
-    "set": "use state arrays and a hash",
-    "sorted": "sort in place in a scratch array",
     "str": "strings are codes inside an operator; they come out as text when emitted",
     "isinstance": "types are fixed by the schema",
     "getattr": "name the field",
@@ -77,7 +70,6 @@ _FORBIDDEN_CALLS = {
     "hash": "write an arithmetic hash: hash() differs between runs",
     "id": "operators see values only",
     "pow": "write a ** b",
-    "reversed": "count down with range(len(x) - 1, -1, -1)",
 }
 
 _FORBIDDEN_MODULES = {

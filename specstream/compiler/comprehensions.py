@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specstream.compiler.nested import NestedFunctions
+from specstream.compiler.rewrite_local import LocalContainers
 from specstream.compiler.scopes import Comprehension, own_name
 
 __all__ = ["CONSUMERS", "Comprehensions"]
@@ -66,18 +67,8 @@ class _Loop:
         return ast.Return(ast.Tuple([value, *map(_load, self.assigned)], ast.Load()))
 
 
-class Comprehensions(NestedFunctions):
+class Comprehensions(NestedFunctions, LocalContainers):
     """What the native rewriting does with generators and comprehensions."""
-
-    def new(self, kind: str, at: ast.AST) -> ast.Call:
-        self.check.refuse(
-            at,
-            "a comprehension, which allocates cannot be compiled",
-            "use a loop and a scratch array",
-        )
-
-    def add(self, kind: str, container: ast.expr, *values: ast.expr, at: ast.AST) -> ast.Call:
-        raise NotImplementedError
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
         self.check.refuse(
@@ -163,6 +154,22 @@ class Comprehensions(NestedFunctions):
 
     def visit_DictComp(self, node: ast.DictComp) -> Any:
         return self.collect(node, "dict", [node.key, node.value])
+
+    def collected(self, node: ast.Call, builtin: str) -> ast.expr | None:
+        """``list(...)``, ``set(...)`` or ``dict(...)`` of a generator; None: of something else."""
+        given = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        if not isinstance(given, ast.GeneratorExp):
+            return None
+        if builtin == "dict":
+            item = given.elt
+            if not isinstance(item, ast.Tuple) or len(item.elts) != 2:
+                self.check.refuse(
+                    node,
+                    "dict() takes a generator of pairs that are written out",
+                    "write {key: value for ...}",
+                )
+            return self.collect(given, builtin, item.elts)
+        return self.collect(given, builtin, [given.elt])
 
     def collect(self, node: Comprehension, kind: str, values: list[ast.expr]) -> ast.expr:
         loop = self.begin_loop(node, node.generators, node, values)

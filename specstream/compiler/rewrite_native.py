@@ -27,6 +27,7 @@ from specstream.compiler import (
     delta,
     event,
     iteration,
+    local_methods,
     locking,
     numbers,
     polling,
@@ -49,6 +50,7 @@ from specstream.compiler.math_functions import MATH
 from specstream.compiler.nested import RUN, Nested
 from specstream.compiler.patterns import MatchStatements
 from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices
+from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import text_of
@@ -492,6 +494,8 @@ class NativeRewriter(Comprehensions, MatchStatements):
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
             values = [self.visit(argument) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
+        if callee.attr in local_methods.METHODS:
+            return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
             self.check.refuse(
                 node,
@@ -569,12 +573,18 @@ class NativeRewriter(Comprehensions, MatchStatements):
             consumed = self.consume(node, str(builtin_name(value)))
             if consumed is not None:
                 return consumed
+        if builtin_name(value) in CONTAINERS:
+            collected = self.collected(node, str(builtin_name(value)))
+            if collected is not None:
+                return collected
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
             return self.core(conversions.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
+        if builtin in CONTAINERS:
+            return self.made_of(builtin, arguments, node)
         if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
             return self.core(reductions.OF_AN_ARRAY[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from specstream.columns.strings import string_code
-from specstream.compiler import numbers, oracle_view
+from specstream.compiler import numbers, oracle_local, oracle_view
 from specstream.compiler.check import builtin_name, default_name, math_name, numpy_name
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
 from specstream.compiler.scopes import own_names
@@ -121,6 +121,44 @@ class OracleRewriter(Rewriter):
             node.args = [self.visit(container), name, *map(self.visit, values)]
             return node
         return self.generic_visit(node)
+
+    def container(self, node: ast.List | ast.Dict | ast.Set) -> Any:
+        """A display, made one of the oracle's own."""
+        self.generic_visit(node)
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            return node
+        name = type(node).__name__
+        self.source.oracle_namespace[f"__ss_{name}"] = getattr(oracle_local, name)
+        given: ast.expr = node
+        if isinstance(node, ast.Set):  # Python's own would lose their order
+            given = ast.Tuple(node.elts, ast.Load())
+        elif isinstance(node, ast.Dict) and None not in node.keys:
+            pairs: list[ast.expr] = [
+                ast.Tuple([key, value], ast.Load())
+                for key, value in zip(node.keys, node.values, strict=True)
+                if key is not None
+            ]
+            given = ast.Tuple(pairs, ast.Load())
+        call = ast.Call(ast.Name(f"__ss_{name}", ast.Load()), [given], [])
+        return ast.copy_location(call, node)
+
+    visit_List = visit_Dict = visit_Set = container
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp) -> Any:
+        """A comprehension, made one of the oracle's own as its items come."""
+        self.generic_visit(node)
+        name = type(node).__name__.removesuffix("Comp")
+        self.source.oracle_namespace[f"__ss_{name}"] = getattr(oracle_local, name)
+        item: ast.expr
+        if isinstance(node, ast.DictComp):
+            item = ast.Tuple([node.key, node.value], ast.Load())
+        else:
+            item = node.elt
+        items = ast.copy_location(ast.GeneratorExp(item, node.generators), node)
+        call = ast.Call(ast.Name(f"__ss_{name}", ast.Load()), [items], [])
+        return ast.copy_location(call, node)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = comprehension
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)

@@ -85,6 +85,7 @@ class _Analysis(Analysis):
             reads_timestamp=self.reads_timestamp,
             written=self.written,
             operations=operations,
+            uses_arena=self.uses_arena,
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:

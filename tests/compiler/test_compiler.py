@@ -36,10 +36,6 @@ def recursive(n):
     return recursive(n - 1) if n > 0 else 0
 
 
-def comprehension(state, event, emit):
-    state.n = sum([1, 2])
-
-
 def uses_random(state, event, emit):
     state.n = random.randint(0, 5)
 
@@ -184,11 +180,6 @@ def is_none(state, event, emit):
         state.n = 1
 
 
-def list_literal(state, event, emit):
-    y = [event.i]
-    state.n = y[0]
-
-
 def undeclared(state, event, emit):
     state.n = nowhere + 1  # noqa: F821
 
@@ -245,7 +236,6 @@ def annotates_an_element(state, event, emit):
 
 
 REFUSED: list[tuple[Callable[..., None], int, str]] = [
-    (comprehension, 1, "which allocates.*scratch"),
     (uses_random, 1, "module 'random'.*event.random"),
     (uses_time, 1, "module 'time'.*event.timestamp"),
     (prints, 1, r"print\(\).*run_sequential"),
@@ -277,7 +267,6 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (returns, 0, "returns a value.*emit"),
     (huge, 1, "does not fit 64 bits"),
     (is_none, 1, "`is`.*=="),
-    (list_literal, 1, "which allocates.*scratch"),
     (undeclared, 1, "name 'nowhere' is not defined"),
     (truth_of_an_array, 1, r"array has no truth.*len\(x\)"),
     (truth_of_a_row, 1, r"an array"),

@@ -379,3 +379,35 @@ def test_a_pickled_operator_takes_all_of_it_along(function: Callable[..., None])
     assert again.program.fingerprint == operator.program.fingerprint
     expected = run_oracle(operator, TABLE)
     assert_identical(run_oracle(again, TABLE), expected)
+
+
+# ---- comprehensions ----
+
+
+def comprehensions(state, event, emit):
+    x = event.i
+    squares = [v * v + x for v in range(6) if v != x]
+    emit(len(squares) + squares[-1], 0.0)
+    for at, value in enumerate(squares):
+        emit(value, float(at))
+    halves = list(v / 2 for v in state.f)
+    emit(sum(v for v in squares), sum(v for v in halves))
+    pairs = [w * 10 + v for v in squares for w in range(v % 3)]
+    emit(len(pairs), halves[x % 5])
+    by_key = {v % 4: t(state, v) for v in squares}
+    seen = {v % 3 for v in (x, 7, 8)}
+    emit(len(by_key) * 10 + len(seen), 1.0)
+    for key in by_key:
+        emit(key, 2.0)
+    more = dict((t(state, v), v + x) for v in range(3))
+    emit(more[2] + len(set(v // 2 for v in range(5))), 3.0)
+    last = 0
+    total = [last := last + v for v in squares]
+    emit(last + total[0], float(any(v > 30 for v in total)))
+    rows = [[v + w for w in range(2)] for v in (x, 1)]
+    emit(rows[0][1] * 10 + rows[1][0], float(max(len(row) for row in rows)))
+    emit(max(squares, key=lambda v: -v) + min((v for v in squares), key=abs), 4.0)
+
+
+def test_comprehensions_are_pythons() -> None:
+    agree(comprehensions)
