@@ -222,7 +222,7 @@ j = sum((t(state, v) for v in state.a[low(state, 1):]), t(state, 3))
 j = sum(t(state, v * w) for v in range(low(state, 2)) for w in range(t(state, v)) if tb(state, w))
 j = sum([t(state, v) for v in range(t(state, 3))]) - state.n
 j = max((v * t(state, 2) for v in range(low(state, 2))), default=t(state, 4))
-j = min((t(state, v) for v in state.m[low(state, 1)]), key=lambda v: t(state, v) % 5, default=t(state, 4))
+j = min((t(state, v) for v in state.m[1]), key=lambda v: t(state, v) % 5, default=t(state, 4))
 j = max(state.a[low(state, 1):], key=lambda v: t(state, v + state.n) % 7)
 j = max(min(t(state, v + w) for w in range(3)) for v in (t(state, 4), t(state, 2)))
 x = sum(tf(state, v) * x for v in range(t(state, 3)))
