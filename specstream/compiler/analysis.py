@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from specstream.compiler.error_classes import ErrorClasses
 from specstream.compiler.scopes import own_name
 from specstream.declarations.schema import Schema
 from specstream.errors import CompileError
@@ -57,6 +58,8 @@ class Analysis(ABC):
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
         uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
+        catches: whether any of its functions has a try statement.
+        errors: the exception classes met so far.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class Analysis(ABC):
         self.strings: list[str] = []
         self.reads_timestamp = False
         self.uses_arena = False
+        self.catches = False
+        self.errors = ErrorClasses()
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ A nested function reads its captured names when it is called, so they are looked
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from specstream.compiler.scopes import COMPREHENSIONS, bound_names
 
@@ -205,6 +205,8 @@ class _Flow:
                 for target in node.targets:
                     assigned = self.delete(target, assigned)
                 return assigned
+            case ast.Try():
+                return self.tried(node, assigned)
             case ast.Break():
                 self.breaks[-1] = _meet(self.breaks[-1], assigned)
                 return None
@@ -237,9 +239,8 @@ class _Flow:
                 assigned = assigned - {part.id}
         return assigned
 
-    def again(self, body: list[ast.stmt], assigned: Assigned) -> Assigned:
-        """Where a loop begins its body, for the first time or once more: what it deletes may be
-        gone."""
+    def again(self, body: Sequence[ast.stmt], assigned: Assigned) -> Assigned:
+        """Where it is unknown how much of some statements has run: what they delete may be gone."""
         gone = {
             name.id
             for statement in body
@@ -249,6 +250,18 @@ class _Flow:
             if isinstance(name, ast.Name)
         }
         return None if assigned is None else assigned - gone
+
+    def tried(self, node: ast.Try, assigned: Assigned) -> Assigned:
+        """Any statement of the body may go to a handler, the first one already."""
+        after = self.block(node.orelse, self.block(node.body, assigned))
+        assigned = self.again([node], assigned)
+        for handler in node.handlers:
+            after = _meet(after, self.block(handler.body, assigned))
+        if not node.finalbody:
+            return after
+        # It may come after any of them; what goes on behind it has come to its end.
+        on_any_way = self.block(node.finalbody, assigned)
+        return None if on_any_way is None or after is None else after | on_any_way
 
     def loop(self, node: ast.While | ast.For, entry: Assigned, exhausted: Assigned) -> Assigned:
         """The body runs zero times or more; ``exhausted`` leaves without a break."""

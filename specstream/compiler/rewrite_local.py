@@ -30,8 +30,7 @@ class LocalContainers(Rewriter):
     def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
         raise NotImplementedError
 
-    @staticmethod
-    def run() -> ast.expr:
+    def run(self) -> ast.expr:
         raise NotImplementedError
 
     def new(self, kind: str, at: ast.AST) -> ast.Call:
