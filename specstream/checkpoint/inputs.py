@@ -133,7 +133,7 @@ class Input:
             b"specstream.before": self.before,
         }
         rows = self.rows.replace_schema_metadata(metadata)
-        content: bytes = stream_of(rows, compression="lz4").to_pybytes()
+        content = bytes(stream_of(rows, compression="lz4"))
         return content + _TRAILER.pack(_MAGIC, zlib.crc32(content))
 
     @classmethod

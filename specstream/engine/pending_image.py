@@ -18,11 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns.events import order_key
-from specstream.columns.rejected_rows import as_stream
 from specstream.columns.strings import StringTable, string_code
 from specstream.declarations.schema import Schema
 from specstream.engine.sources import END, Source
 from specstream.errors import InputError
+from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import MOST, Malformed, json_of, made_of, natural, read_tables
 
 __all__ = ["Unpacked", "Waiting", "column_names", "columns_of", "packed", "unpacked"]
@@ -56,7 +56,7 @@ class Waiting:
 def packed(about: Waiting, events: pa.Table, others: list[pa.Table]) -> bytes:
     """Events that wait, and the tables that ``about`` tells of, as Arrow streams."""
     events = events.replace_schema_metadata({"arrivals": json.dumps(about, default=vars)})
-    return b"".join(map(as_stream, [events, *others]))
+    return b"".join(map(stream_of, [events, *others]))
 
 
 class Unpacked(NamedTuple):

@@ -87,14 +87,14 @@ class Snapshot:
                 "state": layout.name,
                 "fields": layout.describe(),
                 "next_sequence": self.next_sequence,
-                "strings": self.strings.to_pylist() if strings is None else strings.size,
+                "strings": self.strings.to_pylist() if strings is None else strings.nbytes,
                 **({"arrivals": len(self.pending)} if self.pending else {}),
                 **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
             }
         ).encode()
         words = self.words.astype("<i8", copy=False).data.cast("B")
         texts = [] if strings is None else [strings]
-        parts = [header, words, *texts, self.pending, self.rejected_rows]
+        parts: list[bytes | memoryview] = [header, words, *texts, self.pending, self.rejected_rows]
         checksum = 0
         for part in parts:
             checksum = zlib.crc32(part, checksum)
@@ -180,9 +180,8 @@ class Snapshot:
         return table
 
 
-def _packed(strings: pa.ChunkedArray) -> pa.Buffer:
-    table = pa.table([strings], names=["strings"])
-    return stream_of(table)
+def _packed(strings: pa.ChunkedArray) -> memoryview:
+    return stream_of(pa.table([strings], names=["strings"]))
 
 
 def _unpacked(image: memoryview) -> pa.ChunkedArray:
