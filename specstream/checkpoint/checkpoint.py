@@ -42,13 +42,10 @@ from specstream.checkpoint.batch import Result
 from specstream.checkpoint.file_format import (
     About,
     CheckpointFile,
-    DamagedFile,
     changed_blocks,
     copy_blocks,
     increment,
     pack,
-    stream,
-    table_of,
 )
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Store, store_of
@@ -56,7 +53,9 @@ from specstream.declarations.state import Layout
 from specstream.engine.engine import Engine, Savepoint
 from specstream.engine.snapshot import Migrate, Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
-from specstream.files.untrusted import Malformed
+from specstream.files.arrow_stream import stream_of
+from specstream.files.container import DamagedFile
+from specstream.files.untrusted import Buffer, Malformed, read_table
 
 if TYPE_CHECKING:
     from specstream.checkpoint.file_format import Words
@@ -312,7 +311,7 @@ class Checkpoint:
             # Nothing commits: what is pending waits for a frontier that only batches move.
             arrivals = engine.durable.pending.to_bytes()
             # Where there never was a source, the images before have nothing of it either.
-            named: dict[str, bytes | memoryview] = {}
+            named: dict[str, Buffer] = {}
             if arrivals and not full:
                 named["arrivals"] = arrivals
             kept = engine.durable.rejected.to_bytes()
@@ -320,7 +319,7 @@ class Checkpoint:
                 named["kept"] = kept
             for key, rows in (("late", late), ("bad_rows", rejected)):
                 if rows is not None:
-                    named[key] = stream(rows)
+                    named[key] = stream_of(rows)
             if self._settings:
                 named["settings"] = json.dumps(self._settings).encode()
             last = self.recorded
@@ -355,12 +354,10 @@ class Checkpoint:
                 stacklevel=2,
             )
 
-    def _sections(
-        self, changed: Words, output: pa.Table
-    ) -> tuple[bool, list[list[bytes | memoryview]]]:
+    def _sections(self, changed: Words, output: pa.Table) -> tuple[bool, list[list[Buffer]]]:
         """Whether the next image is a full one, and its sections."""
         engine = self._engine
-        rows = stream(output)
+        rows = stream_of(output)
         if not self._must_be_full and self._increments < INCREMENTS:
             strings = engine.durable.strings.to_arrow().slice(self._mark.strings).to_pylist()
             sections = increment(engine.durable.words, changed, strings, rows)
@@ -502,7 +499,7 @@ class Checkpoint:
         with refused(what):
             output = image.output
             late, rejected = (
-                None if found is None else table_of(found, f"section {name!r}")
+                None if found is None else read_table(found, f"section {name!r}")
                 for name in ("late", "bad_rows")
                 for found in (image.named(name),)
             )

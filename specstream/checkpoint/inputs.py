@@ -18,32 +18,28 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 import warnings
-import zlib
 from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 
 from specstream.checkpoint.event_time import PlainEventTime
-from specstream.checkpoint.file_format import DamagedFile, changed_blocks
+from specstream.checkpoint.file_format import changed_blocks
 from specstream.checkpoint.recorded_operator import pickled, unpickled
 from specstream.checkpoint.store import Store
 from specstream.columns.rejected_rows import Policy
 from specstream.engine.engine import Engine
 from specstream.errors import EngineClosedError, SnapshotError, SpecstreamError
 from specstream.files.arrow_stream import stream_of
+from specstream.files.container import Container
 from specstream.files.untrusted import Malformed, made_of, natural, object_of, read_table
 from specstream.operator.operator import Operator
 
 __all__ = ["Input", "Inputs", "Origin", "Raised", "input_batches", "read_input"]
 
-VERSION = 2
 # Version 1 has nothing of event time.
-READ = (1, VERSION)
+INPUT = Container("kept input", b"SPECINPT", (1, 2))
 _NAME = re.compile(r"([0-9]{10})\.input")
-_TRAILER = struct.Struct("<8sI")
-_MAGIC = b"SPECINPT"
 
 
 @dataclass(frozen=True)
@@ -125,7 +121,7 @@ class Input:
         >>> Input.from_bytes(kept.to_bytes()) == kept
         True
         """
-        about = {"version": VERSION, "columns": self.rows.schema.metadata is not None}
+        about = {"version": INPUT.version, "columns": self.rows.schema.metadata is not None}
         metadata = {
             **(self.rows.schema.metadata or {}),
             b"specstream": json.dumps({**about, **asdict(self.origin)}).encode(),
@@ -133,8 +129,7 @@ class Input:
             b"specstream.before": self.before,
         }
         rows = self.rows.replace_schema_metadata(metadata)
-        content = bytes(stream_of(rows, compression="lz4"))
-        return content + _TRAILER.pack(_MAGIC, zlib.crc32(content))
+        return b"".join(INPUT.seal(stream_of(rows, compression="lz4")))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Input:
@@ -145,21 +140,14 @@ class Input:
             SnapshotError: it is whole, and of a version that this one cannot read, or no input
                 although its checksum is right.
         """
-        body, trailer = content[: -_TRAILER.size], content[-_TRAILER.size :]
-        if len(trailer) < _TRAILER.size or _TRAILER.unpack(trailer) != (_MAGIC, zlib.crc32(body)):
-            raise DamagedFile(f"the checksum of its {len(content)} bytes differs")
-        rows = read_table(body, "rows")
+        rows = read_table(INPUT.unseal(content), "rows")
         metadata = dict(rows.schema.metadata or {})
         about = object_of(metadata.pop(b"specstream", b""), "the origin")
         pickled = metadata.pop(b"specstream.operator", b"")
         before = metadata.pop(b"specstream.before", b"")
         version = made_of(about.pop("version", None), int, "the origin: version")
         had_metadata = made_of(about.pop("columns", None), bool, "the origin: columns")
-        if version not in READ:
-            raise SnapshotError(
-                f"it has version {version} of the format, and this specstream reads up to version "
-                f"{VERSION}: use the version of specstream that has written it"
-            )
+        INPUT.check_version(version)
         origin = made_of(about, Origin, "the origin")
         natural(origin.seed, "the origin: seed", 2**64 - 1)
         natural(origin.next_sequence, "the origin: next_sequence")

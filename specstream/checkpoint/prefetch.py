@@ -28,8 +28,8 @@ import pyarrow as pa
 from specstream.checkpoint.batch import Batch
 from specstream.checkpoint.batch_runner import BatchRunner
 from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import stream
 from specstream.errors import ConfigurationError, SnapshotError
+from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, read_table
 
 __all__ = ["Prefetch", "catch_up"]
@@ -51,7 +51,7 @@ def _kept(checkpoint: Checkpoint) -> list[int]:
 def _keep(checkpoint: Checkpoint, query: str | None, rows: pa.Table, batch_id: int) -> None:
     if query is not None:
         rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), _QUERY: query})
-    checkpoint.store.write(_name(batch_id), [b"", stream(rows)], batch_id)
+    checkpoint.store.write(_name(batch_id), [b"", stream_of(rows)], batch_id)
 
 
 def _read(checkpoint: Checkpoint, batch_id: int) -> tuple[str | None, pa.Table]:

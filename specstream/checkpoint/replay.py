@@ -33,7 +33,7 @@ from specstream.checkpoint.difference import (
     first_difference,
     first_difference_of_states,
 )
-from specstream.checkpoint.file_format import CheckpointFile, DamagedFile
+from specstream.checkpoint.file_format import CheckpointFile
 from specstream.checkpoint.inputs import Input, Origin, Raised, input_batches, read_input
 from specstream.checkpoint.store import Store, store_of
 from specstream.columns.conversion import time_at
@@ -43,6 +43,7 @@ from specstream.compiler.oracle import Oracle
 from specstream.declarations.state import Layout, StateView
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, InputError, SnapshotError
+from specstream.files.container import DamagedFile
 from specstream.files.untrusted import Malformed
 from specstream.operator.operator import Operator, pack_rows
 

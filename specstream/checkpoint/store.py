@@ -23,11 +23,11 @@ from pyarrow import fs
 
 from specstream.checkpoint import failpoints
 from specstream.errors import ConfigurationError
+from specstream.files.untrusted import Buffer
 from specstream.files.writing import writing
 
 __all__ = ["LocalStore", "RemoteStore", "Store", "store_of"]
 
-Buffer = bytes | memoryview
 LOCK = "lock"
 _SUFFIX = ".writing"
 

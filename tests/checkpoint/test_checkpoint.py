@@ -23,10 +23,10 @@ from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import (
     BLOCK_WORDS,
     CheckpointFile,
-    DamagedFile,
     changed_blocks,
 )
 from specstream.checkpoint.store import LocalStore, RemoteStore, store_of
+from specstream.files.container import DamagedFile
 
 WORDS = 40 * BLOCK_WORDS + 3
 
