@@ -105,8 +105,8 @@ class Life:
         self.inputs = Inputs(self.checkpoint.store, self.engine, keep, "time", "origin")
 
     def run(self, batch_id: int, rows: pa.Table) -> None:
-        mark = self.checkpoint.mark()
-        self.inputs.begin(batch_id, "q", rows, self.checkpoint.image)
+        mark = self.checkpoint.savepoint()
+        self.inputs.begin(batch_id, "q", rows, self.checkpoint.newest)
         try:
             output = self.engine.process(rows, order_by="time", source="origin")
         except BaseException as error:
@@ -393,7 +393,7 @@ def test_damage_and_another_history_are_named(recorded: Path, module: Any, tmp_p
     with pytest.raises(ss.SnapshotError, match=r"state before it is not there any more"):
         ss.spark.replay(tmp_path, 4)
     (tmp_path / "0000000005.input").write_bytes(b"nothing")
-    with pytest.raises(ss.SnapshotError, match=r"0000000005\.input .*7 bytes do not end as a kept input"):
+    with pytest.raises(ss.SnapshotError, match=r"5\.input .*7 bytes do not end as a kept input"):
         ss.spark.replay(tmp_path, 5)
     life = Life(module.book, tmp_path / "new", keep=0, seed=5)
     for batch_id in range(6):
@@ -402,7 +402,9 @@ def test_damage_and_another_history_are_named(recorded: Path, module: Any, tmp_p
     (tmp_path / "new" / "0000000006.input").write_bytes(
         (tmp_path / "0000000006.input").read_bytes()
     )
-    with pytest.raises(ss.SnapshotError, match="another history than image 5"):
+    with pytest.raises(
+        ss.SnapshotError, match="another history than .* file of batch 5"
+    ):
         ss.spark.replay(tmp_path / "new", 6)
 
 
@@ -422,7 +424,7 @@ def test_rows_that_cannot_be_kept_do_not_fail_the_batch(module: Any, tmp_path: P
     (tmp_path / ".0000000000.input.writing").mkdir()
     with pytest.warns(RuntimeWarning, match=r"0000000000\.input cannot be kept"):
         life.run(0, rows_of(0))
-    assert life.checkpoint.image is not None
+    assert life.checkpoint.newest is not None
     life.end()
 
 

@@ -273,7 +273,7 @@ class _Files:
         inputs = Inputs(checkpoint.store, self.engine, 10, "time", "from", timed)
         inputs._pickled = b""
         for batch_id in range(4):
-            inputs.begin(batch_id, None, table(batch_id), checkpoint.image)
+            inputs.begin(batch_id, None, table(batch_id), checkpoint.newest)
             self.run(run, checkpoint, batch_id, table(batch_id))
         checkpoint.close()
         self.files = {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix}
