@@ -22,8 +22,8 @@ from specstream.checkpoint.inputs import Origin
 from specstream.columns.events import Events
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
+from specstream.engine.packed_pending import unpacked
 from specstream.engine.pending_events import PendingEvents
-from specstream.engine.pending_image import unpacked
 from specstream.engine.sources import Sources
 from specstream.operator.operator import Operator
 

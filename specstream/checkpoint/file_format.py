@@ -1,14 +1,14 @@
-"""One image of a checkpoint: what an engine was after a micro-batch, and what the batch emitted.
+"""A checkpoint file: what an engine was after a micro-batch, and what the batch emitted.
 
-A *full* image holds an engine's snapshot. An *increment* holds what has changed since the image
+A *full* file holds an engine's snapshot. An *increment* holds what has changed since the file
 before it: blocks of the state, and strings that are new; and all events that wait for the
 watermark, with the sources' frontiers. Both hold the rows that their batch has emitted, and those
 that were late or bad. A large state of which a batch touches little costs little to keep.
 
 In its container (``files/container.py``) the header gives the lengths of the sections, which are
-its parts. An increment names the image that it builds
-on by batch id and checksum: after a restart from an earlier image, a later one of the abandoned
-history has the right number and must not be built on.
+its parts. An increment names the file that it builds on by batch id and checksum: after a restart
+from an earlier file, a later one of the abandoned history has the right number and must not be
+built on.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Words = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class About:
-    """What an image says about itself.
+    """What a checkpoint file says about itself.
 
     Attributes:
         batch_id: the micro-batch after which the engine was so.
@@ -59,7 +59,7 @@ class About:
         state: name of the state, and
         fields: its layout, as :meth:`specstream.declarations.state.Layout.describe` gives it.
         next_sequence: of the engine.
-        builds_on: batch id and checksum of the image before; None for a full image.
+        builds_on: batch id and checksum of the file before; None for a full file.
         named: names of the sections that follow the others.
         finished: the stream has ended with this batch.
     """
@@ -78,11 +78,11 @@ class About:
 
 @dataclass(frozen=True)
 class CheckpointFile:
-    """An image that was read and found whole.
+    """One that was read and found whole.
 
     Attributes:
         about: its header.
-        sections: of a full image the snapshot and the output; of an increment the new strings, the
+        sections: of a full file the snapshot and the output; of an increment the new strings, the
             numbers of the changed blocks, the blocks, and the output; then the named ones.
         checksum: its CRC-32.
         length: in bytes.
@@ -99,7 +99,7 @@ class CheckpointFile:
 
         Raises:
             DamagedFile: it is cut short, or a byte of it has changed.
-            SnapshotError: it is whole, and of a version that this one cannot read, or no image
+            SnapshotError: it is whole, and of a version that this one cannot read, or none
                 although its checksum is right.
         """
         unpacked = CHECKPOINT_FILE.unpack(content)
@@ -131,7 +131,7 @@ class CheckpointFile:
         return dict(zip(self.about.named, sections, strict=True)).get(name)
 
     def apply(self, words: Words) -> list[str]:
-        """Brings the state of the image before to that of this increment; gives the new strings.
+        """Brings the state of the file before to that of this increment; gives the new strings.
 
         Raises:
             Malformed: it is none to such a state, which is as it was then.
@@ -157,7 +157,7 @@ class CheckpointFile:
 
 
 def pack(about: About, sections: Sequence[Sequence[Buffer]]) -> tuple[list[Buffer], int]:
-    """The parts of an image's file, and its checksum.
+    """The bytes of a checkpoint file, in parts, and its checksum.
 
     Args:
         about: its header.
@@ -165,8 +165,8 @@ def pack(about: About, sections: Sequence[Sequence[Buffer]]) -> tuple[list[Buffe
 
     >>> about = About(0, None, "count", 0, "Seen", [], 3)
     >>> parts, checksum = pack(about, [[b"snapshot"], [b"out", b"put"]])
-    >>> image = CheckpointFile.from_bytes(b"".join(parts))
-    >>> image.about == about, image.checksum == checksum, bytes(image.sections[1])
+    >>> file = CheckpointFile.from_bytes(b"".join(parts))
+    >>> file.about == about, file.checksum == checksum, bytes(file.sections[1])
     (True, True, b'output')
     """
     lengths = [sum(map(len, section)) for section in sections]

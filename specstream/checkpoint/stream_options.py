@@ -59,7 +59,7 @@ class StreamOptions:
         if self.prefetch and self.checkpoint is None:
             raise ConfigurationError(
                 "prefetch=True lets Spark go on before a batch has run, and keeps its rows beside "
-                "the images until then: give checkpoint= as well"
+                "the checkpoint until then: give checkpoint= as well"
             )
         self._check_event_time()
 

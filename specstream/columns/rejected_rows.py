@@ -82,13 +82,13 @@ class RejectedRows:
         return b"".join(map(stream_of, self._kept))
 
     @staticmethod
-    def read(image: bytes) -> list[pa.Table]:
+    def read(content: bytes) -> list[pa.Table]:
         """What :meth:`to_bytes` gave, as tables.
 
         Raises:
             Malformed: it gave none such.
         """
-        tables = read_tables(image, "rejected rows")
+        tables = read_tables(content, "rejected rows")
         for table in tables:
             reasons = [field.type for field in table.schema if field.name == "reason"]
             if not reasons or reasons[-1] != pa.string():

@@ -80,7 +80,7 @@ class BatchFeed:
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """The images that are written, or None."""
+        """Where the batches are recorded, or None."""
         return self.runner.checkpoint
 
     def _in_use(self) -> bool:
@@ -278,7 +278,7 @@ def foreach_batch(
             never inside it: a path, or a URI that ``pyarrow.fs.FileSystem.from_uri`` reaches. It is
             made if it is not there. What it holds comes before the state that the engine has.
         keep_batches: with ``checkpoint``: so many batches, the latest ones, can be replayed by
-            ``specstream replay``: their rows are kept as well, and the images that lead to them.
+            ``specstream replay``: their rows are kept as well, and the files that lead to them.
             Whatever it is, the rows of a batch that fails are kept until it has been applied.
         rejected_rows_to: a second sink, for the rows that an engine made with
             ``rejected_rows="side"`` leaves out: as they came, with a last column ``reason``. It is

@@ -402,9 +402,7 @@ def test_damage_and_another_history_are_named(recorded: Path, module: Any, tmp_p
     (tmp_path / "new" / "0000000006.input").write_bytes(
         (tmp_path / "0000000006.input").read_bytes()
     )
-    with pytest.raises(
-        ss.SnapshotError, match="another history than .* file of batch 5"
-    ):
+    with pytest.raises(ss.SnapshotError, match=r"another history than .* file of batch 5"):
         ss.spark.replay(tmp_path / "new", 6)
 
 

@@ -39,7 +39,7 @@ class Waiting:
         segments: place of the source, sequence number of the first event, and number of events.
         held: whether there is output that nobody has polled.
         lowest: timestamp of the first of all events; earlier snapshots have not got it, nor:
-        given: places of the sources whose frontier was given before any event.
+        given: numbers of the sources whose frontier was given before any event.
         side: number of tables of late events that nobody has fetched.
     """
 
@@ -77,14 +77,14 @@ class Unpacked(NamedTuple):
     side: list[pa.Table]
 
 
-def unpacked(image: bytes) -> Unpacked:
+def unpacked(packed: bytes) -> Unpacked:
     """What :func:`packed` gave.
 
     Raises:
         Malformed: it gave none such.
     """
     what = "events that wait"
-    tables = read_tables(image, what)
+    tables = read_tables(packed, what)
     metadata = (tables[0].schema.metadata or {}) if tables else {}
     about = made_of(json_of(metadata.get(b"arrivals", b""), what), Waiting, what)
     natural(about.side, f"{what}: tables of late events", len(tables))
