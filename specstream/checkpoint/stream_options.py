@@ -18,7 +18,10 @@ __all__ = ["StreamOptions"]
 
 @dataclass(frozen=True, kw_only=True)
 class StreamOptions:
-    """The options of ``foreach_batch``, which says what each of them means."""
+    """The options of ``foreach_batch``, which says what each of them means.
+
+    They are listed here, with types and defaults, and nowhere else: its signature is this one.
+    """
 
     to: Sink
     order_by: str | None = None
