@@ -1,4 +1,4 @@
-"""Where the images of a checkpoint lie: a local directory, or any filesystem that Arrow reaches.
+"""Where the files of a checkpoint lie: a local directory, or any filesystem that Arrow reaches.
 
 A file is either there whole or not there at all. Locally it is written under a hidden name and
 synced, renamed, and then the directory is synced, because the new name is part of the directory and
@@ -23,11 +23,11 @@ from pyarrow import fs
 
 from specstream.checkpoint import failpoints
 from specstream.errors import ConfigurationError
+from specstream.files.untrusted import Buffer
 from specstream.files.writing import writing
 
 __all__ = ["LocalStore", "RemoteStore", "Store", "store_of"]
 
-Buffer = bytes | memoryview
 LOCK = "lock"
 _SUFFIX = ".writing"
 
@@ -73,7 +73,7 @@ def store_of(checkpoint: str | os.PathLike[str]) -> Store:
     Raises:
         ConfigurationError: it is neither.
 
-    >>> store_of("images").key.endswith("/images")
+    >>> store_of("top").key.endswith("/top")
     True
     """
     if not isinstance(checkpoint, str | os.PathLike):
@@ -113,7 +113,7 @@ class LocalStore:
             self._lock = self._locked()
         except OSError as error:
             raise ConfigurationError(
-                f"checkpoint={self.key!r} cannot be a directory of images: {error}"
+                f"checkpoint={self.key!r} cannot be a directory of checkpoint files: {error}"
             ) from error
         for left in self.path.glob(f".*{_SUFFIX}"):
             left.unlink()  # of a writer that was killed
@@ -194,7 +194,7 @@ class RemoteStore:
             self.names()
         except OSError as error:
             raise ConfigurationError(
-                f"checkpoint={self.key!r} cannot be a directory of images: {error}"
+                f"checkpoint={self.key!r} cannot be a directory of checkpoint files: {error}"
             ) from error
 
     def names(self) -> list[str]:

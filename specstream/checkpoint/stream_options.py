@@ -18,7 +18,10 @@ __all__ = ["StreamOptions"]
 
 @dataclass(frozen=True, kw_only=True)
 class StreamOptions:
-    """The options of ``foreach_batch``, which says what each of them means."""
+    """The options of ``foreach_batch``, which says what each of them means.
+
+    They are listed here, with types and defaults, and nowhere else: its signature is this one.
+    """
 
     to: Sink
     order_by: str | None = None
@@ -59,7 +62,7 @@ class StreamOptions:
         if self.prefetch and self.checkpoint is None:
             raise ConfigurationError(
                 "prefetch=True lets Spark go on before a batch has run, and keeps its rows beside "
-                "the images until then: give checkpoint= as well"
+                "the checkpoint until then: give checkpoint= as well"
             )
         self._check_event_time()
 

@@ -16,7 +16,7 @@ from specstream.errors import ConfigurationError, InputError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, read_tables
 
-__all__ = ["Policy", "RejectedRows", "RowError", "as_stream", "checked_policy", "take_together"]
+__all__ = ["Policy", "RejectedRows", "RowError", "checked_policy", "take_together"]
 
 Policy = Literal["error", "side"]
 _POLICIES = ("error", "side")
@@ -49,12 +49,6 @@ class RowError(InputError):
         self.reason = reason
 
 
-def as_stream(table: pa.Table) -> bytes:
-    """A table as an Arrow stream."""
-    content: bytes = stream_of(table).to_pybytes()
-    return content
-
-
 def take_together(kept: list[pa.Table]) -> pa.Table | None:
     """Takes the first tables, as many as fit into one; None: there are none."""
     taken = None
@@ -85,16 +79,16 @@ class RejectedRows:
 
     def to_bytes(self) -> bytes:
         """The rows that nobody has fetched: Arrow streams, one behind the other."""
-        return b"".join(map(as_stream, self._kept))
+        return b"".join(map(stream_of, self._kept))
 
     @staticmethod
-    def read(image: bytes) -> list[pa.Table]:
+    def read(content: bytes) -> list[pa.Table]:
         """What :meth:`to_bytes` gave, as tables.
 
         Raises:
             Malformed: it gave none such.
         """
-        tables = read_tables(image, "rejected rows")
+        tables = read_tables(content, "rejected rows")
         for table in tables:
             reasons = [field.type for field in table.schema if field.name == "reason"]
             if not reasons or reasons[-1] != pa.string():

@@ -84,8 +84,8 @@ class Durable:
         """Inside, nobody else calls the engine; it is not closed."""
         return self._parts.lifetime.exclusive()
 
-    def image(self) -> bytes:
-        """A snapshot, inside :meth:`exclusive`."""
+    def snapshot(self) -> bytes:
+        """The engine as a snapshot, inside :meth:`exclusive`."""
         with self._parts.turn.taken():
             content = self.content()
         return content.to_bytes(self._parts.operator.layout)
@@ -121,11 +121,11 @@ class Durable:
                 committed.rollback(to, strings)
                 self._parts.native.state_changed()
 
-    def restore(self, image: bytes, migrate: Migrate | None) -> None:
+    def restore(self, snapshot: bytes, migrate: Migrate | None) -> None:
         """Goes on from a snapshot. See :meth:`specstream.Engine.restore`."""
         committed = self._parts.committed
         with self.exclusive():
-            restored = committed.restored(image, migrate)
+            restored = committed.restored(snapshot, migrate)
             self._out_of_order.end_job()
             # Who has seen a batch in flight may still be looking.
             with self._parts.turn.taken():

@@ -522,8 +522,8 @@ class Engine:
         ...     state.count += 1
         >>> with ss.Engine(count, horizon=0) as engine:
         ...     _ = engine.process({"x": [1, 2]})
-        ...     image = engine.snapshot()
-        >>> with ss.Engine(count, horizon=0, restore=image) as engine:
+        ...     snapshot = engine.snapshot()
+        >>> with ss.Engine(count, horizon=0, restore=snapshot) as engine:
         ...     engine.state.count
         2
         """
@@ -534,7 +534,13 @@ class Engine:
             content = self._durable.content()
         return content.to_bytes(self.operator.layout)
 
-    def restore(self, image: bytes, *, migrate: Migrate | None = None) -> None:
+    def restore(
+        self,
+        snapshot: bytes = b"",
+        *,
+        migrate: Migrate | None = None,
+        image: bytes | None = None,
+    ) -> None:
         """Goes on from a snapshot: state, strings, sequence numbers, submitted events, rejected
         rows.
 
@@ -547,10 +553,11 @@ class Engine:
         converts it.
 
         Args:
-            image: what :meth:`snapshot` returned.
+            snapshot: what :meth:`snapshot` returned.
             migrate: called with the snapshot's fields, arrays by name as ``state.to_dict()`` has
                 them; returns the new state's fields likewise. Those that it leaves out get their
                 fill. It is called whenever it is given, whatever the snapshot's fields are.
+            image: the former name of ``snapshot``, for one release.
 
         Raises:
             SnapshotError: it is damaged or no snapshot, or its fields, those returned by
@@ -573,15 +580,18 @@ class Engine:
         ...     state.events += 1
         >>> with ss.Engine(old, horizon=0) as engine:
         ...     _ = engine.process({"ms": [1500]})
-        ...     image = engine.snapshot()
+        ...     snapshot = engine.snapshot()
         >>> def migrate(fields):
         ...     return {"seconds": fields["milliseconds"] / 1000}
-        >>> with ss.Engine(new, horizon=0, restore=image, migrate=migrate) as engine:
+        >>> with ss.Engine(new, horizon=0, restore=snapshot, migrate=migrate) as engine:
         ...     _ = engine.process({"ms": [500]})
         ...     engine.state.seconds, engine.state.events
         (2.0, 1)
         """
-        self._durable.restore(image, migrate)
+        if image is not None:
+            renamed("Engine.restore(image=)", "Engine.restore(snapshot=)")
+            snapshot = image
+        self._durable.restore(snapshot, migrate)
 
     def savepoint(self) -> Savepoint:
         """The engine as it is now, kept in memory; :meth:`rollback` goes back to it.

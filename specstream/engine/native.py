@@ -1,4 +1,4 @@
-"""The engine of the C runtime: whoever calls into it does so by this class.
+"""The engine of the C runtime: whoever calls into it does so by way of this file.
 
 It adds nothing to the C functions but types, and what belongs to every call of one of them.
 """
@@ -17,7 +17,7 @@ from specstream.compiler.types import VARIANTS, Variant
 from specstream.declarations.state import Layout
 from specstream.operator.operator import Operator
 
-__all__ = ["ABORT_REASONS", "WAIT_MILLISECONDS", "Native", "configuration"]
+__all__ = ["ABORT_REASONS", "WAIT_MILLISECONDS", "Native", "configuration", "memory_needed"]
 
 # Between two looks at the interpreter's signals.
 WAIT_MILLISECONDS = 50
@@ -70,6 +70,11 @@ def configuration(
         },
     )
     return config, native_regions
+
+
+def memory_needed(config: Any, horizon: int, mode: int) -> Any:
+    """The ``struct ss_memory`` of an engine that is not there yet, for jobs with that horizon."""
+    return lib.ss_memory_needed(config, horizon, mode)
 
 
 class Native:

@@ -23,7 +23,7 @@ from specstream.columns.events import Events, order_key, read_events, read_value
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
-from specstream.engine.pending_image import Waiting, column_names, columns_of, packed, unpacked
+from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
 from specstream.engine.segments import Block, Segment, SingleEvent, shifted
 from specstream.engine.sources import END, Late, Name, Source, Sources, checked_late
 from specstream.errors import InputError, SnapshotError
@@ -420,16 +420,16 @@ class PendingEvents:
         table = pa.concat_tables(pieces) if pieces else pa.table({"key": pa.array([], self._type)})
         return packed(about, table, tables)
 
-    def from_bytes(self, image: bytes) -> None:
+    def from_bytes(self, content: bytes) -> None:
         """Takes over what :meth:`to_bytes` gave; the events are to be submitted again.
 
         Raises:
             Malformed: it gave none such.
             SnapshotError: events are pending that do not fit the operator.
         """
-        if not image:
+        if not content:
             return
-        about, table, self._held, given, side = unpacked(image)
+        about, table, self._held, given, side = unpacked(content)
         if about.segments and about.event != self._schema.describe():
             raise SnapshotError(
                 f"{self._what}: the snapshot holds {table.num_rows} event(s) that are not "

@@ -200,20 +200,35 @@ class Operator:
                 rows, self.emits, strings, keys_of(events, rows[:, 0], 0) if keys else None
             )
 
-        raised: list[tuple[int, Exception]] = []
-        for row in range(events.count):
-            try:
-                oracle.run(row)
-            except Exception as error:
-                if on_error == "raise" or isinstance(error, CompileError):
-                    error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
-                    raise
-                raised.append((row, error))
-            if progress is not None and row % 1024 == 1023:
-                progress(row + 1)
+        raised = _run_all(oracle, events.count, on_error == "skip", output, progress)
         return SequentialRun(
             output(), StateView(self.layout, words), tuple(raised), events.rejected
         )
+
+
+def _run_all(
+    oracle: Oracle,
+    count: int,
+    skip: bool,
+    output: Callable[[], pa.Table],
+    progress: Callable[[int], None] | None,
+) -> list[tuple[int, Exception]]:
+    """Runs the events; gives those that have raised, which end the run unless it is to skip them.
+
+    What ends it is raised with the output of the events before it.
+    """
+    raised: list[tuple[int, Exception]] = []
+    for row in range(count):
+        try:
+            oracle.run(row)
+        except Exception as error:
+            if not skip or isinstance(error, CompileError):
+                error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
+                raise
+            raised.append((row, error))
+        if progress is not None and row % 1024 == 1023:
+            progress(row + 1)
+    return raised
 
 
 def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:

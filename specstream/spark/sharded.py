@@ -111,6 +111,7 @@ class _Shards(StatefulProcessor):
     call: str
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        # The column keeps its old name: Spark has it in the checkpoints of running queries.
         self.snapshot = handle.getValueState("snapshot", "image binary")
         # Apart from the snapshot, so that it can be read without it. Of the mark: the settings.
         self.version = handle.getValueState("version", "version string, sharding string")
@@ -174,9 +175,9 @@ class _Shards(StatefulProcessor):
         kept = self._engine(shard)
         try:
             output = kept.engine.process(table, order_by=self.order_by, source=self.source)
-            image = kept.engine.snapshot()
+            snapshot = kept.engine.snapshot()
             kept.version = uuid.uuid4().hex
-            self.snapshot.update((image,))
+            self.snapshot.update((snapshot,))
             self.version.update((kept.version, json.dumps(self.settings)))
         except BaseException:
             kept.engine.close()
@@ -199,8 +200,8 @@ class _Shards(StatefulProcessor):
             return kept
         if kept is not None:
             kept.engine.close()
-        image = self.snapshot.get() if version else None
-        restore = bytes(image[0]) if image is not None else None
+        found = self.snapshot.get() if version else None
+        restore = bytes(found[0]) if found is not None else None
         # A predictor among the options has a state of its own, one for each engine.
         options = copy.deepcopy(self.options)
         return _Kept(Engine(self.operator, restore=restore, **options), version)

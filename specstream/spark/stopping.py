@@ -170,7 +170,7 @@ def stop_on_signal(
     ::
 
         with ss.Engine(operator) as engine:
-            feed = ss.spark.foreach_batch(engine, order_by="time", to=sink, checkpoint=images)
+            feed = ss.spark.foreach_batch(engine, order_by="time", to=sink, checkpoint=path)
             query = stream.writeStream.foreachBatch(feed).start()
             with ss.spark.stop_on_signal(query):
                 query.awaitTermination()

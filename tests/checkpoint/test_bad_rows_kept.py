@@ -61,7 +61,8 @@ def test_an_image_holds_those_for_the_sink_and_those_that_the_engine_keeps(
         checkpoint = Checkpoint(engine, tmp_path)
         output = engine.process({"x": [1, 2]})
         checkpoint.record("q", 0, output)
-        checkpoint._must_be_full = full
+        if full:
+            checkpoint._lengths = []
         engine.process({"x": [None], "of": ["for the sink"]})
         letters = engine.rejected_rows()
         output = engine.process({"x": [3, None], "of": ["", "kept"]})
@@ -89,6 +90,6 @@ def test_a_batch_that_fails_forgets_its_own_and_no_others(tmp_path: Path) -> Non
         checkpoint = Checkpoint(engine, tmp_path)
         checkpoint.record("q", 0, engine.process({"x": [1, None]}))
         engine.process({"x": [None, None]})
-        engine.rollback(checkpoint.mark())
+        engine.rollback(checkpoint.savepoint())
         assert engine.rejected_rows().num_rows == 1
         checkpoint.close()

@@ -23,10 +23,10 @@ from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import (
     BLOCK_WORDS,
     CheckpointFile,
-    DamagedFile,
     changed_blocks,
 )
 from specstream.checkpoint.store import LocalStore, RemoteStore, store_of
+from specstream.files.container import DamagedFile
 
 WORDS = 40 * BLOCK_WORDS + 3
 
@@ -306,7 +306,7 @@ def test_an_image_of_an_abandoned_history_is_not_built_on(tmp_path: Path) -> Non
     assert images(tmp_path)[-1] == "0000000003.increment"  # later ones are gone
     (tmp_path / "0000000004.increment").write_bytes(late)  # as a crash before that would have it
     with engine_of() as engine:
-        with pytest.warns(RuntimeWarning, match="builds on another image 3"):
+        with pytest.warns(RuntimeWarning, match="builds on another file of batch 3"):
             checkpoint = Checkpoint(engine, tmp_path)
         assert engine.snapshot() == expected
         checkpoint.close()
@@ -315,7 +315,7 @@ def test_an_image_of_an_abandoned_history_is_not_built_on(tmp_path: Path) -> Non
 def test_a_missing_increment_is_named(tmp_path: Path) -> None:
     write(tmp_path, range(5))
     (tmp_path / "0000000003.increment").unlink()
-    with pytest.warns(RuntimeWarning, match="image 3 is not there"):
+    with pytest.warns(RuntimeWarning, match="the file of batch 3 is not there"):
         assert_is_after(tmp_path, 2)
 
 
@@ -353,7 +353,7 @@ def test_a_failed_write_leaves_the_image_before_and_no_file(tmp_path: Path) -> N
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert set(tmp_path.iterdir()) == files
-        engine.rollback(checkpoint.mark())
+        engine.rollback(checkpoint.savepoint())
         assert engine.snapshot() == before
         run(engine, checkpoint, range(3, 5))
         checkpoint.close()
@@ -369,7 +369,7 @@ def test_what_cannot_be_deleted_is_told_and_the_batch_is_recorded(tmp_path: Path
             warnings.simplefilter("error")
             with pytest.raises(RuntimeWarning, match=r"cannot be deleted.*0000000009\.increment"):
                 checkpoint.record("q", 0, output)
-        engine.rollback(checkpoint.mark())  # as the feed does when something raises
+        engine.rollback(checkpoint.savepoint())  # as the feed does when something raises
         assert engine.snapshot() == after(0)[0]
         assert checkpoint.answer("q", 0) is output
         (tmp_path / "0000000009.increment").rmdir()

@@ -441,7 +441,7 @@ LAST = "0000000003.increment"
         (LAST, lambda h, s: h.update(sections=[1]), "1 sections; expected"),
         (LAST, lambda h, s: h["sections"].__setitem__(1, 2**50), "length of section 1"),
         (LAST, lambda h, s: h["sections"].__setitem__(1, -8), "length of section 1 is -8"),
-        (LAST, lambda h, s: h.update(batch_id=2), "it is the image of batch 2"),
+        (LAST, lambda h, s: h.update(batch_id=2), "it is the file of batch 2"),
         (LAST, lambda h, s: h.update(next_sequence=-2), "next_sequence is -2"),
         (LAST, lambda h, s: h.update(named=[*h["named"][:-1], "arrivals"]), "one name twice"),
         (LAST, lambda h, s: h["fields"][0].update(kind="float"), "its fields are not those"),
@@ -469,9 +469,15 @@ def test_an_image_is_checked(
     files.put(made)
     engine = files.engine
     before = engine.snapshot()
-    with pytest.raises(SnapshotError, match=f"checkpoint .*(image {name}|batch 3).*{message}"):
+    with pytest.raises(SnapshotError, match=f"checkpoint .*(file {name}|batch 3).*{message}"):
         Checkpoint(engine, files.directory)
     assert engine.snapshot() == before
+
+
+def test_an_increment_is_no_full_file(files: readers.CheckpointReader) -> None:
+    files.put({"0000000003.full": files.files[LAST]})
+    with pytest.raises(SnapshotError, match=r"file 0000000003\.full.*it is an increment"):
+        Checkpoint(files.engine, files.directory)
 
 
 def test_rows_that_were_fetched_ahead_are_checked(files: readers.CheckpointReader) -> None:

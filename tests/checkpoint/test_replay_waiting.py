@@ -237,7 +237,7 @@ def test_a_process_that_died_in_a_batch_has_left_enough_to_run_it(
     life.run(0, rows_of(rng, 0, False))
     feed = life.feed
     rows = rows_of(rng, 1, False)
-    feed.runner.inputs.begin(1, "q", rows, feed.checkpoint.image)
+    feed.runner.inputs.begin(1, "q", rows, feed.checkpoint.newest)
     life.end()
     found = ss.spark.replay(tmp_path, 1)
     assert not found.is_recorded

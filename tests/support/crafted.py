@@ -204,6 +204,53 @@ def other_arrow(rng: random.Random, content: bytes) -> bytes:
     return other_bytes(rng, made) if rng.random() < 0.1 else made
 
 
+# ---- what all files have around what they hold ----
+
+# Where the checksum begins to count, and where header and parts begin; the mark is in front.
+_FRAMES = {b"SPECSNP1": (20, 20), b"SPECCKPT": (12, 24)}
+SEALED = b"SPECINPT"  # behind the content
+
+
+def marked(content: bytes) -> bytes:
+    """A file of any kind, its checksum made right as far as it has got a place for one."""
+    magic = content[:8]
+    if magic in _FRAMES:
+        checksum = zlib.crc32(content[_FRAMES[magic][0] :])
+        return content[:8] + struct.pack("<I", checksum) + content[12:]
+    return content[:-4] + struct.pack("<I", zlib.crc32(content[:-12]))
+
+
+def other_frame(rng: random.Random, content: bytes) -> bytes:
+    """A file of any kind with something around its content changed; never the same bytes."""
+    made = bytearray(content)
+    begin = _FRAMES.get(content[:8], (0, 0))[1]
+    way = rng.randrange(8)
+    if way == 0:
+        del made[rng.randrange(len(made)) :]
+    elif way == 1:
+        made += rng.randbytes(rng.choice([1, 4, 8, 12, 24]))
+    elif way == 2:
+        at = 0 if begin else len(made) - 12
+        made[at : at + 8] = rng.choice([*_FRAMES, SEALED, b"SPECSNP2", rng.randbytes(8)])
+    elif way == 3 and begin == 24:
+        made[12:16] = struct.pack("<I", rng.choice([0, 1, 3, 2**31, 2**32 - 1]))
+    elif way == 4 and begin:
+        length = rng.choice([*EDGES, len(made), len(made) - begin, len(made) - begin + 1]) % 2**64
+        made[begin - 8 : begin] = struct.pack("<Q", length)
+    elif way == 5 and begin:
+        (length,) = struct.unpack_from("<Q", content, begin - 8)
+        header = as_json(rng, other_json(rng, json.loads(content[begin : begin + length])))
+        made[begin : begin + length] = header
+        made[begin - 8 : begin] = struct.pack("<Q", len(header))
+    else:
+        made[rng.randrange(len(made))] ^= 1 << rng.randrange(8)
+    if rng.random() < 0.7:
+        made = bytearray(marked(bytes(made)))
+    if made == content:
+        made[-1] ^= 1
+    return bytes(made)
+
+
 # ---- snapshots ----
 
 _SNAPSHOT = struct.Struct("<8sIQ")

@@ -30,6 +30,7 @@ from specstream.checkpoint.file_format import BLOCK_WORDS
 from specstream.checkpoint.inputs import Inputs
 from specstream.checkpoint.prefetch import catch_up
 from specstream.checkpoint.stream_options import StreamOptions
+from specstream.files.container import Container, Content
 from specstream.files.untrusted import read_table
 
 SECONDS = 30.0
@@ -191,6 +192,53 @@ class SnapshotReader:
             engine.restore(later)
 
 
+class ContainerReader:
+    """``Container``: the same content as each of the three kinds of file."""
+
+    def __init__(self) -> None:
+        self.header = {"state": "Book", "sections": [3, 0, 9], "fields": [{"name": "n"}]}
+        self.body = b"abc" + bytes(range(9))
+        self.framed = [
+            Container("snapshot", b"SPECSNP1"),
+            Container("checkpoint file", b"SPECCKPT", (1, 2)),
+        ]
+        self.sealed = Container("kept input", crafted.SEALED, (1, 2))
+
+    def close(self) -> None:
+        pass
+
+    def attempt(self, rng: random.Random) -> bool:
+        container = rng.choice([*self.framed, self.sealed])
+        try:
+            if container is self.sealed:
+                content = b"".join(container.seal(self.body))
+                changed = crafted.other_frame(rng, content)
+                found = bytes(container.unseal(changed))
+                assert crafted.marked(changed) == changed, "damage that was not found"
+                assert b"".join(container.seal(found)) == changed
+                return True
+            content = b"".join(container.pack(self.header, [self.body])[0])
+            changed = crafted.other_frame(rng, content)
+            unpacked = container.unpack(changed)
+            assert crafted.marked(changed) == changed, "damage that was not found"
+            again = container.unpack(b"".join(container.pack(unpacked.header, [unpacked.body])[0]))
+            assert json.dumps(again.header) == json.dumps(unpacked.header)
+            assert again.body == unpacked.body
+            self.cut(rng, unpacked)
+        except ss.SpecstreamError:
+            return False
+        return True
+
+    def cut(self, rng: random.Random, content: Content) -> None:
+        """Cuts it at lengths of which some fit."""
+        size = len(content.body)
+        first = rng.choice([0, 1, size, size + 1, -1, *rng.sample(crafted.EDGES, 2)])
+        lengths = [first, rng.choice([size - first, size - first, first])]
+        parts = content.parts(dict(enumerate(lengths)))
+        assert b"".join(parts.values()) == content.body
+        assert [len(part) for part in parts.values()] == lengths
+
+
 class Wide(ss.State):
     seen = ss.scalar(int)
     flags = ss.array(bool, 9)
@@ -225,7 +273,7 @@ class _Files:
         inputs = Inputs(checkpoint.store, self.engine, 10, "time", "from", timed)
         inputs._pickled = b""
         for batch_id in range(4):
-            inputs.begin(batch_id, None, table(batch_id), checkpoint.image)
+            inputs.begin(batch_id, None, table(batch_id), checkpoint.newest)
             self.run(run, checkpoint, batch_id, table(batch_id))
         checkpoint.close()
         self.files = {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix}
@@ -350,6 +398,8 @@ class AheadReader(_Files):
 
 def make(name: str, directory: Path) -> Reader:
     """A reader by its name."""
+    if name == "container":
+        return ContainerReader()
     if name == "snapshot":
         return SnapshotReader(["web", "phone", "shop"])
     if name == "snapshot, numbered":
@@ -364,6 +414,7 @@ def make(name: str, directory: Path) -> Reader:
 
 
 NAMES = (
+    "container",
     "snapshot",
     "snapshot, numbered",
     "checkpoint",

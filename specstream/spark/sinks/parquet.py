@@ -3,7 +3,7 @@
 Spark may run a batch again under the same id, after an error or a restart. So a sink must be
 idempotent: the file's name is the batch id, and the file appears whole or not at all, because it
 is written under a hidden name and renamed. To write it is the long part, and shows nothing: a feed
-with a checkpoint has it done while it writes the image (``delivery.py``).
+with a checkpoint has it done while it writes its file (``delivery.py``).
 """
 
 from __future__ import annotations
