@@ -269,8 +269,8 @@ INTERRUPTED = """
     [
         ("spin_down", 50_000, 0, 2),
         ("spin_down", 50_000, 8, 2),
-        ("endless", -1, 0, 0),
-        ("endless", -1, 8, 0),
+        pytest.param("endless", -1, 0, 0, marks=pytest.mark.slow),
+        pytest.param("endless", -1, 8, 0, marks=pytest.mark.slow),
     ],
 )
 def test_ctrl_c_ends_a_batch(operator: str, x: int, horizon: int, steps: int) -> None:
