@@ -19,7 +19,7 @@ from specstream.engine.native import ABORT_REASONS, Native
 from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator
 
-__all__ = ["Abort", "Describer", "Hook", "Hooks", "Notification"]
+__all__ = ["KINDS", "Abort", "Describer", "Hook", "Hooks", "Notification"]
 
 
 class Abort(Exception):
@@ -48,7 +48,8 @@ class Notification:
 
 Hook = Callable[[Notification], object]
 
-_KINDS = {
+# The kinds of occasions, by the name of the option that asks for a hook.
+KINDS = {
     "on_abort": lib.SS_ON_ABORT,
     "on_commit": lib.SS_ON_COMMIT,
     "on_post_commit": lib.SS_ON_POST_COMMIT,
@@ -95,8 +96,8 @@ class Hooks:
                 raise ConfigurationError(
                     f"{name}={hook!r}; expected a function of one argument, the notification"
                 )
-        self._hooks = {_KINDS[name]: hook for name, hook in given.items() if hook is not None}
-        self._names = {kind: name for name, kind in _KINDS.items()}
+        self._hooks = {KINDS[name]: hook for name, hook in given.items() if hook is not None}
+        self._names = {kind: name for name, kind in KINDS.items()}
         self._describe = describe
         self._errors: deque[BaseException] = deque()
         self._refusal: BaseException | None = None

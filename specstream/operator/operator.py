@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -78,6 +78,24 @@ class Operator:
         self._declare(
             function, name, state.layout(), Schema.of(event, "event"), Schema.of(emits, "emits")
         )
+
+    @classmethod
+    def of_layout(
+        cls,
+        function: Callable[..., None],
+        name: str,
+        layout: Layout,
+        event: Schema,
+        emits: Schema,
+    ) -> Self:
+        """An operator made of declarations that are read already: another one's, perhaps changed.
+
+        Raises:
+            CompileError: the function has something that cannot be compiled.
+        """
+        made = cls.__new__(cls)
+        made._declare(function, name, layout, event, emits)
+        return made
 
     def _declare(
         self,
