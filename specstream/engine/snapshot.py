@@ -29,12 +29,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns.strings import StringTable
+from specstream.declarations import options
 from specstream.declarations.state import Description, Field, Layout, StateView
 from specstream.errors import InputError, SnapshotError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, json_of, made_of, natural, read_table
 
-__all__ = ["Migrate", "Snapshot", "refused"]
+__all__ = ["Migrate", "Snapshot", "checked_snapshot", "refused"]
 
 MAGIC = b"SPECSNP1"
 # So many strings at most are in the header.
@@ -178,6 +179,21 @@ class Snapshot:
         except InputError as error:
             raise Malformed(f"strings: {error}") from None
         return table
+
+
+def checked_snapshot(option: str, image: object, migrate: object) -> None:
+    """Looks whether they are bytes, and a function; None is neither.
+
+    Raises:
+        SnapshotError: the one is something else.
+        ConfigurationError: the other one is.
+    """
+    if not isinstance(image, bytes | bytearray | memoryview | None):
+        raise options.refused(option, image, "what snapshot() returned", SnapshotError)
+    if migrate is not None:
+        options.function(
+            "migrate", migrate, "a function from the old fields' values to the new ones'"
+        )
 
 
 def _packed(strings: pa.ChunkedArray) -> pa.Buffer:
