@@ -136,7 +136,7 @@ def one_of(
     """
     among = tuple(choices)
     if not isinstance(value, str) or value not in among:
-        raise refused(option, value, f"one of {', '.join(map(repr, among))}", error)
+        raise refused(option, value, f"one of {', '.join(among)}", error)
     return value
 
 
