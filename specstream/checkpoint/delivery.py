@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from specstream.checkpoint import failpoints
 from specstream.checkpoint.batch import Result
+from specstream.declarations.options import refused
 from specstream.errors import ConfigurationError
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "PreparingSink",
     "Sink",
     "Sinks",
+    "checked_sink",
     "is_sink",
 ]
 
@@ -63,6 +65,20 @@ class PreparingSink(Protocol):
 Sink = Callable[[pa.Table, int], object] | PreparingSink
 # A sink, and the rows that it is to have.
 Portion = tuple[Sink, pa.Table]
+
+
+def checked_sink(option: str, found: object) -> None:
+    """Looks whether rows can be given to it.
+
+    Raises:
+        ConfigurationError: they cannot; names the option.
+    """
+    if not is_sink(found):
+        raise refused(
+            option,
+            found,
+            "a sink such as ss.spark.parquet_sink(path), or any function (pyarrow.Table, batch_id)",
+        )
 
 
 def is_sink(found: object) -> bool:

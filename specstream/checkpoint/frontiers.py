@@ -11,9 +11,11 @@ import struct
 from collections.abc import Callable
 from typing import TypedDict
 
+import numpy as np
 import pyarrow as pa
 
 from specstream.columns.events import order_key
+from specstream.declarations.options import shown, whole
 from specstream.engine.sources import Name, Sources
 from specstream.errors import ConfigurationError, InputError
 
@@ -60,8 +62,13 @@ class Delay:
 
     def __init__(self, option: str, amount: Amount) -> None:
         self._option = option
+        integer = whole(amount)
+        if integer is not None:
+            amount = integer
+        elif isinstance(amount, np.floating):
+            amount = float(amount)
         self._amount = amount
-        self._shown = f"{option}={amount!r}"
+        self._shown = f"{option}={shown(amount)}"
         self._nanoseconds: int | None = None
         if isinstance(amount, str | datetime.timedelta):
             self._nanoseconds = _nanoseconds(option, amount)
@@ -70,7 +77,7 @@ class Delay:
             length = amount
         else:
             raise ConfigurationError(
-                f'{option}={amount!r}; expected a duration such as "10 seconds", or a number in '
+                f'{self._shown}; expected a duration such as "10 seconds", or a number in '
                 "the unit of an order column of numbers"
             )
         if not 0 <= length < math.inf:

@@ -35,7 +35,9 @@ from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, keys_of, plain_value, read_events, rows_to_table
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
+from specstream.declarations.options import flag, function, integer
 from specstream.declarations.state import StateView
+from specstream.engine.options import checked_operator
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, InputError, SnapshotError
 from specstream.operator.operator import Operator, pack_rows
@@ -119,7 +121,12 @@ def replay(
         found = ss.spark.replay("/data/top/checkpoint", batch=12)
         found.output, found.state.counts, found.difference
     """
-    store = store_of(checkpoint)
+    store, batch = store_of(checkpoint), integer("batch", batch, 0)
+    pdb, event = flag("pdb", pdb), integer("event", event, 0)
+    if operator is not None:
+        checked_operator(operator)
+    if progress is not None:
+        function("progress", progress, "a function of the events done and their number")
     recorded = read_batch(store, batch)
     origin, after = recorded.given.origin, recorded.after
     what = f"batch {batch} of {store!r}"

@@ -22,6 +22,7 @@ from typing import IO, Protocol
 from pyarrow import fs
 
 from specstream.checkpoint import failpoints
+from specstream.declarations.options import path
 from specstream.errors import ConfigurationError
 from specstream.files.untrusted import Buffer
 from specstream.files.writing import writing
@@ -76,23 +77,18 @@ def store_of(checkpoint: str | os.PathLike[str]) -> Store:
     >>> store_of("top").key.endswith("/top")
     True
     """
-    if not isinstance(checkpoint, str | os.PathLike):
-        raise ConfigurationError(
-            f"checkpoint={checkpoint!r}: expected a path or a URI of a directory, beside Spark's "
-            "own checkpoint"
-        )
-    text = os.fspath(checkpoint)
+    text = path("checkpoint", checkpoint, "a path or a URI of a directory, beside Spark's own")
     if "://" not in text:
         return LocalStore(text)
     try:
-        filesystem, path = fs.FileSystem.from_uri(text)
+        filesystem, place = fs.FileSystem.from_uri(text)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"checkpoint={text!r} is no URI that pyarrow.fs.FileSystem.from_uri reaches: {error}"
         ) from error
     if isinstance(filesystem, fs.LocalFileSystem):
-        return LocalStore(path)
-    return RemoteStore(filesystem, path, text)
+        return LocalStore(place)
+    return RemoteStore(filesystem, place, text)
 
 
 class LocalStore:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.errors import ConfigurationError, InputError
+from specstream.declarations.options import one_of
+from specstream.errors import InputError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, read_tables
 
@@ -28,10 +29,7 @@ def checked_policy(policy: Policy) -> Policy:
     Raises:
         ConfigurationError: there is no such.
     """
-    if policy not in _POLICIES:
-        raise ConfigurationError(
-            f"rejected_rows={policy!r}; expected one of {', '.join(_POLICIES)}"
-        )
+    one_of("rejected_rows", policy, _POLICIES)
     return policy
 
 

@@ -6,6 +6,7 @@ Most of the length is what users read of each call, with an example; hence it is
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -13,10 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from specstream.columns.events import as_table, read_events
+from specstream.columns.events import as_table, column, read_events
 from specstream.columns.rejected_rows import Policy
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
+from specstream.declarations.options import instance, refused
 from specstream.declarations.state import StateView
 from specstream.engine.batch import run_batch
 from specstream.engine.committed import Committed, Savepoint
@@ -30,16 +32,17 @@ from specstream.engine.native import Native, configuration
 from specstream.engine.options import Amount, Execution, Options
 from specstream.engine.out_of_order import OutOfOrder
 from specstream.engine.parts import Parts
-from specstream.engine.snapshot import Migrate
+from specstream.engine.snapshot import Migrate, checked_snapshot
 from specstream.engine.sources import Late, Name
 from specstream.engine.statistics import Counted, Statistics
 from specstream.engine.turn import Turn
-from specstream.errors import ConfigurationError, EngineClosedError
+from specstream.errors import ConfigurationError, EngineClosedError, SnapshotError
 from specstream.operator.operator import Operator
+from specstream.predictors.checked import speculates_of
 from specstream.predictors.predictor import Predictor
 from specstream.profiling import Profile, profile_of
 
-__all__ = ["Amount", "Engine", "Savepoint"]
+__all__ = ["Amount", "Engine", "Savepoint", "check_engine_options"]
 
 
 class Engine:
@@ -162,13 +165,14 @@ class Engine:
             late=late,
             rejected_rows=rejected_rows,
         )
+        checked_snapshot("restore", restore, migrate)
         if migrate is not None and restore is None:
             raise ConfigurationError(
                 "migrate= converts the fields of a snapshot: give restore=, the snapshot, as well"
             )
         self.operator, self.name = operator, operator.name
-        self.threads, self.seed = threads, seed
-        self.limits, self.protocol = options.limits, protocol
+        self.threads, self.seed = options.threads, options.seed
+        self.limits, self.protocol = options.limits, options.protocol
         hooks = {"on_abort": on_abort, "on_commit": on_commit, "on_post_commit": on_post_commit}
         self._parts = parts = _parts(options, hooks, restore, migrate)
         self._lifetime = parts.lifetime
@@ -256,6 +260,7 @@ class Engine:
 
         Raises:
             InputError: the table does not fit; nothing was run.
+            ConfigurationError: ``order_by`` or ``source`` is no name.
             EngineClosedError: the engine is closed, or was closed during the call.
             Exception: what the operator raised. Its event is not applied, the rows after it are
                 not run, and the engine goes on with the next call. ``specstream_partial`` on the
@@ -267,6 +272,8 @@ class Engine:
         Calls from several threads run one after the other.
         """
         parts, committed = self._parts, self._parts.committed
+        column("order_by", order_by)
+        column("source", source)
         with parts.lifetime.exclusive():
             operator = self.operator
             what = f"operator {self.name!r}"
@@ -348,6 +355,7 @@ class Engine:
         Raises:
             InputError: the table does not fit, or has late events and the engine was made with
                 ``late="error"``; nothing is submitted.
+            ConfigurationError: another argument is not what it must be.
 
         >>> import specstream as ss
         >>> class Seen(ss.State):
@@ -563,6 +571,7 @@ class Engine:
             SnapshotError: it is damaged or no snapshot, or its fields, those returned by
                 ``migrate``, its events or its output do not fit the operator; names what it is.
                 The engine stays as it was.
+            ConfigurationError: ``migrate`` is no function.
             Exception: what ``migrate`` raised. The engine stays as it was.
 
         >>> import specstream as ss
@@ -591,6 +600,9 @@ class Engine:
         if image is not None:
             renamed("Engine.restore(image=)", "Engine.restore(snapshot=)")
             snapshot = image
+        if snapshot is None:
+            raise refused("snapshot", snapshot, "what snapshot() returned", SnapshotError)
+        checked_snapshot("snapshot", snapshot, migrate)
         self._durable.restore(snapshot, migrate)
 
     def savepoint(self) -> Savepoint:
@@ -608,7 +620,7 @@ class Engine:
         :meth:`advance` or :meth:`poll`. Whatever came since the savepoint, a restored snapshot or
         an earlier savepoint that was gone back to, it can be gone back to, again and again.
         """
-        self._durable.rollback(to)
+        self._durable.rollback(instance("to", to, Savepoint, "what savepoint() returned"))
 
     def mark(self) -> Savepoint:
         """Old name of :meth:`savepoint`, for one release."""
@@ -631,6 +643,21 @@ class Engine:
     def parts(self) -> Parts:
         """What the engine is made of: for specstream's own rooms and tests, not for users."""
         return self._parts
+
+
+def check_engine_options(taker: str, options: Mapping[str, object]) -> None:
+    """Looks whether an engine has options of these names; ``taker`` hands them to one.
+
+    Raises:
+        ConfigurationError: it has not; names the option.
+    """
+    known = [name for name in inspect.signature(Engine).parameters if name != "operator"]
+    for name in options:
+        if name not in known:
+            raise ConfigurationError(
+                f"{taker} got {name}=, which is no option of its own nor of an engine; expected "
+                f"one of {', '.join(known)}"
+            )
 
 
 def _parts(
@@ -663,7 +690,7 @@ def _parts(
     longest = fit(config, options, predictor)
     if restore is not None:
         committed.take_over(committed.restored(restore, migrate))
-    code = MachineCode(options, predictor.speculates)
+    code = MachineCode(options, speculates_of(predictor))
     native = Native(config, name)
     code.set_in(native)
     hooks.set_in(native)

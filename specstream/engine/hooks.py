@@ -13,10 +13,10 @@ from typing import Any
 
 from specstream._native import ffi, lib
 from specstream.columns.python_values import event_values, row_tuples
+from specstream.declarations.options import function
 from specstream.engine.committed import Committed
 from specstream.engine.flight import Flight
 from specstream.engine.native import ABORT_REASONS, Native
-from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator
 
 __all__ = ["KINDS", "Abort", "Describer", "Hook", "Hooks", "Notification"]
@@ -92,10 +92,8 @@ class Hooks:
         self, given: Mapping[str, Hook | None], describe: Callable[[Any], Notification]
     ) -> None:
         for name, hook in given.items():
-            if hook is not None and not callable(hook):
-                raise ConfigurationError(
-                    f"{name}={hook!r}; expected a function of one argument, the notification"
-                )
+            if hook is not None:
+                function(name, hook, "a function of one argument, the notification")
         self._hooks = {KINDS[name]: hook for name, hook in given.items() if hook is not None}
         self._names = {kind: name for name, kind in KINDS.items()}
         self._describe = describe

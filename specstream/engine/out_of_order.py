@@ -6,7 +6,7 @@ the runtime, whose *open job* takes events while it runs, and brings back what t
 
 from __future__ import annotations
 
-import numbers
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import lib
-from specstream.columns.events import as_table, rows_to_table
+from specstream.columns.events import as_table, column, rows_to_table
 from specstream.columns.python_values import row_tuples
+from specstream.declarations.options import flag, number, refused, text
 from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure
 from specstream.engine.parts import Parts
@@ -58,6 +59,11 @@ class OutOfOrder:
         ordered: bool = False,
     ) -> None:
         """See :meth:`specstream.Engine.submit`."""
+        text("order_by", order_by, "the name of a column")
+        column("source_column", source_column)
+        ordered = flag("ordered", ordered)
+        if order_by is None:
+            raise refused("order_by", order_by, "the name of a column: the time of the events")
         if source is not None and source_column is not None:
             raise ConfigurationError(
                 "source and source_column were both given: name the one source of the table, or "
@@ -85,6 +91,7 @@ class OutOfOrder:
         self, timestamp: Any, source: Name, ordered: bool, values: Mapping[str, Any]
     ) -> None:
         """See :meth:`specstream.Engine.submit_event`."""
+        ordered = flag("ordered", ordered)
         with self._lifetime.exclusive():
             known = len(self._committed.strings)
             try:
@@ -188,11 +195,9 @@ class OutOfOrder:
 
     def _collect(self, timeout: float | None) -> Any:
         """Takes rows emitted since the last call; the C side's outcome, None: no job is open."""
-        if timeout is not None and not (_is_number(timeout) and timeout >= 0):
-            raise ConfigurationError(
-                f"timeout={timeout!r}; expected seconds, 0 or more, or None to wait for all events "
-                "below the frontier"
-            )
+        if timeout is not None:
+            seconds = "seconds, 0 or more, or None to wait for all events below the frontier"
+            timeout = number("timeout", timeout, 0, math.inf, seconds)
         until = time.monotonic() + (timeout or 0.0)
         while self._flight.is_open or self._committed.pending.unsent:
             if self._committed.pending.unsent:
@@ -299,7 +304,3 @@ class OutOfOrder:
         """
         by_hook = outcome.failed and outcome.failed_row == lib.SS_NO_ROW_FOR_HOOK
         return bool(by_hook and not self._parts.hooks.has_errors)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)

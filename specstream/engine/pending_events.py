@@ -22,6 +22,7 @@ from specstream.columns.conversion import of_order, order_distance, time_at
 from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
+from specstream.declarations.options import shown
 from specstream.declarations.schema import Schema
 from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
 from specstream.engine.segments import Block, Segment, SingleEvent, shifted
@@ -335,7 +336,7 @@ class PendingEvents:
             return pa.int64()
         try:
             of = pa.array([time]).type
-        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        except Exception:  # of Arrow, or of an object that it asks what it is
             of = None
         if of is None or of_order(pa.array([], of)) is None:
             raise InputError(
@@ -380,7 +381,9 @@ class PendingEvents:
                 "of that type; a frontier may be None, the end of the source"
             )
         if of_whom and pa.types.is_floating(of) and value != value:
-            raise InputError(f"{self._what}: time {value!r}{of_whom} has no place in an order")
+            raise InputError(
+                f"{self._what}: time {value!r}{of_whom} has no place in an order: give a number"
+            )
         return int(order_key(array, "timestamp", self._what)[0])
 
     # ---- snapshots ----
@@ -574,7 +577,7 @@ def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
 def _shown(time: Any) -> str:
     """A time in a message; one of a snapshot is Arrow's, which may have no way to show it."""
     if not isinstance(time, pa.Scalar):
-        return repr(time)
+        return shown(time)
     try:
         return str(time)
     except (KeyError, OverflowError, ValueError):  # no such zone, no such year

@@ -25,13 +25,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns.strings import StringTable
+from specstream.declarations import options
+from specstream.declarations.options import whole
 from specstream.declarations.state import Description, Field, Layout, StateView
 from specstream.errors import InputError, SnapshotError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.container import Container, DamagedFile
 from specstream.files.untrusted import Buffer, Malformed, made_of, natural, read_table
 
-__all__ = ["Migrate", "Snapshot", "refused"]
+__all__ = ["Migrate", "Snapshot", "checked_snapshot", "refused"]
 
 SNAPSHOT = Container("snapshot", b"SPECSNP1")
 # So many strings at most are in the header.
@@ -166,6 +168,23 @@ class Snapshot:
         return table
 
 
+def checked_snapshot(option: str, snapshot: object, migrate: object) -> None:
+    """Looks whether they are bytes, and a function; None is neither.
+
+    Raises:
+        SnapshotError: the one is something else.
+        ConfigurationError: the other one is.
+    """
+    if not isinstance(snapshot, bytes | bytearray | memoryview | None):
+        raise options.refused(
+            option, snapshot, "what snapshot() returned: it is no snapshot", SnapshotError
+        )
+    if migrate is not None:
+        options.function(
+            "migrate", migrate, "a function from the old fields' values to the new ones'"
+        )
+
+
 def _packed(strings: pa.ChunkedArray) -> memoryview:
     return stream_of(pa.table([strings], names=["strings"]))
 
@@ -279,6 +298,32 @@ def _store(value: Any, elements: npt.NDArray[Any], field: Field, what: str) -> N
             f"{what}: migrate= returned {given.dtype} values for field {field.name!r} that do not "
             f"fit its type, {field.storage.name}: {_WRITE[field.kind]}"
         )
+    if field.kind == "float":
+        _check_integers(value, given, elements.dtype.type, field, what)
     elements[...] = given
     if field.kind == "float":
         elements[np.isnan(elements)] = np.nan  # all NaNs of a state have the same bits
+
+
+# Every integer up to here is a float32.
+_SMALL = 2**24
+
+
+def _check_integers(
+    value: Any, given: npt.NDArray[Any], of: type[np.floating[Any]], field: Field, what: str
+) -> None:
+    """Refuses integers that would be rounded, which no cast of the user's has asked for."""
+    if given.dtype.kind in "iu":
+        large = given[(given > _SMALL) | (given < -_SMALL)].tolist()
+    elif isinstance(value, np.ndarray):
+        return
+    else:  # numbers of Python, among which NumPy has made floats of the integers
+        large = [one for one in np.asarray(value, object).flat if whole(one) is not None]
+    for one in large:
+        stored = float(of(one))
+        if stored != one:
+            raise SnapshotError(
+                f"{what}: migrate= returned {one} for field {field.name!r}, which its type, "
+                f"{field.storage.name}, holds as {stored!r} only: give float({one}), or an array "
+                "of floats, if it may be rounded; or declare the field as an int"
+            )

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 
 from specstream.columns.strings import StringTable
-from specstream.errors import ConfigurationError, InputError
+from specstream.declarations.options import items, one_of, shown, whole
+from specstream.errors import ConfigurationError, InputError, SpecstreamError
 
 __all__ = ["END", "Late", "Name", "Source", "Sources", "checked_late", "checked_sources"]
 
@@ -29,8 +29,7 @@ def checked_late(late: Late) -> Late:
     Raises:
         ConfigurationError: there is no such.
     """
-    if late not in LATE:
-        raise ConfigurationError(f"late={late!r}; expected one of {', '.join(LATE)}")
+    one_of("late", late, LATE)
     return late
 
 
@@ -43,11 +42,12 @@ def checked_sources(sources: Iterable[Name]) -> tuple[Name, ...]:
     Raises:
         ConfigurationError: it is no list of names.
     """
-    if isinstance(sources, str | bytes) or not isinstance(sources, Iterable):
-        raise ConfigurationError(
-            f"sources={sources!r}; expected a list of sources' names: write sources=[{sources!r}]"
-        )
-    return tuple(sources)
+    names = items(
+        "sources",
+        sources,
+        f"a list of sources' names: write sources=[{shown(sources)}]",
+    )
+    return tuple(_checked(name, "sources=", ConfigurationError) for name in names)
 
 
 END = 2**63 - 1
@@ -108,10 +108,10 @@ class Sources:
 
     def get(self, name: Name) -> Source:
         """The source of that name; a new one begins where nothing is committed yet."""
+        name = _checked(name, self._what)
         known = self._known.get(name)
         if known is not None:
             return known
-        name = _checked(name, self._what)
         kinds = {type(other) for other in self._known}
         if kinds - {type(name)}:
             raise InputError(
@@ -198,11 +198,12 @@ class Sources:
         return min(reached, default=None)
 
 
-def _checked(name: object, what: str) -> Name:
-    if isinstance(name, np.integer):
-        name = int(name)
-    if isinstance(name, bool) or not isinstance(name, int | str):
-        raise InputError(f"{what}: source {name!r}; expected an integer or a string")
-    if isinstance(name, int) and not -(2**63) <= name < END:
-        raise InputError(f"{what}: source {name!r}; expected an integer from -2**63 to {END - 1}")
-    return name
+def _checked(name: object, what: str, error: type[SpecstreamError] = InputError) -> Name:
+    if isinstance(name, str):
+        return str(name)
+    number = whole(name)
+    if number is None:
+        raise error(f"{what}: source {shown(name)}; expected an integer or a string")
+    if not -(2**63) <= number < END:
+        raise error(f"{what}: source {number}; expected an integer from -2**63 to {END - 1}")
+    return number

@@ -16,8 +16,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
 
-from specstream.errors import ConfigurationError
-
 __all__ = [
     "EVERYTHING",
     "LONGEST_CHUNK",
@@ -26,23 +24,10 @@ __all__ = [
     "Measurement",
     "Predictor",
     "Setting",
-    "check_range",
 ]
 
 LONGEST_HORIZON = 1 << 16
 LONGEST_CHUNK = 1 << 20
-
-
-def check_range(option: str, value: object, low: int, high: int, other: str = "") -> None:
-    """Refuses all but integers of a range.
-
-    Raises:
-        ConfigurationError: it is none; names the option.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigurationError(
-            f"{option}={value!r}; expected an integer from {low} to {high}{other}"
-        )
 
 
 @dataclass(frozen=True)

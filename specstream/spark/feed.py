@@ -30,6 +30,7 @@ from specstream.checkpoint.feed_stats import FeedStats
 from specstream.checkpoint.prefetch import Prefetch, catch_up
 from specstream.checkpoint.stream_options import StreamOptions
 from specstream.declarations.deprecated import renamed
+from specstream.declarations.options import refused
 from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError, InputError
 from specstream.spark.fetching import reason, result_is_too_large
@@ -58,10 +59,7 @@ class BatchFeed:
 
     def __init__(self, engine: Engine, options: StreamOptions) -> None:
         if not isinstance(engine, Engine):
-            raise ConfigurationError(
-                f"engine={engine!r}: foreach_batch expects an ss.Engine, like "
-                "foreach_batch(ss.Engine(operator), ...)"
-            )
+            raise refused("engine", engine, "an ss.Engine: foreach_batch(ss.Engine(operator), ...)")
         self.engine = engine
         self.error: Exception | None = None
         self._tenancy = tenancy_of(engine)

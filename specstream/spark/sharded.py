@@ -46,7 +46,8 @@ from pyspark.sql.types import (
 )
 
 from specstream.checkpoint.settings import check_settings
-from specstream.engine.engine import Engine
+from specstream.declarations.options import integer, shown, whole
+from specstream.engine.engine import Engine, check_engine_options
 from specstream.errors import ConfigurationError, InputError
 from specstream.operator.operator import Operator
 from specstream.spark import packing
@@ -269,9 +270,10 @@ def sharded(
         rows = ss.spark.sharded(stream, operator, by="account", order_by="time")
         rows.writeStream.format("parquet").option("checkpointLocation", checkpoint).start(path)
     """
-    columns = needed_columns(stream, operator, order_by, source)
+    columns = needed_columns(stream, operator, order_by, source, "stream")
     what = f"operator {operator.name!r}"
-    _check(stream, operator, by, shards, engine_options)
+    _check(stream, operator, by, engine_options)
+    shards = integer(f"{what}: shards", shards, 1, MOST_SHARDS)
     options = {"threads": 1, **engine_options}
     needed = stream.select(*map(packing.quoted, columns))
     # On an empty batch: options and types are found wrong here, and not in an executor.
@@ -295,7 +297,7 @@ def sharded(
         "shards": shards,
         "order_by": order_by,
         "source": source,
-        "seed": options.get("seed", 0),
+        "seed": whole(options.get("seed", 0)),
     }
     processor = _Shards(operator, order_by, source, options, settings, uuid.uuid4().hex)
     return (
@@ -311,9 +313,7 @@ def sharded(
     )
 
 
-def _check(
-    stream: DataFrame, operator: Operator, by: object, shards: object, options: dict[str, Any]
-) -> None:
+def _check(stream: DataFrame, operator: Operator, by: object, options: dict[str, Any]) -> None:
     what = f"operator {operator.name!r}"
     if not stream.isStreaming:
         raise ConfigurationError(
@@ -322,12 +322,8 @@ def _check(
         )
     if not isinstance(by, str) or by not in stream.columns:
         raise InputError(
-            f"{what}: by={by!r} is no column of the stream ({', '.join(stream.columns)}): name the "
-            "column of the key"
-        )
-    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
-        raise ConfigurationError(
-            f"{what}: shards={shards!r}; expected an integer from 1 to {MOST_SHARDS}"
+            f"{what}: by={shown(by)} is no column of the stream ({', '.join(stream.columns)}): "
+            "expected the column of the key"
         )
     for option, why in _REFUSED.items():
         if option in options:
@@ -335,6 +331,7 @@ def _check(
                 f"{what}: {option}= cannot be given in sharded mode: {why}: leave it out, or use "
                 "foreach_batch"
             )
+    check_engine_options("sharded", options)
     if len(operator.emits) == 0:
         raise ConfigurationError(
             f"{what} emits no columns, and a streaming query without columns cannot be written: "

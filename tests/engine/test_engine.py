@@ -310,7 +310,7 @@ def test_ctrl_c_ends_a_batch(operator: str, x: int, horizon: int, steps: int) ->
         ({"chunk": 0}, "chunk=0"),
         ({"chunk": True}, "chunk=True"),
         ({"seed": -1}, "seed=-1"),
-        ({"protocol": "optimistic"}, "protocol='optimistic'; expected 'value' or 'eager'"),
+        ({"protocol": "optimistic"}, "protocol='optimistic'; expected one of value, eager"),
         ({"execution": "fast"}, "execution='fast'; expected one of ordered"),
         ({"sources": "web"}, r"sources='web'; expected a list .* write sources=\['web'\]"),
         ({"sources": b"web"}, "sources=b'web'; expected a list"),

@@ -383,6 +383,9 @@ def test_every_nan_of_a_state_has_the_same_bits() -> None:
         ({"n": None}, r"object values for field 'n'"),
         ({"half": 1j}, r"complex128 values for field 'half'.*float: cast"),
         ({"half": "1"}, r"values for field 'half'"),
+        ({"half": 2**53 + 1}, r"9007199254740993 for field 'half', .*float.* 9007199254740992\.0"),
+        ({"half": np.int64(-(2**53) - 1)}, r"-9007199254740993 for field 'half'"),
+        ({"half": np.uint64(2**64 - 1)}, r"18446744073709551615 for field 'half'"),
         ({"seen": np.ones(8, np.int64)}, r"int64 values for field 'seen'.*bool: compare"),
         (None, r"migrate= returned NoneType; expected a dict"),
         ([("n", 1)], r"migrate= returned list; expected a dict"),
@@ -398,6 +401,35 @@ def test_what_the_function_returns_is_checked_by_field(returned: Any, message: s
             engine.restore(image, migrate=lambda _: returned)
         assert_same(engine.state.to_dict(), before)
         assert engine.durable.next_sequence == 1
+
+
+class Floats(ss.State):
+    pair = ss.array(float, 2)
+    narrow = ss.array(np.float32, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rounded"),
+    [
+        ("pair", [2**53, -(2**63)], None),
+        ("pair", [2**53 + 1, 0.5], 2**53 + 1),  # of which NumPy makes an array of floats
+        ("pair", np.array([2**53 + 1, 0.5]), None),
+        ("pair", np.array([0, 2**62 + 1]), 2**62 + 1),
+        ("narrow", [2**24, 2**25], None),
+        ("narrow", [0, 2**24 + 1], 2**24 + 1),
+        ("narrow", [0.1, 2.0**24 + 1], None),
+    ],
+)
+def test_an_integer_becomes_a_float_only_as_it_is(name: str, value: Any, rounded: Any) -> None:
+    image, _ = image_of()
+    floats = build(Floats, nothing)
+    if rounded is None:
+        with ss.Engine(floats, horizon=0, restore=image, migrate=lambda _: {name: value}) as engine:
+            found = getattr(engine.state, name)
+            assert found.tolist() == np.asarray(value, found.dtype).tolist()
+    else:
+        with pytest.raises(ss.SnapshotError, match=f"{rounded} for field '{name}'.*give float"):
+            ss.Engine(floats, horizon=0, restore=image, migrate=lambda _: {name: value})
 
 
 def test_what_the_function_raises_arrives_and_nothing_is_changed() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError
 from specstream.files.writing import writing
 from specstream.spark.sinks.failing import named
@@ -31,7 +32,7 @@ class ParquetSink:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        text = os.fspath(path)
+        text = checked_path("path", path)
         if "://" in text:
             raise ConfigurationError(
                 f"path={text!r}: the Parquet sink writes to a local or mounted directory; for "
