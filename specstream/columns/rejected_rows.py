@@ -70,10 +70,12 @@ class RejectedRows:
         self._kept: list[pa.Table] = []
 
     def keep(self, rows: pa.Table | None) -> None:
-        """Keeps rows, if there are any."""
-        if rows is not None:
+        """Keeps rows, if there are any and they are not the last that are kept."""
+        if rows is not None and not (self._kept and self._kept[-1] is rows):
+            # No call between the two: a signal handler might raise there.
+            kept = [*self._kept, rows]
             self.count += rows.num_rows
-            self._kept.append(rows)
+            self._kept = kept
 
     def to_bytes(self) -> bytes:
         """The rows that nobody has fetched: Arrow streams, one behind the other."""

@@ -20,7 +20,7 @@ from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import instance, refused
 from specstream.declarations.state import StateView
-from specstream.engine.batch import run_batch
+from specstream.engine.batch import Batch
 from specstream.engine.committed import Committed, Savepoint
 from specstream.engine.durable import Durable
 from specstream.engine.flight import Flight
@@ -230,7 +230,7 @@ class Engine:
 
         Any thread may close the engine, whatever others do with it: their calls end with
         EngineClosedError. Called in the middle of another call of the same thread, by a signal
-        handler for example, it returns at once, and that call ends the threads when it ends.
+        handler for example, it returns at once, and the threads end when that call has.
 
         Raises:
             SpecstreamError: it was called by a hook, which the engine waits for.
@@ -267,36 +267,48 @@ class Engine:
                 exception holds the output and number of the rows before it.
             OperatorCrashError: likewise, where the operator's machine code crashed.
             MemoryError: likewise, where there was no memory for what an event stores or emits.
-            KeyboardInterrupt: likewise, with what was applied until then.
+            KeyboardInterrupt: likewise, and whatever else a signal handler raises, with what was
+                applied until then. Without ``specstream_partial``: nothing was run.
 
         Calls from several threads run one after the other.
         """
-        parts, committed = self._parts, self._parts.committed
         column("order_by", order_by)
         column("source", source)
-        with parts.lifetime.exclusive():
-            operator = self.operator
-            what = f"operator {self.name!r}"
-            committed.check_nothing_pending(what)
-            self._out_of_order.end_job()
-            known = len(committed.strings)
-            try:
-                events = read_events(
-                    as_table(table, what),
-                    operator.event,
-                    committed.strings,
-                    what,
-                    committed.next_sequence,
-                    order_by=order_by,
-                    source=source,
-                    reads_timestamp=operator.program.reads_timestamp,
-                    rejected_rows=committed.rejected.policy,
-                )
-            except BaseException:
-                committed.strings.truncate(known)
-                raise
-            committed.rejected.keep(events.rejected)
-            return run_batch(parts, events, ordered=order_by is not None)
+        batch: Batch | None = None
+        try:
+            with self._parts.lifetime.exclusive():
+                batch = self._batch(table, order_by, source)
+                return batch.run()
+        except BaseException as error:
+            # Here, as a signal handler may raise when all is done and the engine is given back.
+            if batch is not None and batch.has_begun:
+                error.specstream_partial = batch.partial  # type: ignore[attr-defined]
+            raise
+
+    def _batch(self, table: Any, order_by: str | None, source: str | None) -> Batch:
+        """The table as a batch, which no submitted event is to come before."""
+        parts, committed = self._parts, self._parts.committed
+        operator = self.operator
+        what = f"operator {self.name!r}"
+        committed.check_nothing_pending(what)
+        parts.lifetime.finish(self._out_of_order.end_job)
+        known = len(committed.strings)
+        try:
+            events = read_events(
+                as_table(table, what),
+                operator.event,
+                committed.strings,
+                what,
+                committed.next_sequence,
+                order_by=order_by,
+                source=source,
+                reads_timestamp=operator.program.reads_timestamp,
+                rejected_rows=committed.rejected.policy,
+            )
+        except BaseException:
+            committed.strings.truncate(known)
+            raise
+        return Batch(parts, events, ordered=order_by is not None)
 
     def rejected_rows(self) -> pa.Table | None:
         """Rows that could not be events, since the last call; None: none.
@@ -469,8 +481,9 @@ class Engine:
         words = self._parts.committed.words
         if not lifetime.closed or lifetime.is_inherited():
             try:
-                with self._parts.turn.still() as idle:
-                    return StateView(layout, words if idle else words.copy())
+                return StateView(
+                    layout, self._parts.turn.still(lambda idle: words if idle else words.copy())
+                )
             except EngineClosedError:
                 if not lifetime.closing or lifetime.is_inherited() or not lifetime.await_end():
                     raise
@@ -538,8 +551,7 @@ class Engine:
         lifetime = self._parts.lifetime
         if lifetime.closed or not lifetime.is_inherited():
             lifetime.check_open()
-        with self._parts.turn.still():
-            content = self._durable.content()
+        content = self._parts.turn.still(lambda idle: self._durable.content())
         return content.to_bytes(self.operator.layout)
 
     def restore(

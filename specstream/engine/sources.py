@@ -95,6 +95,14 @@ class Sources:
     def __len__(self) -> int:
         return len(self._known)
 
+    def known(self, name: Name) -> Source | None:
+        """The source of that name, if there is one."""
+        return self._known.get(name)
+
+    def bring_back(self, highest: tuple[int, int] | None, lowest: int | None) -> None:
+        """Takes the first and the last of all events for these."""
+        self._highest, self.lowest = highest, lowest
+
     def truncate(self, length: int) -> None:
         """Forgets all but the first ``length`` sources."""
         for name in list(self._known)[length:]:

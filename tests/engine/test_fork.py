@@ -186,7 +186,7 @@ def test_a_fork_during_a_batch_of_another_thread(options: dict[str, object]) -> 
             outputs = []
             worker = threading.Thread(target=lambda: outputs.append(engine.process(LONG)))
             worker.start()
-            while engine.state.n < done + 10 or engine.parts.flight.begun is None:
+            while engine.state.n < done + 10 or engine.parts.flight.counted is None:
                 assert worker.is_alive(), "the batch is over: the test proves nothing"
             in_child(body)
             worker.join()
@@ -212,8 +212,8 @@ def test_a_fork_in_a_signal_handler_during_a_batch() -> None:
             engine.close()
 
         def handler(number, frame):
-            if engine.parts.flight.begun is not None and not forks:
-                forks.append(engine.parts.flight.begun)
+            if engine.parts.flight.counted is not None and not forks:
+                forks.append(engine.parts.flight.counted)
                 in_child(body)
 
         signal.signal(signal.SIGALRM, handler)

@@ -204,13 +204,16 @@ def test_who_began_to_look_during_a_batch_may_finish_before_another_state_comes(
         go_back = threading.Thread(
             target=lambda: engine.restore(image) if back == "restore" else engine.rollback(mark)
         )
+
         # As snapshot() does when it finds a batch in flight; that one is over by now.
-        with engine.parts.turn.taken():
+        def look() -> None:
             go_back.start()
             go_back.join(0.2)
             assert go_back.is_alive(), "it did not wait"
             assert engine.durable.next_sequence == len(EVENTS["x"])
             assert_same(StateView(engine.operator.layout, engine.durable.words).to_dict(), before)
+
+        engine.parts.turn.taken(look)
         go_back.join()
         assert engine.state.n == 0
 
