@@ -115,7 +115,14 @@ class OutOfOrder:
     def advance(self, source: Name, to: Any = None) -> None:
         """See :meth:`specstream.Engine.advance`."""
         with self._lifetime.exclusive():
-            self._committed.pending.advance(self._committed.pending.sources.get(source), to)
+            pending, strings = self._committed.pending, len(self._committed.strings)
+            known = len(pending.sources)
+            try:
+                pending.advance(pending.sources.get(source), to)
+            except BaseException:
+                pending.sources.truncate(known)
+                self._committed.strings.truncate(strings)
+                raise
             self._start_open_job()
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table:
@@ -181,8 +188,11 @@ class OutOfOrder:
                 self.hold_rows()
             self._committed.pending.forget()
 
-    def advance_all(self, reached: Mapping[Name, int]) -> None:
-        """Moves frontiers, given as they are kept: order keys of the order column's values."""
+    def advance_all(self, reached: Mapping[Name, int | None]) -> None:
+        """Moves frontiers, given as they are kept: order keys of the order column's values.
+
+        None: the source has ended.
+        """
         with self._lifetime.exclusive():
             self._committed.pending.sources.advance(reached)
             self._start_open_job()

@@ -26,7 +26,7 @@ from specstream.declarations.options import shown
 from specstream.declarations.schema import Schema
 from specstream.engine.pending_image import Waiting, column_names, columns_of, packed, unpacked
 from specstream.engine.segments import Block, Segment, SingleEvent, shifted
-from specstream.engine.sources import END, Late, Name, Source, Sources, checked_late
+from specstream.engine.sources import Late, Name, Source, Sources, checked_late
 from specstream.errors import InputError, SnapshotError
 from specstream.files.untrusted import Malformed
 
@@ -85,7 +85,7 @@ class PendingEvents:
     @property
     def late(self) -> int:
         """Events that came below their source's frontier."""
-        return sum(source.late for source in self.sources)
+        return self.sources.late + sum(source.late for source in self.sources)
 
     def expect(self, sources: Iterable[Name], late: Late) -> None:
         """Declares more sources, and sets the policy for late events."""
@@ -136,6 +136,7 @@ class PendingEvents:
         except BaseException:
             self.sources.truncate(known_before)
             raise
+        self.sources.leave_out(known_before, (source for source, _ in pieces))
         self._rejected.keep(events.rejected)
         return [self._segment(*piece) for piece in pieces]
 
@@ -148,8 +149,8 @@ class PendingEvents:
         for name, rows in _by_source(events, source):
             known = self.sources.get(name)
             mine = events if rows is None else events.take(rows)
-            count = 0
-            if known.frontier is not None:
+            count = mine.count if known.ended else 0
+            if known.frontier is not None and not known.ended:
                 count = int(np.searchsorted(mine.columns[0], known.frontier, side="left"))
             if count:
                 late.append((known, mine.take(np.arange(count))))
@@ -158,10 +159,11 @@ class PendingEvents:
                 pieces.append((known, mine))
         if late and self._late == "error":
             known, below = late[0]
+            why = "which has ended" if known.ended else "below its frontier"
             raise InputError(
                 f"{self._what}: {sum(some.count for _, some in late)} event(s) are late, the first "
-                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, below its "
-                "frontier: nothing was submitted; send events before advance(), or use "
+                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, {why}: "
+                "nothing was submitted; send events before advance(), or use "
                 'late="drop" or late="side"'
             )
         for known, below in late:
@@ -241,14 +243,16 @@ class PendingEvents:
             return None
         known_before = len(self.sources)
         known = self.sources.get(source)
-        if known.frontier is not None and at < known.frontier:
+        if known.ended or (known.frontier is not None and at < known.frontier):
             if self._late == "error":
                 self.sources.truncate(known_before)
+                why = "the source has ended" if known.ended else "below its frontier"
                 raise InputError(
-                    f"{self._what}: the event of source {source!r} at {timestamp} is late, below "
-                    'its frontier: send events before advance(), or use late="drop" or late="side"'
+                    f"{self._what}: the event of source {source!r} at {timestamp} is late, {why}: "
+                    'send events before advance(), or use late="drop" or late="side"'
                 )
             known.late += 1
+            self.sources.leave_out(known_before, ())
             if self._late == "side":
                 self._side.append(self._row(timestamp, source, values))
             return None
@@ -348,7 +352,7 @@ class PendingEvents:
     def advance(self, source: Source, to: Any) -> None:
         """Moves a source's frontier; one that lies behind changes nothing."""
         if to is None:
-            source.frontier = END
+            source.end()
         elif self._type is None:
             whom = f" of source {source.name!r}'s frontier"
             of = self._type_of(to, whom)
@@ -415,6 +419,7 @@ class PendingEvents:
             self.sources.lowest,
             [numbers[source.name] for source, _ in self._given],
             len(self._side),
+            self.sources.late,
         )
         tables = [] if self._held is None else [self._held]
         if self._given:
@@ -444,7 +449,10 @@ class PendingEvents:
         key = table.column("key")
         self._type = None if pa.types.is_null(key.type) else key.type
         self.sources.restore(
-            [replace(source) for source in about.sources], about.highest, about.lowest
+            [replace(source) for source in about.sources],
+            about.highest,
+            about.lowest,
+            about.late,
         )
         known = list(self.sources)
         self._given = [(known[number], to) for number, to in zip(about.given, given, strict=True)]
