@@ -21,7 +21,7 @@ import pyarrow as pa
 from specstream.checkpoint.delivery import Sink
 from specstream.checkpoint.frontiers import Amount, Delay, Frontiers, PlainFrontiers
 from specstream.engine.engine import Engine
-from specstream.engine.sources import END, Late, Name
+from specstream.engine.sources import Late, Name
 from specstream.errors import ConfigurationError
 
 __all__ = ["Amount", "Delay", "EventTime", "PlainEventTime", "check_late"]
@@ -120,7 +120,7 @@ class EventTime:
     def finish(self) -> pa.Table:
         """Ends all sources; the rows of all events that were still waiting."""
         engine = self._engine
-        ends = {source.name: END for source in engine.durable.pending.sources}
+        ends = {source.name: None for source in engine.durable.pending.sources}
         if ends:
             engine.durable.advance(ends)
         return engine.poll(timeout=None)

@@ -212,7 +212,7 @@ class Frontiers:
 
     def take_in(
         self, sources: Sources, table: pa.Table, submit: Callable[[], object]
-    ) -> dict[Name, int]:
+    ) -> dict[Name, int | None]:
         """Has a batch's rows submitted, and moves nothing yet.
 
         Args:
@@ -241,10 +241,11 @@ class Frontiers:
             if delay is not None:
                 delay.before(0, of, self._order_by)
 
-    def _reached(self, sources: Sources, of: pa.DataType) -> dict[Name, int]:
+    def _reached(self, sources: Sources, of: pa.DataType) -> dict[Name, int | None]:
         if sources.highest is None or sources.lowest is None:
             return {}  # all rows were late or bad
-        reached, idle = {}, []
+        reached: dict[Name, int] = {}
+        idle = []
         limit = None
         if self._idle_timeout is not None:
             limit = self._idle_timeout.before(sources.highest[0], of, self._order_by)
@@ -260,7 +261,7 @@ class Frontiers:
         for source in idle if others else ():
             least = min(others)
             reached[source.name] = max(reached.get(source.name, least), least)
-        return reached
+        return {**reached}
 
 
 def _type_of(table: pa.Table, column: str) -> pa.DataType | None:

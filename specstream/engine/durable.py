@@ -149,6 +149,9 @@ class Durable:
         with self.exclusive():
             self._parts.committed.expect(sources, late)
 
-    def advance(self, reached: Mapping[Name, int]) -> None:
-        """Moves frontiers, given as they are kept: order keys of the order column's values."""
+    def advance(self, reached: Mapping[Name, int | None]) -> None:
+        """Moves frontiers, given as they are kept: order keys of the order column's values.
+
+        None: the source has ended.
+        """
         self._out_of_order.advance_all(reached)

@@ -113,7 +113,13 @@ class OutOfOrder:
     def advance(self, source: Name, to: Any = None) -> None:
         """See :meth:`specstream.Engine.advance`."""
         with self._lifetime.exclusive():
-            self._committed.pending.advance(self._committed.pending.sources.get(source), to)
+            pending = self._committed.pending
+            before = pending.before(source)
+            try:
+                pending.advance(pending.sources.get(source), to)
+            except BaseException:
+                before.bring_back()
+                raise
             self._send()
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table:
@@ -221,8 +227,11 @@ class OutOfOrder:
             self._committed.pending.forget()
             self._flight.is_open = False
 
-    def advance_all(self, reached: Mapping[Name, int]) -> None:
-        """Moves frontiers, given as they are kept: order keys of the order column's values."""
+    def advance_all(self, reached: Mapping[Name, int | None]) -> None:
+        """Moves frontiers, given as they are kept: order keys of the order column's values.
+
+        None: the source has ended.
+        """
         with self._lifetime.exclusive():
             self._committed.pending.sources.advance(reached)
             self._send()

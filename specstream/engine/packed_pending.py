@@ -41,6 +41,7 @@ class Waiting:
         lowest: timestamp of the first of all events; earlier snapshots have not got it, nor:
         given: numbers of the sources whose frontier was given before any event.
         side: number of tables of late events that nobody has fetched.
+        late: late events of sources that have not joined.
     """
 
     sources: list[Source]
@@ -51,6 +52,7 @@ class Waiting:
     lowest: int | None = None
     given: list[int] = field(default_factory=list)
     side: int = 0
+    late: int = 0
 
 
 def packed(about: Waiting, events: pa.Table, others: list[pa.Table]) -> bytes:
@@ -87,6 +89,7 @@ def unpacked(packed: bytes) -> Unpacked:
     tables = read_tables(packed, what)
     metadata = (tables[0].schema.metadata or {}) if tables else {}
     about = made_of(json_of(metadata.get(b"arrivals", b""), what), Waiting, what)
+    natural(about.late, f"{what}: late events")
     natural(about.side, f"{what}: tables of late events", len(tables))
     expected = 1 + about.held + bool(about.given) + about.side
     if len(tables) != expected:
@@ -152,6 +155,8 @@ def _check_sources(about: Waiting) -> None:
             raise Malformed(f"{of} has code {source.code} and rank {source.rank}")
         natural(source.next_sequence, f"{of}: next_sequence")
         natural(source.late, f"{of}: late")
+        if source.ended and source.frontier != END:
+            raise Malformed(f"{of} has ended, and its frontier is {source.frontier}")
         numbers += [source.last, source.rank if source.frontier is None else source.frontier]
     if not all(-(2**63) <= number <= END for number in numbers):
         raise Malformed(f"{what}: a time does not fit int64")

@@ -26,7 +26,7 @@ from specstream.declarations.options import shown
 from specstream.declarations.schema import Schema
 from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
 from specstream.engine.segments import Block, Segment, SingleEvent, shifted
-from specstream.engine.sources import END, Late, Name, Source, Sources, checked_late
+from specstream.engine.sources import Late, Name, Source, Sources, checked_late
 from specstream.errors import InputError, SnapshotError
 from specstream.files.untrusted import Malformed
 
@@ -85,7 +85,7 @@ class PendingEvents:
     @property
     def late(self) -> int:
         """Events that came below their source's frontier."""
-        return sum(source.late for source in self.sources)
+        return self.sources.late + sum(source.late for source in self.sources)
 
     def expect(self, sources: Iterable[Name], late: Late) -> None:
         """Declares more sources, and sets the policy for late events."""
@@ -145,7 +145,9 @@ class PendingEvents:
         )
         if self._type is None and not nothing:
             self._settle_type(of)
+        known_before = len(self.sources)
         pieces = self._on_time(table, events, source, order_by)
+        self.sources.leave_out(known_before, (source for source, _ in pieces))
         self._rejected.keep(events.rejected)
         segments = [self._segment(*piece) for piece in pieces]
         for segment in segments:
@@ -161,8 +163,8 @@ class PendingEvents:
         for name, rows in _by_source(events, source):
             known = self.sources.get(name)
             mine = events if rows is None else events.take(rows)
-            count = 0
-            if known.frontier is not None:
+            count = mine.count if known.ended else 0
+            if known.frontier is not None and not known.ended:
                 count = int(np.searchsorted(mine.columns[0], known.frontier, side="left"))
             if count:
                 late.append((known, mine.take(np.arange(count))))
@@ -171,10 +173,11 @@ class PendingEvents:
                 pieces.append((known, mine))
         if late and self._late == "error":
             known, below = late[0]
+            why = "which has ended" if known.ended else "below its frontier"
             raise InputError(
                 f"{self._what}: {sum(some.count for _, some in late)} event(s) are late, the first "
-                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, below its "
-                "frontier: nothing was submitted; send events before advance(), or use "
+                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, {why}: "
+                "nothing was submitted; send events before advance(), or use "
                 'late="drop" or late="side"'
             )
         for known, below in late:
@@ -256,14 +259,17 @@ class PendingEvents:
             row = self._row(timestamp, source, values)
             self._rejected.keep(row.append_column("reason", pa.array([error.reason])))
             return []
+        known_before = len(self.sources)
         known = self.sources.get(source)
-        if known.frontier is not None and at < known.frontier:
+        if known.ended or (known.frontier is not None and at < known.frontier):
             if self._late == "error":
+                why = "the source has ended" if known.ended else "below its frontier"
                 raise InputError(
-                    f"{self._what}: the event of source {source!r} at {timestamp} is late, below "
-                    'its frontier: send events before advance(), or use late="drop" or late="side"'
+                    f"{self._what}: the event of source {source!r} at {timestamp} is late, {why}: "
+                    'send events before advance(), or use late="drop" or late="side"'
                 )
             known.late += 1
+            self.sources.leave_out(known_before, ())
             if self._late == "side":
                 self._side.append(self._row(timestamp, source, values))
             return []
@@ -364,7 +370,7 @@ class PendingEvents:
     def advance(self, source: Source, to: Any) -> None:
         """Moves a source's frontier; one that lies behind changes nothing."""
         if to is None:
-            source.frontier = END
+            source.end()
         elif self._type is None:
             whom = f" of source {source.name!r}'s frontier"
             of = self._type_of(to, whom)
@@ -431,6 +437,7 @@ class PendingEvents:
             self.sources.lowest,
             [numbers[source.name] for source, _ in self._given],
             len(self._side),
+            self.sources.late,
         )
         tables = [] if self.held is None else [self.held]
         if self._given:
@@ -460,7 +467,10 @@ class PendingEvents:
         key = table.column("key")
         self._type = None if pa.types.is_null(key.type) else key.type
         self.sources.restore(
-            [replace(source) for source in about.sources], about.highest, about.lowest
+            [replace(source) for source in about.sources],
+            about.highest,
+            about.lowest,
+            about.late,
         )
         known = list(self.sources)
         self._given = [(known[number], to) for number, to in zip(about.given, given, strict=True)]
@@ -578,7 +588,7 @@ class Before:
         self._pending = pending
         self._known = len(pending.sources)
         self._sources = [(source, dict(vars(source))) for source in sources]
-        self._reached = pending.sources.highest, pending.sources.lowest
+        self._reached = pending.sources.highest, pending.sources.lowest, pending.sources.late
         self._rows, self._type, self._given = pending._rows, pending._type, pending._given
         self._side = len(pending._side)
         self._rejected = pending._rejected.savepoint()

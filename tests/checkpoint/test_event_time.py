@@ -512,7 +512,7 @@ def test_an_error_without_a_checkpoint_brings_back_the_events_that_waited(sessio
         ({"order_by": "time", "watermark": 1, "late": "later"}, "late='later'; expected one of"),
         ({"order_by": "time", "watermark": 1, "late": "side"}, "without late_to"),
         ({"order_by": "time", "watermark": 1, "late_to": print}, 'late="side"'),
-        ({"order_by": "time", "watermark": 1, "late": "side", "late_to": 3}, "late_to=3: expected"),
+        ({"order_by": "time", "watermark": 1, "late": "side", "late_to": 3}, "late_to=3; expected"),
         ({"order_by": "time", "watermark": 1, "sources": "a"}, "sources='a'; expected a list"),
         ({"sources": "web"}, r"sources='web'; expected a list .* write sources=\['web'\]"),
         ({"order_by": "time", "watermark": 1, "sources": 7}, "sources=7; expected a list"),
