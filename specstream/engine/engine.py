@@ -25,7 +25,7 @@ from specstream.engine.committed import Committed, Savepoint
 from specstream.engine.durable import Durable
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Describer, Hook, Hooks
-from specstream.engine.lifetime import Lifetime
+from specstream.engine.lifetime import Lifetime, check_unused
 from specstream.engine.machine_code import MachineCode
 from specstream.engine.memory import fit
 from specstream.engine.native import Native, configuration
@@ -57,7 +57,8 @@ class Engine:
         chunk: consecutive events in one transaction, or "auto". With a horizon and a chunk given,
             the setting is fixed; what alone is given holds whenever the engine speculates. Other
             executions than "ordered" take 8 for "auto".
-        predictor: moves horizon and chunk itself; takes the place of both.
+        predictor: moves horizon and chunk itself; takes the place of both. It serves one open
+            engine at a time; see :class:`specstream.predictors.Predictor` for one of your own.
         protocol: how conflicts are found: "value" compares what was read with the state at commit;
             "eager" locks what is written at the access, as in the dissertation (Brito 2010, 4.2).
         record_shift: protocol "eager": 2 to this power neighbouring words share one lock, where a
@@ -681,6 +682,7 @@ def _parts(
     """All parts of an engine; the last of them starts its threads."""
     operator, name = options.operator, options.operator.name
     predictor = options.made_predictor()
+    check_unused(predictor)
     committed, flight = Committed(options), Flight()
     hooks = Hooks(given, Describer(operator, committed, flight).describe)
     if hooks and options.execution not in ("ordered", "speculate"):
@@ -707,6 +709,7 @@ def _parts(
     code.set_in(native)
     hooks.set_in(native)
     lifetime = Lifetime(native, name)
+    lifetime.serve(predictor)
     turn = Turn(native, lifetime, flight, name)
     return Parts(
         options=options,

@@ -16,13 +16,32 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Literal, TypeVar
 
+from specstream.declarations.options import shown
 from specstream.engine.interrupts import insist
 from specstream.engine.native import Native
-from specstream.errors import EngineClosedError, SpecstreamError
+from specstream.errors import ConfigurationError, EngineClosedError, SpecstreamError
 
-__all__ = ["CallLock", "Lifetime"]
+__all__ = ["CallLock", "Lifetime", "check_unused"]
 
 T = TypeVar("T")
+
+# The engine that uses a predictor, by the predictor's id. An engine that is still there keeps its
+# predictor, so that no other object has the same id.
+_served: weakref.WeakValueDictionary[int, Lifetime] = weakref.WeakValueDictionary()
+
+
+def check_unused(predictor: object) -> None:
+    """Refuses a predictor that serves an open engine of this process.
+
+    Raises:
+        ConfigurationError: it does; names the operator.
+    """
+    user = _served.get(id(predictor))
+    if user is not None and not (user.closed or user.closing or user.is_inherited()):
+        raise ConfigurationError(
+            f"predictor={shown(predictor)} serves the open engine of {user.name!r}; expected one "
+            "of its own for each engine: make another one, or close that engine first"
+        )
 
 
 class CallLock(_thread.RLock):  # type: ignore[misc]
@@ -72,7 +91,7 @@ class Lifetime:
 
     def __init__(self, native: Native, name: str) -> None:
         self._native = native
-        self._name = name
+        self.name = name
         self.closed = self.closing = False
         self.process = os.getpid()
         self.lock = CallLock()
@@ -81,6 +100,10 @@ class Lifetime:
         self.unsettled: Callable[[], object] | None = None
         # Who is inside without the lock, each call with its thread.
         self._users: dict[object, int] = {}
+
+    def serve(self, predictor: object) -> None:
+        """The predictor is this engine's until it is closed."""
+        _served[id(predictor)] = self
 
     def close(self) -> None:
         """Ends it, or has who is inside do so. See :meth:`specstream.Engine.close`."""
@@ -225,13 +248,13 @@ class Lifetime:
         """Refuses an engine that is closed, or of another process."""
         if self.is_inherited() and not self._native.is_freed:
             raise EngineClosedError(
-                f"engine of {self._name!r} was made in process {self.process}, and this is process "
+                f"engine of {self.name!r} was made in process {self.process}, and this is process "
                 f"{os.getpid()}, forked from it, where the engine's threads do not exist: make a "
                 "new one here; Engine(operator, restore=engine.snapshot()) goes on from its state"
             )
         if self.closed or self.closing:
             raise EngineClosedError(
-                f"engine of {self._name!r} is closed: make a new one; "
+                f"engine of {self.name!r} is closed: make a new one; "
                 "Engine(operator, restore=snapshot) goes on from a snapshot"
             )
 
@@ -239,7 +262,7 @@ class Lifetime:
         """Refuses a hook."""
         if self.in_hook():
             raise SpecstreamError(
-                f"engine of {self._name!r}: a hook uses the engine that called it, which waits for "
+                f"engine of {self.name!r}: a hook uses the engine that called it, which waits for "
                 "the hook: use what the notification holds"
             )
 
@@ -248,7 +271,7 @@ class Lifetime:
         self.check_hook()
         if self.is_inside():
             raise SpecstreamError(
-                f"engine of {self._name!r} is used in the middle of another call of this thread: a "
+                f"engine of {self.name!r} is used in the middle of another call of this thread: a "
                 "signal handler, a finaliser, migrate= or a predictor may ask for stats and "
                 "profile(), and close(): have the rest done when the call has returned, or by "
                 "another thread"
