@@ -1,4 +1,4 @@
-"""Calls that a signal handler interrupts with KeyboardInterrupt, at random points.
+"""Calls that KeyboardInterrupt cuts short, at random points or one after the other.
 
 A call either returns its output, or its error has the rows of what was applied, or, of events out
 of order, the next poll returns them; and the engine goes on behind that. All rows together, those
@@ -21,7 +21,15 @@ import pyarrow as pa
 
 import specstream as ss
 
-EVENTS = 200
+EVENTS = 200  # of a batch
+TABLE = 40  # events out of order that come together
+
+POLLS: dict[str, Callable[[ss.Engine], Any]] = {
+    "poll": lambda engine: engine.poll(),
+    "poll all": lambda engine: engine.poll(timeout=None),
+    "poll_rows": lambda engine: engine.poll_rows(),
+    "poll_rows, wait": lambda engine: engine.poll_rows(timeout=0.001),
+}
 
 
 class Count(ss.State):
@@ -35,45 +43,84 @@ def count(state, event, emit):
 
 
 class Signals:
-    """They raise, as long as somebody wants them to."""
-
-    wanted = False
-
-    def __call__(self, number: int, frame: object) -> None:
-        if self.wanted:
-            raise KeyboardInterrupt
-
-
-interrupt = Signals()
-
-
-class Interrupted:
-    """One engine, and what it was seen to do.
+    """A signal at some point of each call, or soon after.
 
     Args:
         burst: signals come again and again, also while the first one's error is on its way.
+
+    Attributes:
+        wanted: they raise.
     """
 
-    def __init__(self, rng: random.Random, burst: bool, **options: Any) -> None:
-        self.engine = ss.Engine(count, **options)
+    def __init__(self, rng: random.Random, burst: bool) -> None:
         self.rng = rng
         self.burst = burst
+        self.wanted = False
+        signal.signal(signal.SIGALRM, self.interrupt)
+
+    def interrupt(self, number: int, frame: object) -> None:
+        if self.wanted:
+            raise KeyboardInterrupt
+
+    def arm(self, what: str, longest: float) -> None:
+        first = self.rng.uniform(1e-5, longest)
+        signal.setitimer(signal.ITIMER_REAL, first, 3e-5 if self.burst else 0)
+
+    def disarm(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+class NthStep:
+    """Calls of one kind are interrupted, at the n-th of the steps where Python looks for signals.
+
+    Attributes:
+        what: the kind of call.
+        left: steps until then; below 0: that was it.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.left = 0
+        self.wanted = False
+
+    def step(self, frame: object, event: str, argument: object) -> None:
+        # Where a function of Python begins, and where one of C has returned. Loops go round behind
+        # calls, and C functions that look for signals themselves do so before they return.
+        if self.wanted and self.left >= 0 and event in ("call", "c_return"):
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+
+    def arm(self, what: str, longest: float) -> None:
+        if what == self.what:
+            sys.setprofile(self.step)
+
+    def disarm(self) -> None:
+        sys.setprofile(None)
+
+
+class Interrupted:
+    """One engine, and what it was seen to do."""
+
+    def __init__(self, rng: random.Random, by: Signals | NthStep, **options: Any) -> None:
+        self.engine = ss.Engine(count, **options)
+        self.rng = rng
+        self.by = by
         self.rows: list[int] = []  # `x` of the events whose rows were seen, in order
         self.next = 0  # of the events
         self.seen: Counter[str] = Counter()
 
     def call(self, what: str, longest: float, use: Callable[[], Any]) -> Any:
-        """One call, with a signal at some point of it or soon after; its rows, or its error's."""
+        """One call, that may be interrupted; its rows, or its error's."""
         output: Any = None
-        first = self.rng.uniform(1e-5, longest)
-        signal.setitimer(signal.ITIMER_REAL, first, 3e-5 if self.burst else 0)
+        self.by.arm(what, longest)
         try:
-            interrupt.wanted = True
+            self.by.wanted = True
             output = use()
-            interrupt.wanted = False  # no call since: else a handler might raise
+            self.by.wanted = False  # no call since: else a handler might raise
             self.seen[f"{what}: done"] += 1
         except KeyboardInterrupt as error:
-            interrupt.wanted = False
+            self.by.wanted = False
             # Its first error is the call's, where the signals went on outside.
             raised: BaseException | None = error
             while output is None and raised is not None:
@@ -85,7 +132,7 @@ class Interrupted:
             self.seen[f"{what}: {'with no' if output is None else 'with a'} partial"] += 1
             # While the error is there, and with it the frames that were interrupted.
             self.check()
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        self.by.disarm()
         self.check()
         return output
 
@@ -114,41 +161,44 @@ class Interrupted:
         self.next = done
 
     def submit(self) -> None:
-        """All of a table, or nothing of it; one by one now and then; and some polls."""
+        """Events out of order, in one of several ways."""
         draw = self.rng.random()
-        if draw < 0.6:
-            times = list(range(self.next, self.next + 40))
-            table = {"t": times, "x": times, "s": [time % 2 for time in times]}
-            where: dict[str, Any] = {"source_column": "s"} if draw < 0.3 else {"source": 0}
-            before = self.submitted()
-            self.call(
-                "submit",
-                0.0012,
-                lambda: self.engine.submit(table, order_by="t", ordered=draw < 0.3, **where),
-            )
-            came = self.submitted() - before
-            assert came in (0, 40), f"{came} of 40 events were submitted"
-            self.next += came
-        else:
-            before = self.submitted()
-            self.call(
-                "submit_event", 1e-4, lambda: self.engine.submit_event(self.next, x=self.next)
-            )
-            came = self.submitted() - before
-            assert came in (0, 1)
-            self.next += came
-        for source in (0, 1):
-            self.call("advance", 1e-4, lambda source=source: self.engine.advance(source, self.next))
+        self.come("submit_event" if draw < 0.4 else "submit two" if draw < 0.7 else "submit")
+        self.advance()
         if self.rng.random() < 0.2:
             self.call("end", 1e-3, lambda: self.engine.rollback(self.engine.savepoint()))
-        polls: list[Callable[[], Any]] = [
-            lambda: self.engine.poll(),
-            lambda: self.engine.poll(timeout=None),
-            lambda: self.engine.poll_rows(),
-            lambda: self.engine.poll_rows(timeout=0.001),
-        ]
-        for poll in self.rng.choices(polls, k=2):
-            self.take(self.call("poll", 0.0015, poll))
+        for poll in self.rng.choices(list(POLLS), k=2):
+            self.poll(poll)
+        self.check_all()
+
+    def come(self, what: str) -> None:
+        """All events of a table, or none of them."""
+        engine, first = self.engine, self.next
+        count = 1 if what == "submit_event" else TABLE
+        times = list(range(first, first + count))
+        table = {"t": times, "x": times, "s": [time % 2 for time in times]}
+        ways: dict[str, Callable[[], Any]] = {
+            "submit": lambda: engine.submit(table, order_by="t", source=0),
+            "submit two": lambda: engine.submit(
+                table, order_by="t", source_column="s", ordered=True
+            ),
+            "submit_event": lambda: engine.submit_event(first, x=first),
+        }
+        before = self.submitted()
+        self.call(what, 1e-4 if what == "submit_event" else 0.0012, ways[what])
+        came = self.submitted() - before
+        assert came in (0, count), f"{came} of {count} events were submitted"
+        self.next += came
+
+    def advance(self) -> None:
+        for source in (0, 1):
+            self.call("advance", 1e-4, lambda source=source: self.engine.advance(source, self.next))
+
+    def poll(self, what: str) -> None:
+        self.take(self.call(what, 0.0015, lambda: POLLS[what](self.engine)))
+
+    def check_all(self) -> None:
+        """What was interrupted goes on, and nothing is missing in the end."""
         self.take(self.engine.poll(timeout=None))
         for source in (0, 1):
             self.engine.advance(source, self.next)
@@ -162,7 +212,6 @@ class Interrupted:
 
 
 def main(rounds: int, seed: int) -> None:
-    signal.signal(signal.SIGALRM, interrupt)
     rng = random.Random(seed)
     seen: Counter[str] = Counter()
     for burst in (False, True):
@@ -173,9 +222,13 @@ def main(rounds: int, seed: int) -> None:
                 {"horizon": 0, "keys": True},
             ):
                 faulthandler.dump_traceback_later(60 + rounds // 10, exit=True)
-                one = Interrupted(rng, burst, **options)
-                for _ in range(rounds):
-                    getattr(one, way)()
+                one = Interrupted(rng, Signals(rng, burst), **options)
+                try:
+                    for _ in range(rounds):
+                        getattr(one, way)()
+                finally:
+                    one.by.wanted = False
+                    one.by.disarm()
                 one.engine.close()
                 assert one.engine.parts.lifetime.closed
                 seen += one.seen
