@@ -95,7 +95,7 @@ class Specstream(Way):
             order_by="time",
             source="source",
             to=self.sink,
-            checkpoint=home / "images",
+            checkpoint=home / "recorded",
             prefetch=self.prefetch,
         )
         self.metrics = (home / "metrics.jsonl").open("w")

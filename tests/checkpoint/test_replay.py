@@ -123,8 +123,8 @@ class Life:
 
 @pytest.fixture(scope="module")
 def recorded(module: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Seven batches, the last three of them with their rows; a full image after each third."""
-    path = tmp_path_factory.mktemp("images")
+    """Seven batches, the last three of them with their rows; a full file after each third."""
+    path = tmp_path_factory.mktemp("checkpoint")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "INCREMENTS", 2)
         life = Life(module.book, path, keys=True, seed=5)
@@ -201,7 +201,7 @@ def test_the_rows_of_the_last_batches_are_kept_with_the_images_that_lead_to_them
 
 def test_images_reach_back_as_far_as_rows_are_kept(module: Any, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints, "INCREMENTS", 0)  # every image is full
+        patch.setattr(checkpoints, "INCREMENTS", 0)  # every file is full
         life = Life(module.book, tmp_path, keep=5)
         for batch_id in range(12):
             life.run(batch_id, rows_of(batch_id))
@@ -215,8 +215,8 @@ def test_images_reach_back_as_far_as_rows_are_kept(module: Any, tmp_path: Path) 
 def test_the_first_batch_begins_with_what_the_engine_had(module: Any, tmp_path: Path) -> None:
     with ss.Engine(module.book, horizon=0) as engine:
         engine.process(rows_of(99))
-        image = engine.snapshot()
-    for name, restore in (("new", None), ("not new", image)):
+        snapshot = engine.snapshot()
+    for name, restore in (("new", None), ("not new", snapshot)):
         life = Life(module.book, tmp_path / name, keep=2, restore=restore)
         life.run(0, rows_of(0))
         life.end()

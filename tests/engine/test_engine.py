@@ -142,12 +142,12 @@ def test_snapshots_taken_in_flight_are_whole() -> None:
     with ss.Engine(transfer, threads=2, horizon=8, chunk=4) as engine:
         worker = threading.Thread(target=engine.process, args=(table,))
         worker.start()
-        images = []
-        while worker.is_alive() and len(images) < 50:
-            images.append(engine.snapshot())
+        snapshots = []
+        while worker.is_alive() and len(snapshots) < 50:
+            snapshots.append(engine.snapshot())
         worker.join()
-    for image in images:
-        with ss.Engine(transfer, horizon=0, restore=image) as engine:
+    for snapshot in snapshots:
+        with ss.Engine(transfer, horizon=0, restore=snapshot) as engine:
             assert engine.state.left + engine.state.right == 1000
             assert engine.durable.next_sequence == engine.state.right
 
@@ -406,8 +406,8 @@ def test_a_snapshot_goes_on_where_it_was_taken() -> None:
     table = events(500)
     with ss.Engine(names, threads=2, horizon=8, chunk=8, seed=5) as engine:
         first = engine.process(table.slice(0, 300))
-        image = engine.snapshot()
-    with ss.Engine(names, threads=2, horizon=8, chunk=8, seed=5, restore=image) as engine:
+        snapshot = engine.snapshot()
+    with ss.Engine(names, threads=2, horizon=8, chunk=8, seed=5, restore=snapshot) as engine:
         second = engine.process(table.slice(300))
     expected = run_oracle(names, table, seed=5)
     assert pa.concat_tables([first, second]).equals(expected.output)

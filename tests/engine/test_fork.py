@@ -114,8 +114,8 @@ def test_the_engine_of_the_parent_is_refused_and_what_it_knew_can_be_read(
             refuses_all_use()
             assert engine.state.n == 300
             assert engine.stats.events == 300
-            image = engine.snapshot()
-            with ss.Engine(spin_down, **OPTIONS, restore=image) as mine:
+            snapshot = engine.snapshot()
+            with ss.Engine(spin_down, **OPTIONS, restore=snapshot) as mine:
                 assert mine.process(SHORT)["n"].to_pylist() == list(range(301, 601))
                 assert mine.durable.next_sequence == 600
             # And the child's own children.

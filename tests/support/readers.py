@@ -133,15 +133,15 @@ class SnapshotReader:
         self.engine = ss.Engine(
             operator, threads=2, horizon=4, chunk=2, keys=True, rejected_rows="side", late="side"
         )
-        self.images = []
+        self.snapshots = []
         engine = self.engine
         for listed in (0, 4096):
             with mock.patch("specstream.engine.snapshot._LISTED", listed):
-                self.images.append(engine.snapshot())
+                self.snapshots.append(engine.snapshot())
                 engine.process(rows(20, 1, sources), order_by="time", source="from")
-                self.images.append(engine.snapshot())
+                self.snapshots.append(engine.snapshot())
                 engine.submit(rows(20, 2, sources, 100), order_by="time", source_column="from")
-                self.images.append(engine.snapshot())
+                self.snapshots.append(engine.snapshot())
                 for source in sources:
                     engine.advance(source, 120)
                 engine.poll(timeout=None)
@@ -149,27 +149,27 @@ class SnapshotReader:
                 for source in sources:
                     engine.advance(source, 140)
                 wait(lambda: engine.stats.pending < 20)  # with output that nobody polls
-                self.images.append(engine.snapshot())
+                self.snapshots.append(engine.snapshot())
                 engine.submit(rows(5, 6, sources, 90), order_by="time", source_column="from")
-                self.images.append(engine.snapshot())  # with late events
+                self.snapshots.append(engine.snapshot())  # with late events
                 finish(engine)
-                engine.restore(self.images[0])
+                engine.restore(self.snapshots[0])
                 for source in sources:
                     engine.advance(source, 7)
-                self.images.append(engine.snapshot())  # with frontiers before any event
-                engine.restore(self.images[0])
+                self.snapshots.append(engine.snapshot())  # with frontiers before any event
+                engine.restore(self.snapshots[0])
 
     def close(self) -> None:
         self.engine.close()
 
     def attempt(self, rng: random.Random) -> bool:
-        base = rng.choice(self.images)
-        image = crafted.other_snapshot(rng, base)
+        base = rng.choice(self.snapshots)
+        snapshot = crafted.other_snapshot(rng, base)
         engine = self.engine
         engine.restore(base)
         before = engine.snapshot() if rng.random() < 0.2 else None
         try:
-            engine.restore(image)
+            engine.restore(snapshot)
         except (ss.SnapshotError, ss.InputError):
             assert before is None or engine.snapshot() == before
             return False
@@ -179,7 +179,7 @@ class SnapshotReader:
     def use(self) -> None:
         engine = self.engine
         engine.state.to_dict()
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
         with contextlib.suppress(ss.InputError):  # sources of another kind, times of another type
             engine.submit(rows(6, 3, self.sources, 200), order_by="time", source_column="from")
         finish(engine)
@@ -187,7 +187,7 @@ class SnapshotReader:
         engine.late()
         engine.process(rows(6, 4, self.sources), order_by="time", source="from")
         later = engine.snapshot()
-        engine.restore(image)
+        engine.restore(snapshot)
         with but_for_counts_at_their_end():
             engine.restore(later)
 
@@ -309,11 +309,11 @@ class _Files:
             (self.directory / name).write_bytes(content)
 
     def changed(self, rng: random.Random) -> dict[str, bytes]:
-        """The files, an image changed, and those that build on it made to fit."""
+        """The files, one of them changed, and those that build on it made to fit."""
         names = sorted(name for name in self.files if not name.endswith(".input"))
         at = rng.randrange(len(names))
         made = {name: self.files[name] for name in names}
-        made[names[at]] = crafted.other_image(rng, made[names[at]])
+        made[names[at]] = crafted.other_checkpoint_file(rng, made[names[at]])
         for before, name in zip(names[at:], names[at + 1 :], strict=False):
             if name.endswith("increment"):
                 made[name] = crafted.rebuilt_on(made[name], crafted.checksum_of(made[before]))
@@ -321,7 +321,7 @@ class _Files:
 
 
 class CheckpointReader(_Files):
-    """``Checkpoint``: full images and increments."""
+    """``Checkpoint``: full files and increments."""
 
     def attempt(self, rng: random.Random) -> bool:
         engine = self.engine
@@ -344,7 +344,7 @@ class CheckpointReader(_Files):
 
 
 class ReplayReader(_Files):
-    """``replay``: the input of a batch, and the images before and after it."""
+    """``replay``: the input of a batch, and the checkpoint files before and after it."""
 
     def attempt(self, rng: random.Random) -> bool:
         batch_id = rng.randrange(4)
