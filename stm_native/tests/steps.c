@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "engine.h"
+#include "entries.h"
 #include "hooks.h"
 #include "long_sleep.h"
 #include "now.h"
@@ -409,26 +410,9 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
     return status;
 }
 
-static int32_t run_plain(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                         int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_PLAIN);
-}
-
-static int32_t run_transactional(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                                 int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_TRANSACTIONAL);
-}
-
-static int32_t run_eager(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                         int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_EAGER);
-}
+ENTRY(run_plain, SS_PLAIN)
+ENTRY(run_transactional, SS_TRANSACTIONAL)
+ENTRY(run_eager, SS_EAGER)
 
 static bool validate(const struct ss_engine *engine, struct ss_transaction *transaction)
 {
