@@ -431,7 +431,8 @@ def test_an_integer_becomes_a_float_only_as_it_is(name: str, value: Any, rounded
     snapshot, _ = snapshot_of()
     floats = build(Floats, leave_alone)
     if rounded is None:
-        with ss.Engine(floats, horizon=0, restore=snapshot, migrate=lambda _: {name: value}) as engine:
+        with ss.Engine(floats, horizon=0) as engine:
+            engine.restore(snapshot, migrate=lambda _: {name: value})
             found = getattr(engine.state, name)
             assert found.tolist() == np.asarray(value, found.dtype).tolist()
     else:

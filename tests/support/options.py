@@ -175,7 +175,13 @@ def _entries() -> list[Entry]:
         Entry("advance", ss.Engine.advance, _of_engine("advance"), {"source": 0}, {"to": "time"}),
         Entry("poll", ss.Engine.poll, _of_engine("poll")),
         Entry("poll_rows", ss.Engine.poll_rows, _of_engine("poll_rows")),
-        Entry("restore", ss.Engine.restore, _of_engine("restore"), {"image": _snapshot()}),
+        Entry(
+            "restore",
+            ss.Engine.restore,
+            _of_engine("restore"),
+            {"snapshot": _snapshot()},
+            {"image": "snapshot"},
+        ),
         Entry("rollback", ss.Engine.rollback, _of_engine("rollback"), {"to": _savepoint()}),
         Entry(
             "run_sequential",
