@@ -195,35 +195,6 @@ class Lifetime:
             except RuntimeError:
                 pass
 
-    def without_lock(self, wait: Callable[[], object]) -> None:
-        """Has who holds the lock wait without it; the engine does not end meanwhile."""
-        use = object()
-        try:
-            self._users[use] = threading.get_ident()
-            self.lock.release()
-            wait()
-        finally:
-            # A lock that was not given back is ours still; and the caller gives back what is ours.
-            try:
-                while not self.lock._is_owned():  # type: ignore[attr-defined]
-                    self.lock.acquire()
-            except BaseException:
-                self._regain_lock()
-                raise
-            finally:
-                self._users.pop(use, None)
-        self.check_open()
-        self.settle()
-
-    def _regain_lock(self) -> None:
-        """Takes the lock, whatever a signal handler raises meanwhile."""
-        try:
-            while not self.lock._is_owned():  # type: ignore[attr-defined]
-                self.lock.acquire()
-        except BaseException:
-            self._regain_lock()
-            raise
-
     def finish(self, step: Callable[[], object]) -> None:
         """With the lock: takes a step that must not be left half done, and may be begun anew."""
         self.unsettled = step
