@@ -24,7 +24,7 @@ from specstream.engine.operator_errors import raise_failure
 from specstream.engine.parts import Parts
 from specstream.engine.segments import Segment
 from specstream.engine.sources import Name
-from specstream.errors import ConfigurationError, Partial
+from specstream.errors import ConfigurationError, Partial, SpecstreamError
 from specstream.predictors.checked import open_of
 
 __all__ = ["OutOfOrder"]
@@ -46,6 +46,7 @@ class OutOfOrder:
         self._committed = parts.committed
         self._emits = parts.operator.emits
         self._frontier = NO_FRONTIER  # that the open job was told
+        self._highest = NO_FRONTIER  # key of the last event that it was given
         self._applied = 0  # events of the open job that a poll has told of
         self._taken: list[npt.NDArray[np.int64]] = []  # rows of the open job, not yet a table
 
@@ -106,7 +107,9 @@ class OutOfOrder:
                 self._move_frontier()
 
     def _submit(self, segment: Segment, ordered: bool) -> None:
+        self._check((segment.since, segment.source.rank), self._frontier, "an event")
         self._native.submit(segment.native)
+        self._highest = max(self._highest, (segment.until, segment.source.rank))
         if ordered:
             source = segment.source
             reached = source.frontier
@@ -175,7 +178,7 @@ class OutOfOrder:
         self._flight.is_open = True
         self._applied = 0
         self._flight.locate = None
-        self._frontier = NO_FRONTIER
+        self._frontier = self._highest = NO_FRONTIER
 
     def end_job(self) -> None:
         """Ends the open job, if there is one; what it has emitted is kept for the next poll."""
@@ -200,8 +203,22 @@ class OutOfOrder:
     def _move_frontier(self) -> None:
         frontier = self._committed.pending.sources.frontier() or NO_FRONTIER
         if frontier != self._frontier:
+            self._check(frontier, min(self._frontier, self._highest), "the frontier")
             self._frontier = frontier
             self._native.advance(frontier)
+
+    def _check(self, at: tuple[int, int], committed: tuple[int, int], what: str) -> None:
+        """What the runtime relies on: nothing comes below what may be committed already.
+
+        Late events were sorted out by their sources' frontiers, so this can only be a bug here; but
+        the answer would be wrong without a word.
+        """
+        if at < committed:
+            raise SpecstreamError(
+                f"operator {self._parts.name!r}: {what} lies at {at}, and events are committed up "
+                f"to (timestamp, source) = {committed}; expected nothing below. This is a bug in "
+                "specstream: please report it, and make a new engine from an earlier snapshot"
+            )
 
     def _collect(self, timeout: float | None) -> Any:
         """Takes rows emitted since the last call; the C side's outcome, None: no job is open."""
