@@ -58,7 +58,7 @@ class StreamOptions:
                 "keep_batches",
                 self.keep_batches,
                 0,
-                other=": batches whose rows are kept for replay; 0 keeps those of a batch that fails",
+                other=", so many batches are kept; 0 keeps those of a batch that fails",
             ),
             "prefetch": flag("prefetch", self.prefetch),
             "sources": checked_sources(self.sources),
