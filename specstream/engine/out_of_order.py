@@ -27,7 +27,7 @@ from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before
 from specstream.engine.segments import Segment
 from specstream.engine.sources import Name
-from specstream.errors import ConfigurationError, Partial
+from specstream.errors import ConfigurationError, Partial, SpecstreamError
 from specstream.predictors.checked import open_of
 
 __all__ = ["OutOfOrder"]
@@ -51,6 +51,7 @@ class OutOfOrder:
         self._committed = parts.committed
         self._emits = parts.operator.emits
         self._frontier = NO_FRONTIER  # that the open job was told
+        self._highest = NO_FRONTIER  # key of the last event that it was given
         self._applied = 0  # events of the open job that a poll has told of
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
@@ -190,7 +191,9 @@ class OutOfOrder:
         while unsent:
             segment, source = unsent[-1], unsent[-1].source
             if not segment.native.submitted:
+                self._check((segment.since, source.rank), self._frontier, "an event")
                 self._native.submit(segment.native)
+            self._highest = max(self._highest, (segment.until, source.rank))
             reached = source.frontier
             if segment.is_ordered and (reached is None or reached < segment.until):
                 source.frontier = segment.until
@@ -214,7 +217,7 @@ class OutOfOrder:
         if not self._flight.is_open and self._native.outcome().job != before:
             self._applied = 0
             self._flight.locate = None
-            self._frontier = NO_FRONTIER
+            self._frontier = self._highest = NO_FRONTIER
             self._flight.is_open = True
 
     def end_job(self) -> None:
@@ -245,8 +248,22 @@ class OutOfOrder:
     def _move_frontier(self) -> None:
         frontier = self._reached()
         if frontier != self._frontier:
+            self._check(frontier, min(self._frontier, self._highest), "the frontier")
             self._native.advance(frontier)
             self._frontier = frontier
+
+    def _check(self, at: tuple[int, int], committed: tuple[int, int], what: str) -> None:
+        """What the runtime relies on: nothing comes below what may be committed already.
+
+        Late events were sorted out by their sources' frontiers, so this can only be a bug here; but
+        the answer would be wrong without a word.
+        """
+        if at < committed:
+            raise SpecstreamError(
+                f"operator {self._parts.name!r}: {what} lies at {at}, and events are committed up "
+                f"to (timestamp, source) = {committed}; expected nothing below. This is a bug in "
+                "specstream: please report it, and make a new engine from an earlier snapshot"
+            )
 
     def _collect(self, until: float | None) -> tuple[Callable[[], None] | None, Any]:
         """Takes rows emitted since the last poll.

@@ -220,7 +220,7 @@ class PendingEvents:
         return native
 
     def _append(self, segment: Segment, count: int, first: int, last: int) -> None:
-        segment.until = last
+        segment.since, segment.until = first, last
         self._segments.append(segment)
         heapq.heappush(self._ending, ((last, segment.source.rank, segment.first), segment))
         self._rows += count

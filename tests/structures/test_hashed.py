@@ -257,5 +257,5 @@ def test_a_sorted_list_aborts_more_than_a_hash_set() -> None:
 
 @pytest.mark.parametrize("sizes", [(0, 1), (1, -1), (1.5, 1), (1, True)])
 def test_sizes_are_checked(sizes: Any) -> None:
-    with pytest.raises(ss.DeclarationError, match=r"hash_map\((capacity|words)="):
+    with pytest.raises(ss.DeclarationError, match=r"hash_map: (capacity|words)="):
         hash_map(*sizes)
