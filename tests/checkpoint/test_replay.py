@@ -181,7 +181,7 @@ def test_a_batch_comes_out_bit_for_bit_and_nothing_is_touched(recorded: Path, ba
     assert listing(recorded) == before
 
 
-def test_the_rows_of_the_last_batches_are_kept_with_the_images_that_lead_to_them(
+def test_the_rows_of_the_last_batches_are_kept_with_the_files_that_lead_to_them(
     recorded: Path,
 ) -> None:
     there = sorted(listing(recorded))
@@ -199,7 +199,7 @@ def test_the_rows_of_the_last_batches_are_kept_with_the_images_that_lead_to_them
     assert not (recorded / "nowhere").exists()
 
 
-def test_images_reach_back_as_far_as_rows_are_kept(module: Any, tmp_path: Path) -> None:
+def test_files_reach_back_as_far_as_rows_are_kept(module: Any, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "INCREMENTS", 0)  # every file is full
         life = Life(module.book, tmp_path, keep=5)
