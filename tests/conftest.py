@@ -128,6 +128,14 @@ def path(request: pytest.FixtureRequest) -> Path:
     return lambda operator, table, **more: run_engine(operator, table, **{**options, **more})
 
 
+@pytest.fixture
+def operators(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib.Path:
+    """A user's file with the operators that the test's module writes as a text."""
+    path = tmp_path / "sums.py"
+    path.write_text(request.module.OPERATORS)
+    return path
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs Spark: all of its folder, and whoever asks for the session."""
     for item in items:

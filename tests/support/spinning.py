@@ -62,3 +62,18 @@ def flip_and_loop(state, event, emit):
 
 
 flip = ss.operator(state=Counters, event={"x": int}, emits={})(flip_and_loop)
+
+
+class Seen(ss.State):
+    count = ss.scalar(int)
+    slots = ss.array(int, 64)
+
+
+@ss.operator(state=Seen, event={"x": int}, emits={"count": int})
+def spin(state, event, emit):
+    """Takes x steps, and stores to a word that follows from its place."""
+    total = 0
+    for i in range(event.x):
+        total += (i * i) % 7
+    state.slots[event.sequence % 64] += total
+    emit(event.x)
