@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import specstream as ss
+
+# An example may compile, on a busy machine: how long it takes is no failure.
+hypothesis.settings.register_profile("without a clock", deadline=None)
+hypothesis.settings.load_profile("without a clock")
 
 
 @dataclass(frozen=True)
