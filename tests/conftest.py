@@ -124,7 +124,7 @@ def bits(column: pa.ChunkedArray) -> Any:
     return np.array(column.to_pylist(), dtype=object)
 
 
-@pytest.fixture(params=PATHS.values(), ids=PATHS.keys())
+@pytest.fixture(params=PATHS.values(), ids=list(PATHS))
 def path(request: pytest.FixtureRequest) -> Path:
     """One way to run an operator over a table; the oracle is one of them."""
     options = request.param

@@ -1,5 +1,8 @@
 """Operators that keep their workers busy: long events, endless ones, and two sums that conflict."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import specstream as ss

@@ -1,5 +1,8 @@
 """``specstream tune`` and ``bench``: they answer on the user's data, and say what they refuse."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 import json
 import os
 from pathlib import Path
