@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from commands import invoke as run_command
+from trades import rows_of
 
 import specstream as ss
 from specstream.checkpoint import checkpoint as checkpoints
 from specstream.checkpoint import inputs
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.inputs import Input, Inputs
-from specstream.cli import main
 from specstream.files.container import DamagedFile
 
 BATCHES = 7
@@ -80,20 +80,6 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     yield books
     sys.path.remove(str(directory))
     del sys.modules["books"]
-
-
-def rows_of(batch_id: int, count: int = 40) -> pa.Table:
-    rng = np.random.default_rng(batch_id)
-    names = [None, "a", "b", f"batch {batch_id}"]
-    return pa.table(
-        {
-            "time": rng.integers(0, 20, count),
-            "origin": [f"o{at}" for at in rng.integers(0, 3, count)],
-            "price": rng.integers(14, 500, count),
-            "weight": rng.normal(size=count),
-            "name": [names[at] for at in rng.integers(0, 4, count)],
-        }
-    )
 
 
 class Life:
@@ -161,7 +147,7 @@ def listing(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def invoke(*arguments: object, input: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["replay", *map(str, arguments)], input=input)
+    return run_command("replay", *arguments, input=input)
 
 
 # ---- what is replayed ----

@@ -145,7 +145,7 @@ def named(state, event, emit):
     emit(event.at, state.values[event.at % 6], state.last, event.name)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(
     pieces=PIECES,
     paths=st.lists(st.sampled_from(SETTINGS + HOOKED), min_size=1, max_size=3),

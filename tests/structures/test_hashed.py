@@ -115,7 +115,7 @@ class Model:
 KEYS = st.integers(-5, 6) | st.sampled_from([2**63 - 1, -(2**63), 16, 32, 48])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, OPERATIONS - 1), KEYS), min_size=1, max_size=150),
 )

@@ -109,7 +109,7 @@ class Writer:
         # Calls that change the state make all events conflict: not every program has them.
         self.effects = rng.random() < 0.5
 
-    def pick(self, *options: Any) -> Any:
+    def pick(self, *options: str) -> str:
         return self.rng.choice(options)
 
     def int_(self, depth: int = 2) -> str:

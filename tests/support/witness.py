@@ -175,6 +175,9 @@ def is_array(value: Any) -> bool:
 class State:
     """Fields as attributes: numbers and :class:`Array`."""
 
+    converters: dict[str, Callable[[Any], Any]]
+    scratch: list[str]
+
     def __init__(self, layout: Any) -> None:
         converters: dict[str, Callable[[Any], Any]] = {}
         self.__dict__["converters"] = converters
