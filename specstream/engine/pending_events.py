@@ -3,6 +3,7 @@
 Events run as they come; they commit in the order of their keys (timestamp, source, sequence) once
 the frontiers of all sources have passed them (``sources.py``; Brito 2010, 4.3.1). The C side keeps
 that order; what is here keeps the events' columns until then, for output, messages and snapshots.
+One piece, as all of it reads and changes the same lists, and brings them back together.
 """
 
 from __future__ import annotations
