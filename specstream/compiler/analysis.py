@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from specstream.compiler.error_classes import ErrorClasses
 from specstream.declarations.schema import Schema
 from specstream.errors import CompileError
 
@@ -48,6 +49,8 @@ class Analysis(ABC):
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
+        catches: whether any of its functions has a try statement.
+        errors: the exception classes met so far.
     """
 
     def __init__(
@@ -60,6 +63,8 @@ class Analysis(ABC):
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False
+        self.catches = False
+        self.errors = ErrorClasses()
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

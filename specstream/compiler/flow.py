@@ -90,6 +90,8 @@ class _Flow:
                 for item in node.items:
                     self.read(item.context_expr, assigned)
                 return self.block(node.body, assigned)
+            case ast.Try():
+                return self.tried(node, assigned)
             case ast.Break():
                 self.breaks[-1] = _meet(self.breaks[-1], assigned)
                 return None
@@ -104,6 +106,17 @@ class _Flow:
             case _:
                 self.read(node, assigned)
                 return assigned
+
+    def tried(self, node: ast.Try, assigned: Assigned) -> Assigned:
+        """Any statement of the body may go to a handler, the first one already."""
+        after = self.block(node.orelse, self.block(node.body, assigned))
+        for handler in node.handlers:
+            after = _meet(after, self.block(handler.body, assigned))
+        if not node.finalbody:
+            return after
+        # It may come after any of them; what goes on behind it has come to its end.
+        on_any_way = self.block(node.finalbody, assigned)
+        return None if on_any_way is None or after is None else after | on_any_way
 
     def loop(self, node: ast.While | ast.For, entry: Assigned, exhausted: Assigned) -> Assigned:
         """The body runs zero times or more; ``exhausted`` leaves without a break."""
