@@ -21,8 +21,8 @@ from specstream.errors import SpecstreamError
 __all__ = [
     "ExceptionCheck",
     "Part",
-    "caught_classes",
     "catches_anything",
+    "caught_classes",
     "error_classes",
     "parts_of",
     "reaches_try",

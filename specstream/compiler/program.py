@@ -64,6 +64,7 @@ class Program:
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
         catches: whether the code catches exceptions.
+        uses_arena: whether it makes lists, dicts or sets of its own.
     """
 
     operator: str
@@ -76,6 +77,7 @@ class Program:
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
     operations: tuple[CompiledOperation, ...] = ()
     catches: bool = False
+    uses_arena: bool = False
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""

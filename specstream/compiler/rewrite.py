@@ -18,7 +18,7 @@ from specstream.compiler.check import Check
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 
-__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "without_slices"]
+__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "targets_in", "without_slices"]
 
 
 class Rewriter(ast.NodeTransformer):
@@ -34,8 +34,6 @@ class Rewriter(ast.NodeTransformer):
         tree = copy.deepcopy(self.source.tree)
         tree.decorator_list = []
         tree.returns = None
-        for argument in tree.args.args:
-            argument.annotation = None
         tree.body = self.statements(tree.body) or [ast.Pass()]
         return tree
 
@@ -141,3 +139,10 @@ def without_slices(index: ast.expr) -> ast.expr:
     if index.step is not None:
         parts.append(index.step)
     return ast.Call(ast.Name("__ss_slice", ast.Load()), parts, [])
+
+
+def targets_in(target: ast.expr) -> list[ast.expr]:
+    """What an assignment to a target gives values to, one by one; starred ones as they are."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [part for element in target.elts for part in targets_in(element)]
+    return [target]

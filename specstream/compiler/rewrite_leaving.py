@@ -16,7 +16,7 @@ from typing import Any
 
 from specstream.compiler import locking, polling
 from specstream.compiler.exceptions import catches_anything, caught_classes, parts_of
-from specstream.compiler.rewrite import Rewriter
+from specstream.compiler.rewrite import Rewriter, targets_in
 from specstream.compiler.text import formatted
 from specstream.compiler.try_regions import catcher, has_begun, throw, try_begin, try_end
 
@@ -46,7 +46,12 @@ class LeavingRewriter(Rewriter, ABC):
         """A name that no user can write."""
 
     @abstractmethod
-    def run(self) -> ast.expr:
+    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> Statements:
+        """An assignment to any target."""
+
+    @staticmethod
+    @abstractmethod
+    def run() -> ast.expr:
         """The running transaction."""
 
     def leave_nothing(self) -> None:
@@ -104,9 +109,17 @@ class LeavingRewriter(Rewriter, ABC):
 
     def visit_For(self, node: ast.For) -> Any:
         node.iter = self.visit(node.iter)
-        return self.loop(node, polling.poll_for)
+        if all(isinstance(one, ast.Name) for one in targets_in(node.target)):
+            return self.loop(node, polling.poll_for)
+        # An item goes where an assignment would put it.
+        item, target = self.new_name("item"), node.target
+        node.target = ast.copy_location(ast.Name(item, ast.Store()), target)
+        first = self.assign(target, ast.Name(item, ast.Load()), node)
+        looped: ast.For = self.loop(node, polling.poll_for)
+        looped.body[1:1] = first
+        return looped
 
-    def loop(self, node: ast.While | ast.For, poll: Any) -> ast.AST:
+    def loop(self, node: Any, poll: Any) -> Any:
         polling = self.do(poll, self.run(), at=node)
         self.held.append(None)
         node.body = [polling, *self.statements(node.body)]
