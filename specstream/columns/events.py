@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specstream.columns.conversion import accepts, from_arrow, hint, of_order, to_arrow
+from specstream.columns.derived import derived_columns
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Column, Schema
@@ -123,7 +124,7 @@ class Events:
         count: number of events.
         columns: timestamp (int64), source (int64), then those of the schema: int64 for int and str,
             float64 for float, uint8 for bool; then a uint8 for each nullable column, 1 where it is
-            null; all contiguous and of length ``count``.
+            null; then those of the derived values; all contiguous and of length ``count``.
         keys: timestamp and source as the table had them, for output and messages, in the order of
             the events.
         positions: row of each event in the table.
@@ -214,7 +215,9 @@ def read_events(
             keys = _OrderedKeys(keys, order)
             positions = positions[order]
     rejected = _rejected(given, reasons, what) if reasons else None
-    return Events(count, (timestamp, source_code, *columns), keys, positions, rejected)
+    declared = (timestamp, source_code, *columns)
+    derived = derived_columns(schema, declared, strings)
+    return Events(count, (*declared, *derived), keys, positions, rejected)
 
 
 def _in_order(timestamp: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> bool:

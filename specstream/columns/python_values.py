@@ -16,7 +16,7 @@ __all__ = ["event_text", "event_values", "row_tuples"]
 
 def event_values(schema: Schema, events: Events, row: int, strings: StringTable) -> dict[str, Any]:
     """An event's columns; None for a null."""
-    nulls = dict(zip(schema.nullable, events.columns[2 + len(schema) :], strict=True))
+    nulls = dict(zip(schema.nullable, events.columns[2 + len(schema) :], strict=False))
     return {
         name: None
         if name in nulls and nulls[name][row]

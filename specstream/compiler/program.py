@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from specstream.declarations.derived import Derived
 from specstream.declarations.operations import Operation
 
 __all__ = ["CompiledOperation", "Program", "Written"]
@@ -60,6 +61,7 @@ class Program:
         helpers: names of the functions compiled along.
         strings: string literals in the code.
         fingerprint: everything about the code that decides what it does, as text.
+        derived: values of the event that Python computes before the operator runs.
         reads_timestamp: whether the code reads ``event.timestamp``.
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
@@ -74,6 +76,7 @@ class Program:
     reads_timestamp: bool
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
     operations: tuple[CompiledOperation, ...] = ()
+    derived: tuple[Derived, ...] = ()
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""

@@ -26,6 +26,7 @@ from typing import Any
 from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.check import Check
+from specstream.compiler.lifting import Lifting
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
@@ -69,8 +70,11 @@ class _Analysis(Analysis):
         self.fingerprint: list[str] = []
         self.written: dict[types.FunctionType, Written] = {}
         self.next_site = 1  # 0 stands for no line
+        self.parsed: dict[types.FunctionType, FunctionSource] = {}
+        self.lifting = Lifting(self, self.source)
 
     def program(self, function: types.FunctionType) -> Program:
+        self.lifting.begin(function)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         return Program(
@@ -83,6 +87,7 @@ class _Analysis(Analysis):
             reads_timestamp=self.reads_timestamp,
             written=self.written,
             operations=operations,
+            derived=tuple(self.lifting.derived),
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:
@@ -101,8 +106,9 @@ class _Analysis(Analysis):
         """The native and the oracle form of one function; helpers are done on the way."""
         if original in self.done:
             return self.done[original]
-        source = self.parse(original)
+        source = self.source(original)
         self.open.append(original)
+        lifted = self.lifting.lift(source)
         check = Check(self, source)
         check.run()
         native_tree = NativeRewriter(self, source, check).rewrite()
@@ -114,7 +120,9 @@ class _Analysis(Analysis):
         self.open.pop()
         self.done[original] = (native, oracle)
         line, site = source.tree.lineno, self.next_site
-        self.written[original] = Written(source.text, line, source.filename, site, check.resolved)
+        self.written[original] = Written(
+            source.text, line, source.filename, site, check.resolved | lifted
+        )
         self.next_site += len(source.text.splitlines())
         sites.mark(native, site, line)
         return native, oracle
@@ -124,6 +132,12 @@ class _Analysis(Analysis):
         if original not in self.dispatchers:
             self.dispatchers[original] = compiled(self.function(original)[0])
         return self.dispatchers[original]
+
+    def source(self, original: types.FunctionType) -> FunctionSource:
+        """The source of a function, read once."""
+        if original not in self.parsed:
+            self.parsed[original] = self.parse(original)
+        return self.parsed[original]
 
     def parse(self, original: types.FunctionType) -> FunctionSource:
         code = original.__code__

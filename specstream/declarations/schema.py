@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from specstream.declarations.derived import Derived, Place, numbers_of
 from specstream.errors import DeclarationError
 
 __all__ = ["Column", "Declared", "Kind", "Schema", "decimal", "nullable", "timestamp"]
@@ -159,12 +160,19 @@ def _column(declared: object, what: str) -> Column:
 class Schema:
     """Names and types of columns, in order.
 
+    Attributes:
+        names: of the columns.
+        columns: their types.
+        derived: values that are made of an event's columns before an operator sees the event. They
+            are no columns to anybody else; a batch has their arrays behind all others.
+
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
     """
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
+    derived: tuple[Derived, ...] = ()
 
     @classmethod
     def of(cls, declared: Mapping[str, Declared], what: str) -> Schema:
@@ -227,8 +235,33 @@ class Schema:
 
     @property
     def dtypes(self) -> list[type[Any]]:
-        """Of the arrays that workers read, those of the nulls included."""
+        """Of the arrays that workers read: those of the columns, of the nulls, and derived ones."""
+        derived = (dtype for one in self.derived for dtype in one.dtypes)
+        return [*self.declared_dtypes, *derived]
+
+    @property
+    def declared_dtypes(self) -> list[type[Any]]:
+        """Of the arrays that a table has the values of: those of the columns, and of the nulls."""
         return [*(column.dtype for column in self.columns), *(np.uint8 for _ in self.nullable)]
+
+    @property
+    def declared(self) -> Schema:
+        """The same without what is derived."""
+        return replace(self, derived=())
+
+    def derived_place(self, name: str) -> Place | None:
+        """Where the derived value of that name lies among the arrays of :attr:`dtypes`."""
+        found = numbers_of(name)
+        if found is None:
+            return None
+        number, at = found
+        before = self.derived[:number]
+        raised = len(self.declared_dtypes) + sum(len(one.dtypes) for one in before)
+        if at is None:
+            return Place(number, raised, None, raised)
+        parts = self.derived[number].parts
+        values = raised + 1 + sum(len(part.dtypes) for part in parts[:at])
+        return Place(number, raised, parts[at], values)
 
     def kind(self, name: str) -> Kind | None:
         """Kind of a column, or None where there is no such column."""

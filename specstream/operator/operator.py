@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -90,9 +90,9 @@ class Operator:
         self.function = function
         self.name = name
         self.layout = layout
-        self.event = event
+        self.program: Program = analyse(function, name, event.declared, emits, layout)
+        self.event = replace(event, derived=self.program.derived)
         self.emits = emits
-        self.program: Program = analyse(function, name, event, emits, layout)
         self.__doc__ = function.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Operator:
         return {
             "name": self.name,
             "layout": self.layout,
-            "event": self.event,
+            "event": self.event.declared,
             "emits": self.emits,
             "functions": pack(self.program.written),
             "operations": tuple(
@@ -192,7 +192,7 @@ class Operator:
         )
         words = self.layout.allocate()
         oracle = Oracle(self.program, self.layout, words)
-        oracle.begin(self.event, self.emits, events.columns, 0, seed)
+        oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
 
         def output() -> pa.Table:
             rows = pack_rows(oracle.rows, self.emits)
