@@ -247,9 +247,7 @@ def _shown(value: Any) -> str:
     return f"{value!r} ({type(value).__name__})"
 
 
-def _arrays(
-    derived: Derived, checked: list[Any], strings: StringTable
-) -> list[npt.NDArray[Any]]:
+def _arrays(derived: Derived, checked: list[Any], strings: StringTable) -> list[npt.NDArray[Any]]:
     """The arrays of a derived value, over its distinct outcomes."""
     reached = [value if isinstance(value, tuple) else None for value in checked]
     arrays: list[npt.NDArray[Any]] = [

@@ -16,14 +16,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import datetime
-import math
+import sys
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from specstream.columns.instants import when
 from specstream.compiler import value_types as of
@@ -397,13 +394,13 @@ class EventAlone:
         if isinstance(node.slice, ast.Slice):
             given = whole if whole.name != "tuple" else ANY
         elif whole.name == "tuple" and isinstance(node.slice, ast.Constant):
-            at = node.slice.value
+            at: Any = node.slice.value
             is_there = isinstance(at, int) and -len(whole.of) <= at < len(whole.of)
             given = whole.of[at] if is_there else ANY
         elif whole.name == "dict":
             given = whole.of[0]
         elif whole.name == "match" and isinstance(node.slice, ast.Constant):
-            given = of.method(whole, "group", [node.slice])
+            given = of.method(whole, "group", [node.slice], [])
         else:
             given = of.element(whole)
         compiles = owner.compiled is not None and owner.compiled not in _LETTERS
@@ -485,7 +482,8 @@ class EventAlone:
             owner = self.of(callee.value)
             if owner.depends == STATE and owner.type == ANY:
                 return Found(STATE, ANY, ANY, owner.is_bound)
-            given = of.method(owner.type, callee.attr, node.args)
+            types_given = [self.of(one).type for one in node.args]
+            given = of.method(owner.type, callee.attr, node.args, types_given)
             return self.joined([owner, *parts], given, False)
         return Found(STATE, ANY, ANY, any(part.is_bound for part in parts))
 
@@ -499,7 +497,7 @@ class EventAlone:
             return self.joined(parts, of.WHEN, False)
         if _is_impure(value):
             return Found(STATE, ANY, ANY)
-        if isinstance(value, types.FunctionType):
+        if isinstance(value, types.FunctionType) and not _is_of_a_library(value):
             return self.helper(node, value, parts)
         is_text = any(part.compiled in _LETTERS for part in parts)
         if _is_numeric(value, is_text):
@@ -513,10 +511,8 @@ class EventAlone:
         )
         if value is float and isinstance(node.args[0] if node.args else None, ast.Constant):
             compiles = True  # of a text that is written out
-        if math_name(value) is not None:
-            result = _of_math(value)
-        else:
-            result = of.function(value, given)
+        is_math = math_name(value) is not None
+        result = _of_math(value) if is_math else of.function(value, given)
         return self.joined(parts, result, compiles)
 
     def truth_of_call(self, node: ast.Call, part: Found) -> Found:
@@ -562,6 +558,11 @@ class EventAlone:
         annotation = self.source.original.__annotations__.get("return", MISSING)
         declared = None if annotation is MISSING else of.annotated(annotation)
         return declared or of.join(returned), compiles
+
+
+def _is_of_a_library(function: types.FunctionType) -> bool:
+    """Whether a function is the standard library's, which no operator takes along."""
+    return str(function.__module__).split(".")[0] in sys.stdlib_module_names - {"__main__"}
 
 
 def _is_numeric(value: Any, is_text: bool) -> bool:
@@ -646,8 +647,7 @@ def _bindings(tree: ast.FunctionDef) -> tuple[frozenset[str], dict[str, Binding]
         elif isinstance(node, ast.MatchMapping):
             count(node.rest)
         elif isinstance(node, ast.Global | ast.Nonlocal):
-            for name in node.names:
-                counts[name] = 2
+            counts |= dict.fromkeys(node.names, 2)
     for node in _outer(tree):
         if isinstance(node, ast.Assign):
             for target in node.targets:

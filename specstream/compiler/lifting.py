@@ -30,7 +30,7 @@ from specstream.compiler import value_types as of
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.event_alone import EVENT, MISSING, STATE, EventAlone, look_up
 from specstream.compiler.flow import check_definite_assignment
-from specstream.compiler.value_types import ANY, BOOL, INT, STR, Type
+from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.declarations.derived import Derived, Part, name_of
 from specstream.declarations.pure import Pure, pure_mark
 
@@ -92,7 +92,7 @@ class Lifting:
         return self.events[function]
 
     def lift(self, source: FunctionSource) -> dict[str, Any]:
-        """Lifts what there is in a function, and changes its tree; gives the names that are used."""
+        """Lifts what there is in a function, and changes its tree; gives the names it uses."""
         events = self.events.get(source.original, frozenset())
         stored = {
             node.id
@@ -130,7 +130,7 @@ def _collect(
                 sites.setdefault(callee, []).append((function, node))
                 try:
                     _collect(callee, parse, sites, seen)
-                except Exception:  # noqa: S112 - whoever compiles it says what is wrong
+                except Exception:  # whoever compiles it says what is wrong
                     continue
 
 
@@ -281,7 +281,7 @@ class _Function(ast.NodeTransformer):
         for one in ast.walk(ast.Tuple(targets)):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                 self.guards_of[one.id] = list(self.guards)
-        if found.depends != EVENT or found.compiled is not None and not found.is_lifted:
+        if found.depends != EVENT or (found.compiled is not None and not found.is_lifted):
             node.value = self.expression(node.value)
             for part in targets:
                 self.visit_parts(part)
@@ -327,8 +327,8 @@ class _Function(ast.NodeTransformer):
         for one in held:
             self.of_name[one.id] = number
         check = ast.Attribute(ast.Name(self.event, ast.Load()), name_of(number), ast.Load())
-        test = ast.If(check, [ast.Pass()], [])
-        return _at(test, node)
+        made: ast.stmt = _at(ast.If(check, [ast.Pass()], []), node)
+        return made
 
     def visit_parts(self, target: ast.expr) -> None:
         """What the target of an assignment reads."""
@@ -385,7 +385,8 @@ class _Function(ast.NodeTransformer):
             made.body = self.under(node.body, (node.test, True))
             made.orelse = self.under(node.orelse, (node.test, False))
             return made
-        return self.with_parts(made)
+        changed: ast.expr = self.with_parts(made)
+        return changed
 
     def with_parts(self, made: Any) -> Any:
         """Changes the parts of a copy to what they are rewritten to."""
@@ -492,7 +493,8 @@ class _Function(ast.NodeTransformer):
             ast.Attribute(event, name_of(number, at), ast.Load()) for at in range(count)
         ]
         made = ast.Tuple(reads, ast.Load()) if given.name == "tuple" else reads[0]
-        return _at(made, node)
+        placed: ast.expr = _at(made, node)
+        return placed
 
     def seen(self, node: ast.expr, given: Type | None, unpack: int = 0) -> int:
         """The derived value of an expression that the operator gets to; None: no column has it."""
@@ -515,11 +517,7 @@ class _Function(ast.NodeTransformer):
         body = self.python(node, made)
         if is_truth:
             body = ast.Call(ast.Name("__ss_bool", ast.Load()), [body], [])
-        guards = [
-            self.python(test, made) if holds else ast.UnaryOp(ast.Not(), self.python(test, made))
-            for test, holds in self.guards
-            if self.symbols(test) <= self.symbols(within or node) and self.is_safe(test)
-        ]
+        guards = self.guarding(within or node, made)
         function, key = made.function(_at(body, node), guards, unpack)
         self.names |= made.names
         derived = Derived(
@@ -531,6 +529,17 @@ class _Function(ast.NodeTransformer):
             function=function,
         )
         return self.lifting.add(derived, (key, shape))
+
+    def guarding(self, node: ast.expr, made: Made) -> list[ast.expr]:
+        """The conditions that go along with an expression, each under those before it."""
+        guards, self.guards = self.guards, []
+        found = []
+        for test, holds in guards:
+            if self.symbols(test) <= self.symbols(node) and self.is_safe(test):
+                condition = self.python(test, made)
+                found.append(condition if holds else ast.UnaryOp(ast.Not(), condition))
+            self.guards.append((test, holds))
+        return found
 
     def symbols(self, node: ast.expr) -> set[str]:
         """What of the event, and which local names, an expression has in it."""
@@ -648,6 +657,13 @@ class _Function(ast.NodeTransformer):
             return node.attr
         return self.derive(node, Shape((), False, False), within=call)
 
+    def calls(self, node: ast.expr) -> bool:
+        """Whether an expression calls what is marked as pure."""
+        return any(
+            isinstance(part, ast.Call) and pure_mark(self.alone.constant(part.func)) is not None
+            for part in ast.walk(node)
+        )
+
     def called(self, node: ast.Call, mark: Pure) -> int:
         """The derived value of a call of a function that is marked as pure."""
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -660,7 +676,12 @@ class _Function(ast.NodeTransformer):
                 f"{ast.unparse(node.func)} takes columns, and gets them by keyword",
                 "give them by position",
             )
+        # One call for each distinct combination of arguments, wherever it stands: so no conditions
+        # go along, but where an argument that is not wanted could spoil a whole column.
+        guards = self.guards
+        self.guards = [one for one in guards if mark.is_batch and not self.calls(one[0])]
         inputs = tuple(self.argument(one, node) for one in given)
+        self.guards = guards
         function = mark.function if not names else _by_keyword(mark.function, names)
         derived = Derived(
             ast.unparse(node), inputs, is_seen=False, is_batch=mark.is_batch, function=function
@@ -721,7 +742,8 @@ class Made:
             statements.append(ast.Assign([ast.Tuple(stored, ast.Store())], body))
             body = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         statements.append(ast.Return(body))
-        arguments = ast.arguments([], [ast.arg(name) for name in self.inputs], None, [], [], None, [])
+        parameters = [ast.arg(name) for name in self.inputs]
+        arguments = ast.arguments([], parameters, None, [], [], None, [])
         original = self.source.original.__name__
         tree = ast.FunctionDef(original, arguments, statements, [])
         values = tuple((name, id(look_up(self.source.original, name))) for name in self.names)

@@ -72,7 +72,9 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
     builtin_registry.register_global(function, types.Function(Template))
 
     def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
-        kinds = [SCALAR_KINDS.get(arg) or getattr(arg, "literal_value", "string") for arg in sig.args]
+        kinds = [
+            SCALAR_KINDS.get(arg) or getattr(arg, "literal_value", "string") for arg in sig.args
+        ]
         return write(Instructions(context, builder), kinds, args)
 
     lower_builtin(function, types.VarArg(types.Any))(lower)

@@ -61,7 +61,8 @@ _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
     "letters": (
         ("len", "[]", "for", "in"),
-        f"this one is not of the event alone, and strings of the state have no letters here ({_OF})",
+        f"this one is not of the event alone, and strings of the state have no letters here "
+        f"({_OF})",
         f"{_ALONE}, like len(event.x)",
     ),
 }

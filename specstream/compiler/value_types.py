@@ -174,12 +174,8 @@ def annotated(annotation: Any) -> Type | None:
     if origin is tuple:
         return tuple_of(*found)
     if origin in (typing.Union, types.UnionType):
-        return _declarable(join(found))
+        return join(found)
     return None
-
-
-def _declarable(of: Type) -> Type | None:
-    return of if is_column(of) else None
 
 
 def _written(node: ast.expr) -> Type | None:
@@ -189,7 +185,7 @@ def _written(node: ast.expr) -> Type | None:
         return _NAMES.get(node.id)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         parts = [_written(node.left), _written(node.right)]
-        return None if None in parts else _declarable(join(one for one in parts if one))
+        return None if None in parts else join(one for one in parts if one)
     if isinstance(node, ast.Subscript):
         name = node.value.attr if isinstance(node.value, ast.Attribute) else ast.unparse(node.value)
         inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -254,7 +250,7 @@ _METHODS: dict[str, dict[str, Type]] = {
 }
 _ATTRIBUTES: dict[str, dict[str, Type]] = {
     "datetime": dict.fromkeys(
-        "year month day hour minute second microsecond nanosecond fold".split(), INT
+        ("year", "month", "day", "hour", "minute", "second", "microsecond", "nanosecond"), INT
     ),
     "date": dict.fromkeys(("year", "month", "day"), INT),
     "time": dict.fromkeys(("hour", "minute", "second", "microsecond", "fold"), INT),
@@ -279,8 +275,8 @@ _FUNCTIONS: dict[Any, Type] = {
 }
 
 
-def method(of: Type, name: str, arguments: list[ast.expr]) -> Type:
-    """What a method gives."""
+def method(of: Type, name: str, arguments: list[ast.expr], given: list[Type]) -> Type:
+    """What a method gives, of these arguments and their types."""
     of = required(of)
     if of.name == "match" and name in ("group", "__getitem__"):
         # Group 0 is the whole; another may not have taken part.
@@ -289,7 +285,7 @@ def method(of: Type, name: str, arguments: list[ast.expr]) -> Type:
         )
         return ANY if len(arguments) > 1 else STR if whole else optional(STR)
     if of.name == "dict" and name == "get":
-        return optional(of.of[0])
+        return join([of.of[0], *(given[1:2] or [NONE])])
     return _METHODS.get(of.name, {}).get(name, ANY)
 
 

@@ -22,7 +22,7 @@ class Pure:
     """How a function is marked.
 
     Attributes:
-        returns: its return annotation; None where it has none.
+        returns: its return annotation; an ellipsis where it has none.
         is_batch: it takes whole columns.
         function: what takes them, or one value of each.
     """
@@ -71,7 +71,7 @@ def _marked(function: Any, batch: bool) -> Any:
             f"ss.pure is given {function!r}; expected a function: write @ss.pure above its def"
         )
     returns = getattr(function, "__annotations__", {}).get("return", Ellipsis)
-    mark = Pure(None if returns is Ellipsis else "None" if returns is None else returns, batch, function)
+    mark = Pure(returns, batch, function)
     called = _of_columns(function) if batch else _itself(function)
     called.__specstream_pure__ = mark
     return called

@@ -262,8 +262,8 @@ class PendingEvents:
             declared = 2 + len(fitting)
             own = [column[row : row + 1] for column in block.columns]
             derived = derived_columns(self._schema, own[:declared], self._strings)
-            for column, values in zip(own[declared:], derived, strict=True):
-                column[:] = values
+            for column, array in zip(own[declared:], derived, strict=True):
+                column[:] = array
         block.given.append(timestamp)
         block.used += 1
         native = self._native(block.pointers, known, 1)

@@ -102,7 +102,7 @@ def halved(state, event, emit):
 
 
 def powered(state, event, emit):
-    state.n = event.k**mixed(state, event)
+    state.n = event.k ** mixed(state, event)
 
 
 def negative(state, event, emit):

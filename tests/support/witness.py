@@ -19,6 +19,7 @@ import hashlib
 import math
 import struct
 import types
+import zoneinfo
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -242,7 +243,33 @@ def value_of(value: Any, column: Any) -> Any:
         return Text(value)
     if isinstance(value, bool | float):
         return float(value) if column.kind == "float" else value
+    if isinstance(value, datetime.date):
+        return Moment.of(value, column.arrow)
     return float(value) if column.kind == "float" else Int(raw(value, column.arrow))
+
+
+class Moment(Int):
+    """The number of a timestamp or a date, which knows what it counts."""
+
+    when: datetime.datetime
+
+    @classmethod
+    def of(cls, value: datetime.date, arrow: pa.DataType) -> Moment:
+        made = cls(raw(value, arrow))
+        zone = zoneinfo.ZoneInfo(getattr(arrow, "tz", None) or "UTC")
+        if not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=datetime.UTC)
+        made.when = value.astimezone(zone)
+        return made
+
+
+def when(value: Any) -> datetime.datetime:
+    """``ss.when``, by the standard library."""
+    if not isinstance(value, Moment):
+        raise Outside("what a number counts")
+    return value.when
 
 
 def raw(value: Any, arrow: pa.DataType) -> int:
@@ -384,6 +411,8 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
     """What a name or a constant of a function stands for here."""
     if value is math or value is np:
         return MATH if value is math else NUMPY
+    if value is ss:
+        return types.SimpleNamespace(when=when)
     if type(value) is int and LOW <= value <= TOP:
         return Int(value) if value <= HIGH else Unsigned(value)
     if type(value) is tuple:
