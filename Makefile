@@ -83,7 +83,7 @@ quick: lint
 test: lint
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(PYTEST_ARGS)
-	$(WITH_JAVA) $(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m spark $(PYTEST_ARGS)
 
 stress:
 	$(MAKE) -C stm_native/tests stress

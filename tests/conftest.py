@@ -32,6 +32,10 @@ HERE = pathlib.Path(__file__).parent
 # The processes that tests start have it as well.
 os.environ.setdefault("SPECSTREAM_CACHE_DIR", str(HERE.parent / ".pytest_cache" / "compiled"))
 
+# Tests start dozens of Sparks, and each lives for seconds: too short for a compiler that optimises
+# or a collector with threads of its own. Half the processor time of a start goes into those.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # None: the oracle. Otherwise options of an engine.
 PATHS: dict[str, dict[str, Any] | None] = {
     "oracle": None,

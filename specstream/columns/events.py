@@ -15,6 +15,7 @@ from specstream.columns.conversion import accepts, from_arrow, hint, of_order, t
 from specstream.columns.derived import derived_columns
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
+from specstream.declarations.options import text
 from specstream.declarations.schema import Column, Schema
 from specstream.errors import InputError
 
@@ -22,6 +23,7 @@ __all__ = [
     "KEY_COLUMNS",
     "Events",
     "as_table",
+    "column",
     "keys_of",
     "order_key",
     "plain_value",
@@ -32,6 +34,15 @@ __all__ = [
 ]
 
 KEY_COLUMNS = ("timestamp", "source", "sequence")
+
+
+def column(option: str, name: object) -> str | None:
+    """The name of a column that an option gives, or None.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    return text(option, name, "the name of a column or None")
 
 
 def as_table(data: Any, what: str) -> pa.Table:

@@ -18,7 +18,7 @@ from specstream.compiler.types import (
     RunType,
 )
 
-__all__ = ["poll_for", "poll_while"]
+__all__ = ["goes_on", "poll_for", "poll_while"]
 
 
 def _poll(name: str, variants: tuple[str, ...], why: str) -> Any:
@@ -47,3 +47,13 @@ poll_while = _poll(
     (*SPECULATIVE, *UNDOING),
     "In an unbounded loop: the user's own endless loop must not outlive Ctrl-C.",
 )
+
+
+@intrinsic
+def goes_on(typing_context: Any, run: types.Type) -> Any:
+    """Of an endless loop: always true, which LLVM sees and Numba does not."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return context.get_constant(types.boolean, True)
+
+    return types.boolean(run), code

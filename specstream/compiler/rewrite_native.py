@@ -284,8 +284,14 @@ class NativeRewriter(Rewriter):
         return [ast.copy_location(value, node), *given_back, node]
 
     def visit_While(self, node: ast.While) -> Any:
+        is_endless = isinstance(node.test, ast.Constant) and node.test.value and not _leaves(node)
         node.test = self.visit(node.test)
-        return self.loop(node, polling.poll_while)
+        loop = self.loop(node, polling.poll_while)
+        if is_endless:
+            # Numba does not know which names live in a loop that nothing leads out of.
+            node.test = self.core(polling.goes_on, self.run(), at=node)
+            node.orelse = [self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))]
+        return loop
 
     def visit_For(self, node: ast.For) -> Any:
         node.iter = self.visit(node.iter)
@@ -488,3 +494,15 @@ class NativeRewriter(Rewriter):
             f"{name}() cannot be used in an operator",
             "use arithmetic, math functions, and plain functions of your own",
         )
+
+
+def _leaves(node: ast.AST, inner: bool = False) -> bool:
+    """Whether something in a loop may leave it; ``inner``: in a loop inside."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Return | ast.Raise | ast.Assert):
+            return True
+        if isinstance(child, ast.Break) and not inner:
+            return True
+        if _leaves(child, inner or isinstance(child, ast.For | ast.While)):
+            return True
+    return False

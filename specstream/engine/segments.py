@@ -28,6 +28,7 @@ class Segment:
         source: where they came from.
         first_sequence: sequence number of the first event.
         until: timestamp of the last event.
+        is_ordered: its source sends no earlier event later.
         native: ``struct ss_segment``; ``left`` says how many are not applied.
         kept: what ``native`` points to.
     """
@@ -39,6 +40,7 @@ class Segment:
         self.source = source
         self.first_sequence = source.next_sequence
         self.until = source.last
+        self.is_ordered = False
         self.native = native
         self.kept = kept
         self._events = events

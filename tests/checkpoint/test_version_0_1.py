@@ -1,6 +1,6 @@
 """Files that version 0.1 has written: restored, gone on from, replayed, with what it had there.
 
-``version_0_1/`` has the checkpoint of seven batches (full images, increments, and the inputs
+``version_0_1/`` has the checkpoint of seven batches (full files, increments, and the inputs
 of the last three, each with its operator) and two snapshots: one between batches, and one with
 events that wait. Beside them is what version 0.1 itself emitted when it went on from there.
 """
@@ -100,10 +100,10 @@ def test_a_checkpoint_is_restored_and_gone_on_from(checkpoint: Path) -> None:
         again.close()
 
 
-def test_an_increment_is_applied_to_its_full_image(checkpoint: Path) -> None:
+def test_an_increment_is_applied_to_its_full_file(checkpoint: Path) -> None:
     for name in ("0000000004.full", "0000000005.increment", "0000000006.full"):
-        image = CheckpointFile.from_bytes((checkpoint / name).read_bytes())
-        assert image.about.operator == "book"
+        file = CheckpointFile.from_bytes((checkpoint / name).read_bytes())
+        assert file.about.operator == "book"
     (checkpoint / "0000000006.full").unlink()
     with ss.Engine(book, keys=True, seed=5) as engine:
         written = Checkpoint(engine, checkpoint)

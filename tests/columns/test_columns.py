@@ -218,8 +218,8 @@ def test_a_date_out_of_range_raises_at_its_event(path: Path) -> None:
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
-        (lambda: ss.timestamp("d"), "unit 'd'; expected one of s, ms, us, ns"),
-        (lambda: ss.decimal(19), "scale 19; expected an integer from 0 to 18"),
+        (lambda: ss.timestamp("d"), "unit='d'; expected one of s, ms, us, ns"),
+        (lambda: ss.decimal(19), "scale=19; expected an integer from 0 to 18"),
         (lambda: ss.nullable(list), "type list; expected one of int"),
         (lambda: operator_of({"x": Decimal}), r"column 'x' has type Decimal.*write ss\.decimal"),
     ],
@@ -488,9 +488,9 @@ def test_submitted_events_of_all_types() -> None:
             at = row.pop("at")
             names = ("key", "when", "day", "price", "maybe", "note")
             engine.submit_event(at, **{name: row[name] for name in names})
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
     # All are pending; columns and nulls come through the snapshot.
-    with ss.Engine(typed, threads=2, horizon=8, chunk=2, restore=image) as engine:
+    with ss.Engine(typed, threads=2, horizon=8, chunk=2, restore=snapshot) as engine:
         engine.advance(0)
         parts, raised = [], []
         while engine.stats.pending:
@@ -543,9 +543,9 @@ def test_pending_events_of_another_type_are_refused() -> None:
 
     with ss.Engine(of(ss.timestamp("ms")), horizon=0) as engine:
         engine.submit({"t": [1], "x": [WHEN]}, order_by="t")
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
     with pytest.raises(ss.SnapshotError, match=r"timestamp\[ms\].*timestamp\[us\]"):
-        ss.Engine(of(ss.timestamp("us")), horizon=0, restore=image)
+        ss.Engine(of(ss.timestamp("us")), horizon=0, restore=snapshot)
 
 
 def test_typed_operators_under_random_settings() -> None:

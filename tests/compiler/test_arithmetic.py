@@ -221,6 +221,7 @@ def test_native_equals_oracle_at_boundaries(
             check(native, oracle, kinds, values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("native", "oracle", "signatures"), CASES)
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())

@@ -494,6 +494,7 @@ CACHED = """
 """
 
 
+@pytest.mark.slow
 def test_compiled_code_is_kept_on_disk_and_an_edit_is_noticed(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     script = tmp_path / "script.py"

@@ -41,8 +41,8 @@ def transfer(state, event, emit):
     emit(state.left)
 
 
-def check_whole(engine: ss.Engine, image: bytes) -> None:
-    content = Snapshot.from_bytes(image, transfer.layout, "a snapshot", None)
+def check_whole(engine: ss.Engine, snapshot: bytes) -> None:
+    content = Snapshot.from_bytes(snapshot, transfer.layout, "a snapshot", None)
     view = type(engine.state)(transfer.layout, content.words)
     assert view.left + view.right == 1000, (view.left, view.right)
 

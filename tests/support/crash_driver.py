@@ -189,8 +189,8 @@ def log(path: Path, **values: object) -> None:
         file.write(json.dumps(values) + "\n")
 
 
-def hold_images_for_sinks() -> None:
-    """Of the batch that is to be killed when it is prepared, the image does not come to be."""
+def hold_files_for_sinks() -> None:
+    """Of the batch that is to be killed when it is prepared, the file does not come to be."""
     from specstream.checkpoint import failpoints
 
     crash = os.environ.get("SPECSTREAM_CRASH", "")
@@ -211,7 +211,7 @@ def main(directory: Path) -> None:
     from specstream.checkpoint import checkpoint
 
     checkpoint.INCREMENTS = 3
-    hold_images_for_sinks()
+    hold_files_for_sinks()
 
     with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
         options = event_time(directory)
@@ -222,7 +222,7 @@ def main(directory: Path) -> None:
             order_by="time",
             source="origin",
             to=Watched(directory),
-            checkpoint=directory / "images",
+            checkpoint=directory / "recorded",
             **options,
         )
         answered = 0
