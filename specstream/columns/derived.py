@@ -251,7 +251,10 @@ def _arrays(derived: Derived, checked: list[Any], strings: StringTable) -> list[
     """The arrays of a derived value, over its distinct outcomes."""
     reached = [value if isinstance(value, tuple) else None for value in checked]
     arrays: list[npt.NDArray[Any]] = [
-        np.array([isinstance(value, Raised) for value in checked], np.uint8)
+        np.array(
+            [derived.status(one.error) if isinstance(one, Raised) else 0 for one in checked],
+            np.int64,
+        )
     ]
     for number, part in enumerate(derived.parts):
         values = [None if value is None else value[number] for value in reached]

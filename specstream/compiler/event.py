@@ -66,7 +66,8 @@ def _derived(run: Run, place: Place) -> Value:
     """A derived value, or false where only that there is one is asked; a fault where there is
     none, but an exception."""
     first, row = len(RESERVED_COLUMNS), run.load_member("event")
-    run.fault_if(_element(run, row, first + place.raised, "bool"))
+    raised = _element(run, row, first + place.raised, "int")
+    run.fault_if(run.builder.icmp_unsigned("!=", raised, I64(0)))
     if place.part is None:
         return BIT(0)
     value = _element(run, row, first + place.values, place.part.kind)

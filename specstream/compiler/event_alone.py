@@ -180,7 +180,7 @@ class EventAlone:
         return Found(
             max((part.depends for part in parts), default=CONSTANT),
             given,
-            given if compiles else None,
+            of.required(given) if compiles else None,
             any(part.is_bound for part in parts),
         )
 
@@ -299,7 +299,7 @@ class EventAlone:
         if isinstance(node.op, ast.Not):
             return self.truth(node)
         operand = self.of(node.operand)
-        given = INT if isinstance(node.op, ast.Invert) else operand.type
+        given = INT if isinstance(node.op, ast.Invert) else of.required(operand.type)
         return self.joined([operand], given, self.is_number(operand))
 
     @staticmethod
@@ -315,7 +315,7 @@ class EventAlone:
         if isinstance(node.op, _BITS) and STR in kinds and set(kinds) <= {STR, INT, BOOL, ANY}:
             # The bits of a string are those of its code, which Python's strings have not got.
             return Found(STATE, INT, INT, left.is_bound or right.is_bound)
-        given = _arithmetic(node.op, left.type, right.type)
+        given = _arithmetic(node.op, of.required(left.type), of.required(right.type))
         if STR in kinds and given == ANY:
             return Found(STATE, ANY, ANY, left.is_bound or right.is_bound)  # no such: to be refused
         return self.joined([left, right], given, self.is_number(left) and self.is_number(right))
@@ -489,7 +489,7 @@ class EventAlone:
 
     def called(self, node: ast.Call, value: Any, parts: list[Found]) -> Found:
         """A call of a global."""
-        given = [part.type for part in parts]
+        given = [of.required(part.type) for part in parts]  # of None, they raise
         mark = pure_mark(value)
         if mark is not None:
             return self.joined(parts, of.annotated(mark.returns) or ANY, False)

@@ -46,10 +46,11 @@ class Derived:
         parts: the hidden columns; none for a value that no column can hold, and that only goes into
             others.
         is_tuple: the value is a tuple of the parts.
-        is_seen: the operator gets to it: beside its parts it has an array of bytes, 1 where the
-            function raised.
+        is_seen: the operator gets to it: in front of its parts it has an array of int64, 0 where
+            the function did not raise, and elsewhere what compiled code raises.
         is_batch: the function takes whole columns.
         function: makes the value, of the inputs.
+        status: what compiled code raises in place of an exception.
     """
 
     text: str
@@ -59,13 +60,14 @@ class Derived:
     is_seen: bool = True
     is_batch: bool = False
     function: Callable[..., Any] = field(default=lambda: None, compare=False, repr=False)
+    status: Callable[[Exception], int] = field(default=lambda _: 1, compare=False, repr=False)
 
     @property
     def dtypes(self) -> list[type[Any]]:
         """Of its arrays, in the order in which they lie behind those of the columns."""
         if not self.is_seen:
             return []
-        return [np.uint8, *(dtype for part in self.parts for dtype in part.dtypes)]
+        return [np.int64, *(dtype for part in self.parts for dtype in part.dtypes)]
 
 
 @dataclass(frozen=True)
