@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from specstream.columns.conversion import accepts, from_arrow, hint, of_order, to_arrow
 from specstream.columns.derived import derived_columns
+from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
 from specstream.declarations.options import text
@@ -487,18 +488,23 @@ def rows_to_table(
     """Emitted rows as an Arrow table, which shares no memory with them.
 
     Args:
-        rows: shape (n, ``schema.row_words``), int64 words: the event's row, the values, the nulls.
+        rows: shape (n, ``schema.row_words``), int64 words: the event's row, the values, the nulls,
+            the parts of formatted strings.
         schema: the emit schema.
         strings: table for columns of kind str; a code that is in no table comes out as null.
         keys: the order-key columns of the rows, to be added.
     """
     arrays = []
     null_bits = schema.null_bits
+    formed = formed_texts(rows, schema, strings)
     for number, column in enumerate(schema.columns):
         words = np.array(rows[:, 1 + number], order="C")
         if column.kind == "str":
             codes, inverse = np.unique(words, return_inverse=True)
             texts = strings.texts(codes).take(pa.array(inverse))
+            if number in formed:
+                which, made = formed[number]
+                texts = pc.replace_with_mask(texts, pa.array(which), pa.array(made, texts.type))
             arrays.append(texts.cast(pa.string()))
         else:
             arrays.append(to_arrow(words, column))

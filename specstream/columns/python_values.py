@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.columns.events import Events, plain_value
+from specstream.columns.forms import formed_texts
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
 
@@ -42,6 +43,9 @@ def row_tuples(
         ]
         for at, of in enumerate(emits.columns, start=1)
     ]
+    for number, (which, texts) in formed_texts(rows, emits, strings).items():
+        for row, text in zip(np.flatnonzero(which), texts, strict=True):
+            columns[number][row] = text
     for number, (word, bit) in emits.null_bits.items():
         for row in np.flatnonzero(rows[:, word] >> bit & 1):
             columns[number][row] = None

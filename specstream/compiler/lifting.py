@@ -30,8 +30,10 @@ from specstream.compiler import value_types as of
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.event_alone import EVENT, MISSING, STATE, EventAlone, look_up
 from specstream.compiler.flow import check_definite_assignment
+from specstream.compiler.forms import EmittedForm, form_of
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.declarations.derived import Derived, Part, name_of
+from specstream.declarations.forms import Form
 from specstream.declarations.pure import Pure, pure_mark
 
 __all__ = ["Lifting"]
@@ -49,6 +51,7 @@ class Lifting:
 
     Attributes:
         derived: the values that are derived, in the order in which they are computed.
+        forms: formatted strings of more than the event, which are emitted as their parts.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Lifting:
         self.analysis = analysis
         self.parse = parse
         self.derived: list[Derived] = []
+        self.forms: list[Form] = []
         self.events: dict[types.FunctionType, frozenset[str]] = {}
         self._known: dict[Any, int] = {}
 
@@ -100,7 +104,9 @@ class Lifting:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         events -= stored
-        if not events:
+        if not events and not any(
+            isinstance(node, ast.JoinedStr) for node in ast.walk(source.tree)
+        ):
             return {}
         return _Function(self, source, events).lift()
 
@@ -140,7 +146,7 @@ class _Function(ast.NodeTransformer):
     def __init__(self, lifting: Lifting, source: FunctionSource, events: frozenset[str]) -> None:
         self.lifting = lifting
         self.source = source
-        self.event = min(events)
+        self.event = min(events, default="")
         self.alone = EventAlone(source, lifting.analysis.event, events, {}, lifting.parse)
         self.guards: list[Guard] = []
         self.names: dict[str, Any] = {}
@@ -379,6 +385,8 @@ class _Function(ast.NodeTransformer):
         if isinstance(node, ast.BoolOp):
             return self.bool_op(node)
         made = copy.copy(node)
+        if isinstance(node, ast.Call) and self.is_emit(node.func):
+            return self.emitted(node)
         if isinstance(node, ast.IfExp):
             assert isinstance(made, ast.IfExp)
             made.test = self.rewritten(node.test)
@@ -387,6 +395,48 @@ class _Function(ast.NodeTransformer):
             return made
         changed: ast.expr = self.with_parts(made)
         return changed
+
+    def is_emit(self, callee: ast.expr) -> bool:
+        return isinstance(callee, ast.Name) and callee.id in self.source.parameters
+
+    def emitted(self, node: ast.Call) -> ast.expr:
+        """A call of emit: formatted strings are given as their parts."""
+        columns = dict(self.lifting.analysis.emits)
+        given = [*zip(columns, node.args, strict=False)]
+        given += [(one.arg or "", one.value) for one in node.keywords]
+        made = copy.copy(node)
+        made.args, made.keywords = list(node.args), list(map(copy.copy, node.keywords))
+        values = [
+            self.form(name, value)
+            if isinstance(value, ast.JoinedStr) and self.alone.of(value).compiled is None
+            else self.rewritten(value)
+            for name, value in given
+        ]
+        extra = [self.rewritten(one) for one in node.args[len(columns) :]]  # to be refused
+        made.args = values[: len(node.args)] + extra
+        for keyword, value in zip(made.keywords, values[len(node.args) :], strict=False):
+            keyword.value = value
+        return made
+
+    def form(self, name: str, node: ast.JoinedStr) -> ast.expr:
+        """A formatted string that is emitted into a column."""
+        columns = dict(self.lifting.analysis.emits)
+        if name in columns and columns[name].kind != "str":
+            self.refuse(
+                node,
+                f"emitted column {name!r} is declared {columns[name]} and gets a formatted string",
+                "emit it into a column that is declared str",
+            )
+        try:
+            form, parts = form_of(node, name, self.source.filename)
+        except ValueError as error:
+            problem, _, way_out = str(error).partition(": ")
+            self.refuse(node, problem, way_out)
+        self.lifting.forms.append(form)
+        made = EmittedForm([self.rewritten(part) for part in parts], ast.Load())
+        made.number = len(self.lifting.forms) - 1
+        placed: ast.expr = ast.copy_location(made, node)
+        return placed
 
     def with_parts(self, made: Any) -> Any:
         """Changes the parts of a copy to what they are rewritten to."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from specstream._native import lib
 from specstream.columns.derived import raise_again
 from specstream.columns.strings import StringTable
+from specstream.compiler.forms import form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
     LOAD,
@@ -223,7 +224,7 @@ class OracleEmit:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._null_bits = schema.null_bits
-        self._null_words = schema.row_words - 1 - len(schema)
+        self._null_words = schema.declared.row_words - 1 - len(schema)
         self.rows: list[tuple[Any, ...]] = []
         self.row = 0
 
@@ -237,10 +238,11 @@ class OracleEmit:
                 if values[number] is None:
                     nulls[word - 1 - len(schema)] |= 1 << bit
         converted = [
-            0 if value is None and column.nullable else emitted(value, column, name)
+            0 if is_elsewhere(value, column) else emitted(value, column, name)
             for (name, column), value in zip(schema, values, strict=True)
         ]
-        self.rows.append((self.row, *converted, *nulls))
+        forms = form_words(schema, values) if schema.forms else []
+        self.rows.append((self.row, *converted, *nulls, *forms))
 
     def _completed(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The values in the order of the columns; a nullable one that is not given is null."""

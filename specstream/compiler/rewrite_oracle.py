@@ -16,6 +16,7 @@ import numpy as np
 from specstream.columns.strings import string_code
 from specstream.compiler import numbers, oracle_view
 from specstream.compiler.check import builtin_name, math_name, numpy_name
+from specstream.compiler.forms import EmittedForm, Formed
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
@@ -53,6 +54,13 @@ class OracleRewriter(Rewriter):
         if numeric is not None:
             return getattr(_ORACLE_NUMPY, numeric)
         return oracle_constant(value) if name in self.check.constants else value
+
+    def visit_EmittedForm(self, node: EmittedForm) -> Any:
+        self.source.oracle_namespace["__ss_formed"] = Formed
+        parts = [self.visit(part) for part in node.elts]
+        number = ast.copy_location(ast.Constant(node.number), node)
+        name = ast.Name("__ss_formed", ast.Load())
+        return ast.copy_location(ast.Call(name, [number, *parts], []), node)
 
     def visit_Raise(self, node: ast.Raise) -> Any:
         return node

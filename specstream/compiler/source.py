@@ -88,6 +88,7 @@ class _Analysis(Analysis):
             written=self.written,
             operations=operations,
             derived=tuple(self.lifting.derived),
+            forms=tuple(self.lifting.forms),
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.declarations.derived import Derived, Place, numbers_of
+from specstream.declarations.forms import Form
 from specstream.declarations.options import integer, one_of, shown, text
 from specstream.errors import DeclarationError
 
@@ -163,6 +164,7 @@ class Schema:
         columns: their types.
         derived: values that are made of an event's columns before an operator sees the event. They
             are no columns to anybody else; a batch has their arrays behind all others.
+        forms: formatted strings among the emitted rows; a row has their parts behind all others.
 
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
@@ -171,6 +173,7 @@ class Schema:
     names: tuple[str, ...]
     columns: tuple[Column, ...]
     derived: tuple[Derived, ...] = ()
+    forms: tuple[Form, ...] = ()
 
     @classmethod
     def of(cls, declared: Mapping[str, Declared], what: str) -> Schema:
@@ -216,11 +219,35 @@ class Schema:
 
     @property
     def row_words(self) -> int:
-        """Words of an emitted row: the event's row, the values, and a bit for each nullable column.
+        """Words of an emitted row: the event's row, the values, a bit for each nullable column, and
+        the formatted strings.
 
         The bits, 1 where it is null, are those of as many words as they need, from the lowest on.
         """
+        return self._plain_words + sum(1 + count for count in self._form_parts.values())
+
+    @property
+    def _plain_words(self) -> int:
+        """Words of a row in front of the formatted strings."""
         return 1 + len(self) + -(-len(self.nullable) // NULLS_PER_WORD)
+
+    @property
+    def _form_parts(self) -> dict[int, int]:
+        """Of each column that has formatted strings, by its number: the most parts of one."""
+        most: dict[int, int] = {}
+        for form in self.forms:
+            number = self.names.index(form.column)
+            most[number] = max(most.get(number, 0), form.count)
+        return most
+
+    @property
+    def form_words(self) -> dict[int, int]:
+        """Of each such column, which word of a row says what form it is; the parts follow."""
+        words, at = {}, self._plain_words
+        for number, count in self._form_parts.items():
+            words[number] = at
+            at += 1 + count
+        return words
 
     @property
     def null_bits(self) -> dict[int, tuple[int, int]]:
@@ -244,8 +271,8 @@ class Schema:
 
     @property
     def declared(self) -> Schema:
-        """The same without what is derived."""
-        return replace(self, derived=())
+        """The same without what an operator adds."""
+        return replace(self, derived=(), forms=())
 
     def derived_place(self, name: str) -> Place | None:
         """Where the derived value of that name lies among the arrays of :attr:`dtypes`."""

@@ -110,9 +110,9 @@ class Operator:
         self.function = function
         self.name = name
         self.layout = layout
-        self.program: Program = analyse(function, name, event.declared, emits, layout)
+        self.program: Program = analyse(function, name, event.declared, emits.declared, layout)
         self.event = replace(event, derived=self.program.derived)
-        self.emits = emits
+        self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Operator:
             "name": self.name,
             "layout": self.layout,
             "event": self.event.declared,
-            "emits": self.emits,
+            "emits": self.emits.declared,
             "functions": pack(self.program.written),
             "operations": tuple(
                 (places[one.function], None if one.inverse is None else places[one.inverse])

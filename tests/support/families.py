@@ -349,7 +349,8 @@ def of_the_event(state, event, emit):
         state.a[at] += int(event.name[1:])  # "rare" is none
     label = f"{initial}:{event.key % 100:03}"
     state.f[at] += ss.when(event.when).hour / 2
-    state.n = label if event.on else state.n
+    if event.on:
+        state.n = label
     if label:
         emit(label.lower() if state.a[at] % 2 else event.name, len(label) + state.a[at], at)
 

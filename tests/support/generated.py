@@ -180,7 +180,7 @@ class Writer:
         )
 
     def of_the_event(self, otherwise: str, choices: list[str]) -> str:
-        """What Python computes of the event alone: of a string that may be null, where it is not."""
+        """What Python computes of the event alone; of a string that may be null, if it is not."""
         chosen = self.rng.choice(choices)
         if "event.code" not in chosen:
             return f"({chosen})"
