@@ -148,7 +148,7 @@ def _store_forms(
     """The words of formatted strings; zeros, where a column has none in this row."""
     builder = run.builder
     words = schema.form_words
-    following = [*list(words.values())[1:], schema.row_words]
+    following = [*words.values(), schema.row_words][1:]
     for (column, at), end in zip(words.items(), following, strict=True):
         name = schema.names[column]
         stored: list[Value] = []

@@ -38,7 +38,17 @@ from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Schema
 from specstream.declarations.updates import update_name
 
-__all__ = ["CONSTANT", "EVENT", "MISSING", "STATE", "Binding", "EventAlone", "Found", "look_up"]
+__all__ = [
+    "CONSTANT",
+    "EVENT",
+    "MISSING",
+    "STATE",
+    "Binding",
+    "EventAlone",
+    "Found",
+    "declared_type",
+    "look_up",
+]
 
 CONSTANT, EVENT, STATE = range(3)
 """What an expression depends on: nothing that changes, the event alone, or more than that."""
@@ -660,11 +670,17 @@ def _bindings(tree: ast.FunctionDef) -> tuple[frozenset[str], dict[str, Binding]
                             places[name.id] = Binding(node.value, None, (at, len(names)))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if node.value is not None:
-                places[node.target.id] = Binding(node.value, node.annotation)
+                places[node.target.id] = Binding(node.value, declared_type(node))
         elif isinstance(node, ast.NamedExpr):
             places[node.target.id] = Binding(node.value)
     single = {name: place for name, place in places.items() if counts.get(name) == 1}
     return frozenset(counts), single
+
+
+def declared_type(node: ast.AnnAssign) -> ast.expr:
+    """The annotation of an assignment, as it was written."""
+    written: ast.expr = getattr(node, "declared", node.annotation)
+    return written
 
 
 def _outer(node: ast.AST) -> Iterator[ast.AST]:

@@ -79,7 +79,7 @@ def form_words(schema: Schema, values: Sequence[Any]) -> list[int]:
     """The words of a row's formatted strings."""
     words = []
     starts = schema.form_words
-    following = [*list(starts.values())[1:], schema.row_words]
+    following = [*starts.values(), schema.row_words][1:]
     for (column, at), end in zip(starts.items(), following, strict=True):
         stored: list[int] = []
         value = values[column]

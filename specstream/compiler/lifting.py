@@ -28,7 +28,14 @@ import numpy as np
 from specstream.columns.derived import UNREACHED
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import Analysis, FunctionSource
-from specstream.compiler.event_alone import EVENT, MISSING, STATE, EventAlone, look_up
+from specstream.compiler.event_alone import (
+    EVENT,
+    MISSING,
+    STATE,
+    EventAlone,
+    declared_type,
+    look_up,
+)
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import EmittedForm, form_of
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
@@ -276,7 +283,7 @@ class _Function(ast.NodeTransformer):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is None:
             return node
-        return self.assigned(node, [node.target], node.annotation)
+        return self.assigned(node, [node.target], declared_type(node))
 
     def assigned(
         self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr], annotation: Any

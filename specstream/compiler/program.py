@@ -67,6 +67,7 @@ class Program:
         reads_timestamp: whether the code reads ``event.timestamp``.
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
+        uses_arena: whether it makes lists, dicts or sets of its own.
     """
 
     operator: str
@@ -80,6 +81,7 @@ class Program:
     operations: tuple[CompiledOperation, ...] = ()
     derived: tuple[Derived, ...] = ()
     forms: tuple[Form, ...] = ()
+    uses_arena: bool = False
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""
