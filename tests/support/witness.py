@@ -19,6 +19,7 @@ import functools
 import hashlib
 import math
 import struct
+import sys
 import types
 import zoneinfo
 from collections.abc import Callable, Iterator
@@ -414,6 +415,8 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
         return MATH if value is math else NUMPY
     if value is ss:
         return types.SimpleNamespace(when=when)
+    if is_of_a_library(value):
+        return value
     if type(value) is int and LOW <= value <= TOP:
         return Int(value) if value <= HIGH else Unsigned(value)
     if type(value) is tuple:
@@ -430,6 +433,14 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
     if isinstance(value, types.CodeType):
         return value.replace(co_consts=tuple(meaning(one, known) for one in value.co_consts))
     return value
+
+
+def is_of_a_library(value: Any) -> bool:
+    """Whether a module or a function is the standard library's."""
+    is_module = isinstance(value, types.ModuleType)
+    name = value.__name__ if is_module else getattr(value, "__module__", None)
+    is_callable = is_module or isinstance(value, types.FunctionType)
+    return is_callable and str(name).split(".")[0] in sys.stdlib_module_names - {"__main__"}
 
 
 class Module:
