@@ -92,7 +92,6 @@ class Comprehensions(NestedFunctions, LocalContainers):
             return None
         options = self.options(node, name)
         item: ast.expr
-        item: ast.expr
         if isinstance(iterable, ast.GeneratorExp) or (
             is_list and isinstance(iterable, ast.ListComp)
         ):
