@@ -117,7 +117,7 @@ class _Analysis(Analysis):
         """The native and the oracle form of one function; helpers are done on the way."""
         if original in self.done:
             return self.done[original]
-        source = self.source(original)
+        source = self.parse(original)
         self.open.append(original)
         lifted = self.lifting.lift(source)
         check = Check(self, source)
