@@ -48,7 +48,6 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.GeneratorExp: ("a generator", "write the loop out"),
     ast.Global: ("a global statement", "keep what changes in state fields"),
     ast.Nonlocal: ("a nonlocal statement", "keep what changes in state fields"),
-    ast.Delete: ("a del statement", "assign another value"),
     ast.Yield: ("yield", "emit(...) gives out rows"),
     ast.YieldFrom: ("yield", "emit(...) gives out rows"),
     ast.Await: ("await", "operators are plain functions"),
@@ -169,6 +168,8 @@ class Check:
             self.locks(node)
         elif isinstance(node, ast.For):
             self.loop_target(node)
+        elif isinstance(node, ast.Delete):
+            self.deleted(node)
         elif isinstance(node, ast.Call):
             self.call(node)
         elif isinstance(node, ast.Attribute):
@@ -183,6 +184,16 @@ class Check:
                     f"a loop assigns to {ast.unparse(part)}",
                     f"write for x in {ast.unparse(node.iter)}: and {ast.unparse(part)} = x as its "
                     "first statement",
+                )
+
+    def deleted(self, node: ast.Delete) -> None:
+        """What is in a list or dict can be removed; a name stays."""
+        for target in node.targets:
+            if not isinstance(target, ast.Subscript):
+                self.refuse(
+                    node,
+                    f"del {ast.unparse(target)}",
+                    "assign another value; del x[i] removes an item of a list or dict",
                 )
 
     def locks(self, node: ast.With) -> None:
@@ -202,6 +213,8 @@ class Check:
             if node.func.id in self.source.parameters:
                 for value in (*node.args, *(keyword.value for keyword in node.keywords)):
                     self.nulls.update(branches(value))
+        elif isinstance(node, ast.keyword) and node.arg == "key":
+            self.nulls.add(node.value)
         elif isinstance(node, ast.Return | ast.Slice):
             self.nulls.update(ast.iter_child_nodes(node))
         elif isinstance(node, ast.AnnAssign):

@@ -20,9 +20,9 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.cpython import slicing
 from numba.extending import lower_builtin
 
-from specstream._native import ffi, lib
+from specstream._native import ffi
 from specstream.compiler.core_function import Core, Meaning
-from specstream.compiler.instructions import BIT, I32, I64, POINTER, Instructions, Value
+from specstream.compiler.instructions import BIT, I64, POINTER, Instructions, Value
 from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.local_methods import method
@@ -35,6 +35,7 @@ from specstream.compiler.local_types import (
     meet,
     pack,
     resolved,
+    settled,
     storable,
     unpack,
     width_of,
@@ -45,15 +46,12 @@ from specstream.compiler.types import RunType
 
 __all__ = [
     "List",
+    "argument",
     "element_of",
     "list_append",
-    "list_extend",
     "list_new",
     "list_of",
 ]
-
-VOID = ir.VoidType()
-I16 = ir.IntType(16)
 
 
 class Head(Instructions):
@@ -244,7 +242,6 @@ def _of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 # ---- changing one ----
 
 list_append = method("append")
-list_extend = method("extend")
 
 
 @list_append.rule
@@ -260,20 +257,6 @@ def _append(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return types.none, (args[0], element), code
 
 
-@list_extend.rule
-def _extend(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    if len(args) != 2 or not all(isinstance(one, ListType) for one in args):
-        return None
-    same_elements(args[0], args[1])
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        head = List(context, builder, sig.args[0], args[0])
-        head.fault_unless(head.call("ss_list_extend", BIT, *args))
-        return context.get_dummy_value()
-
-    return types.none, args, code
-
-
 def same_elements(left: types.Type, right: types.Type) -> types.Type:
     """The type of two lists that go together."""
     found = meet(left, right)
@@ -283,6 +266,16 @@ def same_elements(left: types.Type, right: types.Type) -> types.Type:
             "keep values of one type in both"
         )
     return found
+
+
+argument = Core("argument", "a function takes it as it is")
+
+
+@argument.rule
+def _argument(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What is given to another function, once it is known what it holds."""
+    given = settled(types.unliteral(args[0]))
+    return given, (given,), lambda context, builder, sig, args: args[0]
 
 
 # ---- items ----
@@ -343,17 +336,6 @@ def _replacing(value: types.Type, of: ListType, index: types.Type) -> Meaning:
     return types.void, (value, of, index), code
 
 
-@infer_global(len)
-class _Length(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(types.int64, *args) if isinstance(args[0], ListType) else None
-
-
-@lower_builtin(len, ListType)
-def _length(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    return List(context, builder, sig.args[0], args[0]).count()
-
-
 # ---- going through one ----
 
 
@@ -384,7 +366,16 @@ def _next_item(context: Any, builder: Any, of: LocalIterator, iterator: Any, res
         result.yield_(head.load(at))
 
 
-STEPS: dict[str, Any] = {"items": _next_item}
-"""One step of an iterator, by how it goes."""
+def _next_before(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
+    """Backwards; it ends where the list has become too short."""
+    head = List(context, builder, of.walked, iterator.walked)
+    at = builder.load(iterator.next)
+    more = builder.icmp_unsigned("<", at, head.count())  # -1 is the largest
+    result.set_valid(more)
+    with builder.if_then(more):
+        builder.store(builder.sub(at, I64(1)), iterator.next)
+        result.yield_(head.load(at))
 
-_ = I32, I16, VOID, lib
+
+STEPS: dict[str, Any] = {"items": _next_item, "reversed": _next_before}
+"""One step of an iterator, by how it goes."""

@@ -72,6 +72,10 @@ def _core_name(function: Any) -> str:
     raise AssertionError(function)
 
 
+class _InPlace(ast.BinOp):
+    """What an augmented assignment to a name or a field stores."""
+
+
 class NativeRewriter(LocalContainers):
     def rewrite(self) -> ast.FunctionDef:
         # Names of the locks that are held around the present statement; None where a loop begins.
@@ -102,6 +106,10 @@ class NativeRewriter(LocalContainers):
     def unary(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
         return self.core(arithmetic.OPERATORS[type(node.op)], node.operand, at=node)
+
+    def visit__InPlace(self, node: _InPlace) -> Any:
+        self.generic_visit(node)
+        return self.core(arithmetic.IN_PLACE[type(node.op)], node.left, node.right, at=node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
@@ -150,13 +158,14 @@ class NativeRewriter(LocalContainers):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        operation = self.core(arithmetic.OPERATORS[type(node.op)], at=node).func
+        operator = arithmetic.IN_PLACE[type(node.op)]
+        operation = self.core(operator, at=node).func
         self.source.native_namespace["__ss_slice"] = slice
 
         def combine(load: ast.expr, value: ast.expr) -> ast.expr:
             if isinstance(load, ast.Subscript):  # of an element, or of a row or slice
                 return self.core(updated, load, operation, value, at=node)
-            return ast.BinOp(load, node.op, value)
+            return _InPlace(load, node.op, value)
 
         return [
             part
@@ -459,19 +468,21 @@ class NativeRewriter(LocalContainers):
         self.source.native_namespace[f"__ss_function_{callee.id}"] = native
         function = ast.copy_location(ast.Name(f"__ss_function_{callee.id}", ast.Load()), node)
         # Keywords stay keywords: the order in which they are written is that of their evaluation.
-        arguments = [self.run(), *map(self.visit, node.args)]
-        keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
+        arguments = [self.run(), *(self.argument(self.visit(one)) for one in node.args)]
+        keywords = [
+            ast.keyword(one.arg, self.argument(self.visit(one.value))) for one in node.keywords
+        ]
         return ast.copy_location(ast.Call(function, arguments, keywords), node)
 
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
+        if builtin_name(value) in CONTAINERS:
+            return self.made_of(str(builtin_name(value)), node)
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
             return self.core(conversions.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
-        if builtin in CONTAINERS:
-            return self.made_of(builtin, arguments, node)
         if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
             return self.core(reductions.OF_AN_ARRAY[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:
