@@ -40,7 +40,7 @@ from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT
 
-__all__ = ["delete_item", "list_from", "list_sorted", "reversed_list", "sort_by", "sorted_by"]
+__all__ = ["delete_item", "list_from", "list_sorted", "list_sorted_by", "nothing", "reversed_list"]
 
 _VOID = ir.VoidType()
 Write = Callable[[List, Any, Sequence[Value]], Value]
@@ -249,36 +249,23 @@ def _sorted(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 @list_sorted_by.rule
 def _sorted_by(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """Likewise by the elements of another list: (list, keys, backwards)."""
-    of, keys, backwards = args
+    """Likewise by the elements of another list: (list, backwards, keys)."""
+    of, backwards, keys = args
     if not isinstance(of, ListType) or not isinstance(keys, ListType):
         return None
     _ordered(keys.element, "a sort by keys")
     _flag(backwards)
 
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        _sort(head, args[1], args[2])
+        _sort(head, args[2], args[1])
         return head.pointer
 
-    return _meaning(resolved(of), (of, keys, types.boolean), write)
+    return _meaning(resolved(of), (of, types.boolean, keys), write)
 
 
 def _flag(given: types.Type) -> None:
     if scalar_kind(given) not in ("bool", "int64"):
         raise refuse(f"reverse is {given}: write reverse=True or reverse=False")
-
-
-def _keys_and_sort(run: Any, values: Any, key: Any, backwards: Any) -> Any:
-    keys = list_new(run)
-    for value in values:
-        poll_while(run)
-        list_append(keys, key(run, value))
-    return list_sorted_by(values, keys, backwards)
-
-
-sorted_by = Core("sorted_by", "write sorted(x, key=f)")
-sorted_by.rule(called(compiled(_keys_and_sort)))
-"""(run, list, function of the run and an element, backwards): sorts in place, and is the list."""
 
 
 @_method("sort", 1)
@@ -293,13 +280,16 @@ def _sort_in_place(of: ListType, backwards: types.Type) -> Meaning:
     return _meaning(types.none, (of, types.boolean), write)
 
 
-def _sort_by_and_forget(run: Any, values: Any, key: Any, backwards: Any) -> None:
-    sorted_by(run, values, key, backwards)
+nothing = Core("nothing", "it takes one value")
+"""A call whose value is not used: None in Python."""
 
 
-sort_by = Core("sort_by", "write x.sort(key=f)")
-sort_by.rule(called(compiled(_sort_by_and_forget)))
-"""The same without a value."""
+@nothing.rule
+def _nothing(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return context.get_dummy_value()
+
+    return types.none, args, code
 
 
 # ---- one of whatever can be gone through ----

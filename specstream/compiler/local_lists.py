@@ -9,6 +9,7 @@ is C's (``local_list.c``).
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -27,8 +28,10 @@ from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_types import (
+    DictType,
     ListType,
     LocalIterator,
+    SetType,
     Unknown,
     kinds_of,
     known,
@@ -41,12 +44,13 @@ from specstream.compiler.local_types import (
     width_of,
 )
 from specstream.compiler.refusals import refuse
-from specstream.compiler.text import TextType
+from specstream.compiler.text import TEXT, TextType
 from specstream.compiler.types import RunType
 
 __all__ = [
     "List",
     "argument",
+    "declared",
     "element_of",
     "list_append",
     "list_new",
@@ -237,6 +241,53 @@ def _of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return new.pointer
 
     return made, (run, *[element] * len(given)), code
+
+
+declared = Core("declared", "write x: list[float] = []")
+
+
+@declared.rule
+def _declared(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """An empty list, dict or set of what an annotation says."""
+    run, said = args
+    if not isinstance(said, types.StringLiteral):
+        raise refuse("an annotation is a literal: write x: list[float] = []")
+    made = declared_type(ast.parse(said.literal_value, mode="eval").body)
+    symbol = "ss_list_new" if isinstance(made, ListType) else "ss_table_new"
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = Head(context, builder, args[0])
+        rest = [I64(0), I64(0)] if isinstance(made, ListType) else []
+        return head.fault_if_null(head.call(symbol, POINTER, args[0], *rest))
+
+    return made, args, code
+
+
+_SCALARS: dict[str, types.Type] = {
+    "int": types.int64,
+    "float": types.float64,
+    "bool": types.boolean,
+    "str": TEXT,
+}
+
+
+def declared_type(said: ast.expr) -> types.Type:
+    """The type that an annotation names."""
+    if isinstance(said, ast.Name) and said.id in _SCALARS:
+        return _SCALARS[said.id]
+    if isinstance(said, ast.Subscript):
+        of = ast.unparse(said.value).rpartition(".")[2].lower()
+        inside = said.slice
+        parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+        kinds = {"list": (ListType, 1), "set": (SetType, 1), "dict": (DictType, 2)}
+        if of == "tuple":
+            return types.BaseTuple.from_types([declared_type(one) for one in parts])
+        if of in kinds and len(parts) == kinds[of][1]:
+            return kinds[of][0](*(declared_type(one) for one in parts))
+    raise refuse(
+        f"the annotation {ast.unparse(said)} is not understood: write int, float, bool, str, and "
+        "list[...], set[...], dict[..., ...] and tuple[...] of these"
+    )
 
 
 # ---- changing one ----

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import ast
 import functools
-import types
 from typing import Any
 
 from specstream.compiler import list_methods, local_lists, local_tables, table_methods
 from specstream.compiler.check import is_none
 from specstream.compiler.local_methods import METHODS
-from specstream.compiler.rewrite import Rewriter
+from specstream.compiler.rewrite import Rewriter, parts_of
 
 __all__ = ["CONTAINERS", "LocalContainers"]
 
 CONTAINERS = ("list", "dict", "set", "sorted", "reversed")
 """Builtins that make one, or that are about them alone."""
+EMPTY = ("[]", "{}", "list()", "dict()", "set()")
 
 
 class LocalContainers(Rewriter):
@@ -78,6 +78,20 @@ class LocalContainers(Rewriter):
         }
         return self.core(added[kind], container, *values, at=at)
 
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        """What an empty list, dict or set holds may be said where it is made."""
+        is_empty = node.value is not None and ast.unparse(node.value) in EMPTY
+        if not is_empty or not isinstance(node.annotation, ast.Subscript):
+            return super().visit_AnnAssign(node)
+        assert node.value is not None
+        said = self.constant(ast.unparse(node.annotation), node)
+        self.analysis.uses_arena = True
+        made = self.core(local_lists.declared, self.run(), said, at=node)
+        return self.assign(node.target, made, node)
+
+    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
+        raise NotImplementedError
+
     def visit_List(self, node: ast.List) -> Any:
         self.generic_visit(node)
         if not node.elts:
@@ -115,10 +129,11 @@ class LocalContainers(Rewriter):
         key, backwards = self.sort_options(node)
         if key is None:
             return self.core(METHODS["sort"], owner, backwards, at=node)
-        return self.core(list_methods.sort_by, self.run(), owner, key, backwards, at=node)
+        made = self.sorted_by_keys(owner, key, backwards, node)
+        return self.core(list_methods.nothing, made, at=node)
 
     def sort_options(self, node: ast.Call) -> tuple[ast.expr | None, ast.expr]:
-        """The function that makes keys, and whether to sort backwards."""
+        """The function that makes keys, as it is written, and whether to sort backwards."""
         given = {one.arg: one.value for one in node.keywords}
         name = node.func.attr if isinstance(node.func, ast.Attribute) else "sorted"
         wrong = sorted(str(one) for one in given if one not in ("key", "reverse"))
@@ -127,21 +142,40 @@ class LocalContainers(Rewriter):
         backwards = self.visit(given.get("reverse") or self.constant(False, node))
         if "key" not in given or is_none(given["key"]):
             return None, backwards
-        return self.key_function(given["key"], node), backwards
+        return given["key"], backwards
 
-    def key_function(self, key: ast.expr, node: ast.Call) -> ast.expr:
-        """A compiled function of the run and an element."""
-        value = None
-        if isinstance(key, ast.Name) and key.id not in self.check.locals:
-            value = self.check.resolved.get(key.id)
-        if not isinstance(value, types.FunctionType):
+    def sorted_by_keys(
+        self, values: ast.expr, key: ast.expr, backwards: ast.expr, node: ast.Call
+    ) -> ast.expr:
+        """A list sorted by what a function makes of its elements, which is called before."""
+        name = self.new_name("sorted")
+        kept = ast.NamedExpr(ast.Name(name, ast.Store()), values)
+        item: ast.expr = ast.Name("__ss_item", ast.Load())
+        target: ast.expr = ast.Name("__ss_item", ast.Store())
+        made: ast.expr = ast.Call(key, [item], [])
+        if isinstance(key, ast.Lambda):
+            parameters = [*key.args.posonlyargs, *key.args.args]
+            if len(parameters) != 1 or key.args.kwonlyargs:
+                self.check.refuse(
+                    key, "a key is a function of one value", "write key=lambda x: ..."
+                )
+            target, made = ast.Name(parameters[0].arg, ast.Store()), key.body
+        elif not isinstance(key, ast.Name | ast.Attribute):
             self.check.refuse(
-                node, "the key of a sort is no plain function", "define one: def by_price(x): ..."
+                key, "a key is a function by its name, or a lambda", "write key=lambda x: ..."
             )
-        assert isinstance(key, ast.Name)
-        name = f"__ss_function_{key.id}"
-        self.source.native_namespace[name] = self.analysis.compiled(value)
-        return ast.copy_location(ast.Name(name, ast.Load()), key)
+        loop = ast.comprehension(target, ast.Name(name, ast.Load()), [], 0)
+        keys = ast.copy_location(ast.ListComp(made, [loop]), node)
+        keys.assigned_before = frozenset()  # type: ignore[attr-defined]
+        for part in (kept, *ast.walk(keys)):
+            if not hasattr(part, "lineno"):
+                ast.copy_location(part, node)
+        ast.fix_missing_locations(kept)
+        sort = list_methods.list_sorted_by
+        return self.core(sort, kept, backwards, self.visit(keys), at=node)
+
+    def new_name(self, what: str) -> str:
+        raise NotImplementedError
 
     @staticmethod
     def constant(value: Any, at: ast.AST) -> ast.expr:
@@ -175,13 +209,21 @@ class LocalContainers(Rewriter):
         key, backwards = self.sort_options(node)
         if key is None:
             return self.core(list_methods.list_sorted, made, backwards, at=node)
-        return self.core(list_methods.sorted_by, self.run(), made, key, backwards, at=node)
+        return self.sorted_by_keys(made, key, backwards, node)
 
     def visit_Delete(self, node: ast.Delete) -> Any:
+        """Of a list or dict an item; a name that is deleted is read no more (flow.py)."""
         statements: list[ast.stmt] = []
         for target in node.targets:
-            assert isinstance(target, ast.Subscript)
-            owner, index = self.visit(target.value), self.index(target.slice)
-            call = self.core(list_methods.delete_item, owner, index, at=node)
-            statements.append(ast.copy_location(ast.Expr(call), node))
-        return statements
+            for part in parts_of(target):
+                if isinstance(part, ast.Subscript):
+                    owner, index = self.visit(part.value), self.index(part.slice)
+                    call = self.core(list_methods.delete_item, owner, index, at=node)
+                    statements.append(ast.copy_location(ast.Expr(call), node))
+                elif not isinstance(part, ast.Name):
+                    self.check.refuse(
+                        node,
+                        f"{ast.unparse(part)} cannot be deleted",
+                        "assign another value to it; the fields of the state stay",
+                    )
+        return statements or ast.copy_location(ast.Pass(), node)

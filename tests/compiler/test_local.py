@@ -223,7 +223,9 @@ def sets(state, event, emit):
         elif what == 11:
             s ^= t
         elif what == 12:
-            said = int(s <= t) + 2 * int(s < t) + 4 * int(s >= t) + 8 * int(t > s) + 16 * int(s == t)
+            said = (
+                int(s <= t) + 2 * int(s < t) + 4 * int(s >= t) + 8 * int(t > s) + 16 * int(s == t)
+            )
         elif what == 13:
             said = int(s.isdisjoint(t)) + 2 * int(t.issubset(s | t)) + 4 * int(s.issuperset(t))
         elif what == 14:
