@@ -91,7 +91,6 @@ class Check:
         self.resolved: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
         self.raising: set[ast.AST] = set()
-        self.annotations: set[ast.AST] = set()  # which Python does not evaluate
         self.nulls: set[ast.AST] = set()  # places where None may stand
 
     def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
@@ -121,12 +120,7 @@ class Check:
                         self.raising.update(ast.walk(said))
         for statement in tree.body:
             for node in ast.walk(statement):
-                if isinstance(node, ast.AnnAssign):
-                    self.annotations.update(ast.walk(node.annotation))
-        for statement in tree.body:
-            for node in ast.walk(statement):
-                if node not in self.annotations:
-                    self.node(node)
+                self.node(node)
         check_definite_assignment(
             tree,
             self.locals,

@@ -249,7 +249,7 @@ declared = Core("declared", "write x: list[float] = []")
 @declared.rule
 def _declared(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """An empty list, dict or set of what an annotation says."""
-    run, said = args
+    said = args[1]
     if not isinstance(said, types.StringLiteral):
         raise refuse("an annotation is a literal: write x: list[float] = []")
     made = declared_type(ast.parse(said.literal_value, mode="eval").body)

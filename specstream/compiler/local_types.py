@@ -97,12 +97,12 @@ class ListType(LocalType, types.IterableType):
 class TableType(LocalType, types.IterableType):
     """A dict or set: its keys can be gone through."""
 
-    key: types.Type
-    value: types.Type
+    key_type: types.Type
+    value_type: types.Type
 
     @property
     def iterator_type(self) -> types.Type:
-        return LocalIterator(resolved(self), "keys", known(self.key, "a dict or set"))
+        return LocalIterator(resolved(self), "keys", known(self.key_type, "a dict or set"))
 
 
 class DictType(TableType):
@@ -113,34 +113,34 @@ class DictType(TableType):
         types.Type.__init__(self, f"specstream.dict({key}, {value})")
 
     @property
-    def key(self) -> types.Type:
+    def key_type(self) -> types.Type:
         return resolved(self._key)
 
     @property
-    def value(self) -> types.Type:
+    def value_type(self) -> types.Type:
         return resolved(self._value)
 
     @property
     def parts(self) -> tuple[types.Type, ...]:
-        return self.key, self.value
+        return self.key_type, self.value_type
 
 
 class SetType(TableType):
     """A set."""
 
-    value = types.none
+    value_type = types.none
 
     def __init__(self, key: types.Type) -> None:
         self._key = key
         types.Type.__init__(self, f"specstream.set({key})")
 
     @property
-    def key(self) -> types.Type:
+    def key_type(self) -> types.Type:
         return resolved(self._key)
 
     @property
     def parts(self) -> tuple[types.Type, ...]:
-        return (self.key,)
+        return (self.key_type,)
 
 
 Walk = Literal["items", "reversed", "keys", "values", "pairs"]

@@ -49,7 +49,7 @@ from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
 from specstream.compiler.nested import RUN, Nested
 from specstream.compiler.patterns import MatchStatements
-from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices, parts_of
+from specstream.compiler.rewrite import expand_augmented, oracle_constant, parts_of, without_slices
 from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
@@ -569,9 +569,9 @@ class NativeRewriter(Comprehensions, MatchStatements):
             if consumed is not None:
                 return consumed
         if builtin_name(value) in CONTAINERS:
-            builtin = str(builtin_name(value))
-            collected = self.collected(node, builtin)
-            return self.made_of(builtin, node) if collected is None else collected
+            made = str(builtin_name(value))
+            collected = self.collected(node, made)
+            return self.made_of(made, node) if collected is None else collected
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:

@@ -170,7 +170,9 @@ class _Finder(ast.NodeVisitor):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        # Python evaluates no annotation inside a function.
+        # Python evaluates no annotation inside a function. What an empty list, dict or set is to
+        # hold it says.
+        node.said = ast.unparse(node.annotation)  # type: ignore[attr-defined]
         node.annotation = ast.copy_location(ast.Constant(0), node)
         self.generic_visit(node)
 

@@ -182,7 +182,7 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry, is_new = table.put(args[1])
         with table.builder.if_then(is_new):
-            words = pack(table, table.type.value, args[2])
+            words = pack(table, table.type.value_type, args[2])
             table.put_words(table.value_address(entry), words)
         return table.value_of(entry)
 
@@ -192,7 +192,7 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
 @_method(DictType, "pop", 2, 1)
 def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     taken = keys(of, key), *(values(of, one) for one in default)
-    value = known(of.value, "a dict")
+    value = known(of.value_type, "a dict")
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
@@ -222,7 +222,9 @@ def _taken(table: Table, entry: Value) -> Value:
 
 @_method(DictType, "popitem", 0)
 def _popitem(of: DictType) -> Meaning:
-    pair = types.BaseTuple.from_types([known(of.key, "a dict"), known(of.value, "a dict")])
+    pair = types.BaseTuple.from_types(
+        [known(of.key_type, "a dict"), known(of.value_type, "a dict")]
+    )
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = _last(table)
@@ -287,7 +289,7 @@ class DictView(types.IterableType):
 
     @property
     def yields(self) -> types.Type:
-        key, value = known(self.table.key, "a dict"), known(self.table.value, "a dict")
+        key, value = known(self.table.key_type, "a dict"), known(self.table.value_type, "a dict")
         of = {"keys": key, "values": value}
         return of.get(self.walk) or types.BaseTuple.from_types([key, value])
 
@@ -379,7 +381,7 @@ def _remove(of: SetType, key: types.Type) -> Meaning:
 
 @_method(SetType, "pop", 0)
 def _pop_of_set(of: SetType) -> Meaning:
-    key = known(of.key, "a set")
+    key = known(of.key_type, "a set")
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = _last(table)

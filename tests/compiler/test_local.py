@@ -141,7 +141,7 @@ def lists(state, event, emit):
     total = 0
     for one in reversed(xs):
         total = (total * 31 + one) % 1000003
-    for at, (one, two) in enumerate(zip(xs, list(range(5)))):
+    for at, (one, two) in enumerate(zip(xs, list(range(5)))):  # noqa: B905
         total += at * one * two
     state.n += total
     emit(-1, len(other), fold(other), total)
