@@ -206,6 +206,8 @@ class Check:
             if node.func.id in self.source.parameters:
                 for value in (*node.args, *(keyword.value for keyword in node.keywords)):
                     self.nulls.update(branches(value))
+        elif isinstance(node, ast.keyword) and node.arg == "key":
+            self.nulls.add(node.value)
         elif isinstance(node, ast.Return | ast.Slice):
             self.nulls.update(ast.iter_child_nodes(node))
         elif isinstance(node, ast.AnnAssign):
