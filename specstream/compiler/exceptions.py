@@ -9,7 +9,6 @@ the operator catches anything, because an exception may come from there instead.
 from __future__ import annotations
 
 import ast
-import functools
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -63,11 +62,6 @@ def reaches_try(
             if isinstance(node, ast.Try):
                 return True
             called = lookup(one, node.id) if isinstance(node, ast.Name) else None
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                module = lookup(one, node.value.id)
-                is_module = isinstance(module, types.ModuleType)
-                called = getattr(module, node.attr, None) if is_module else None
-            called = called.func if isinstance(called, functools.partial) else called
             if isinstance(called, types.FunctionType) and called not in seen:
                 seen.add(called)
                 if update_name(called) is None:

@@ -11,7 +11,7 @@ A nested function reads its captured names when it is called, so they are looked
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from specstream.compiler.scopes import COMPREHENSIONS, bound_names
 
@@ -195,6 +195,8 @@ class _Flow:
                 for item in node.items:
                     assigned = self.read(item.context_expr, assigned)
                 return self.block(node.body, assigned)
+            case ast.Try():
+                return self.tried(node, assigned)
             case ast.Assert():
                 holds, fails = self.condition(node.test, assigned)
                 self.read(node.msg, fails)
@@ -205,8 +207,6 @@ class _Flow:
                 for target in node.targets:
                     assigned = self.delete(target, assigned)
                 return assigned
-            case ast.Try():
-                return self.tried(node, assigned)
             case ast.Break():
                 self.breaks[-1] = _meet(self.breaks[-1], assigned)
                 return None
@@ -239,24 +239,27 @@ class _Flow:
                 assigned = assigned - {part.id}
         return assigned
 
-    def again(self, body: Sequence[ast.stmt], assigned: Assigned) -> Assigned:
-        """Where it is unknown how much of some statements has run: what they delete may be gone."""
+    def again(self, body: list[ast.stmt], assigned: Assigned) -> Assigned:
+        """Where a loop begins its body, for the first time or once more: what it deletes may be
+        gone."""
         gone = {
             name.id
             for statement in body
             for part in ast.walk(statement)
             if isinstance(part, ast.Delete)
             for name in ast.walk(part)
-            if isinstance(name, ast.Name)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Del)
         }
         return None if assigned is None else assigned - gone
 
     def tried(self, node: ast.Try, assigned: Assigned) -> Assigned:
         """Any statement of the body may go to a handler, the first one already."""
         after = self.block(node.orelse, self.block(node.body, assigned))
-        assigned = self.again([node], assigned)
         for handler in node.handlers:
-            after = _meet(after, self.block(handler.body, assigned))
+            caught = assigned
+            if caught is not None and handler.name is not None:
+                caught = caught | {handler.name}
+            after = _meet(after, self.block(handler.body, caught))
         if not node.finalbody:
             return after
         # It may come after any of them; what goes on behind it has come to its end.

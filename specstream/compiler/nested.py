@@ -33,13 +33,11 @@ class Nested:
         defined: nested functions by their names.
         lifted: the names of those that are functions of their own already.
         open: those on the way to the present one.
-        names: how many names were made up.
     """
 
     defined: dict[str, Definition] = field(default_factory=dict)
     lifted: dict[str, str] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
-    names: int = 0
 
 
 class NestedFunctions(Rewriter):
@@ -162,9 +160,11 @@ class NestedFunctions(Rewriter):
         at: ast.AST,
     ) -> ast.Call:
         """A call of a lifted function; what is captured is read last."""
-        keywords = [ast.keyword(name, value) for name, value in named]
-        keywords += [ast.keyword(name, _load(name)) for name in captured]
-        call = ast.Call(_load(lifted), [_load(RUN), *arguments], keywords)
+        given = [*named, *((name, _load(name)) for name in captured)]
+        for value in (*arguments, *(value for _, value in given)):
+            ast.copy_location(value, at) if not hasattr(value, "lineno") else None
+        keywords = [ast.keyword(name, self.argument(value)) for name, value in given]
+        call = ast.Call(_load(lifted), [_load(RUN), *map(self.argument, arguments)], keywords)
         ast.copy_location(call, at)
         return ast.fix_missing_locations(call)
 

@@ -135,11 +135,11 @@ def _original(value: Any, made: list[types.FunctionType], errors: dict[_Raised, 
         return importlib.import_module(value.name)
     if isinstance(value, _Function):
         return made[value.place]
-    if isinstance(value, _Partial):
-        function = _original(value.function, made, errors)
-        return functools.partial(function, *value.arguments, **value.named)
     if isinstance(value, tuple):
         return tuple(_original(one, made, errors) for one in value)
+    if isinstance(value, _Partial):
+        of = _original(value.function, made, errors)
+        return functools.partial(of, *value.arguments, **value.named)
     return _exception_class(value, errors) if isinstance(value, _Raised) else value
 
 
