@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import pickle
 import re
 from collections.abc import Callable
 from typing import Any
@@ -164,3 +165,123 @@ def test_it_is_what_the_unrewritten_function_makes_of_it(function: Callable[...,
     kept = witness.assert_agrees(operator, events)
     assert kept > 20
     assert run_oracle(operator, events).output.num_rows > 10
+
+
+# ---- functions that are marked as pure ----
+
+
+calls: list[Any] = []
+
+
+@ss.pure
+def counted(key: str, a: int) -> int:
+    calls.append((key, a))
+    return len(key) * a
+
+
+@ss.pure(batch=True)
+def scored(x: Any, key: Any, a: Any) -> float:
+    calls.append((type(x).__name__, type(key).__name__, len(x)))
+    assert isinstance(x, np.ndarray)
+    assert isinstance(a, np.ndarray)
+    return x * pa.compute.utf8_length(key).to_numpy() + a
+
+
+def counting(state, event, emit):
+    if counted(event.key, event.a % 2) > 3:
+        state.n += counted(event.key, event.a % 2)
+    emit(event.key, counted(event.key, event.a % 2) + state.n)
+
+
+def scoring(state, event, emit):
+    score = scored(event.x, event.key.strip(), 2)
+    state.x += score
+    if event.key and scored(event.x, event.key, event.a) > 0.5:
+        emit(event.key, int(scored(event.x, event.key, event.a) * 10.0))
+
+
+def test_a_pure_function_is_called_once_for_each_combination() -> None:
+    operator = declared(counting)
+    calls.clear()
+    run_oracle(operator, table())
+    keys, signs = table()["key"].to_pylist(), [a % 2 for a in table()["a"].to_pylist()]
+    assert sorted(calls) == sorted(set(zip(keys, signs, strict=True)))
+
+
+def test_a_pure_function_of_columns_is_called_once_per_batch(path: Path) -> None:
+    operator = declared(scoring)
+    expected = run_oracle(operator, table())
+    assert_identical(path(operator, table()), expected)
+    assert expected.raised == ()
+    assert expected.output.num_rows > 5
+    calls.clear()
+    with ss.Engine(operator, threads=2) as engine:
+        engine.process(table())
+        assert [kind[:2] for kind in calls] == [("ndarray", "StringArray")] * 2
+        engine.process(table(3))
+        assert len(calls) == 4
+
+
+def test_a_pure_function_is_called_as_it_is_outside_of_operators() -> None:
+    assert counted("ab", 3) == 6
+    assert scored(0.5, "abc", 1) == 2.5
+    assert ss.pure(len)([1]) == 1
+    with pytest.raises(ss.DeclarationError, match="expected a function"):
+        ss.pure(3)  # type: ignore[type-var]
+
+
+# ---- on every way into an engine ----
+
+
+def many(state, event, emit):
+    """Strings, numbers, nulls and tuples, derived of the event."""
+    head, _, rest = event.key.partition("-")
+    state.n += len(event.key)
+    if event.key.startswith("EU") and not event.is_null("note"):
+        state.a[len(rest) % 8] += len(event.note.strip())
+    emit(head.lower(), state.n + counted(event.key, event.a))
+
+
+MANY = declared(many)
+
+
+def in_order(events: pa.Table) -> pa.Table:
+    """The same with a time for each, and sources."""
+    times = pa.array(range(0, 10 * events.num_rows, 10))
+    sources = pa.array([f"s{at % 3}" for at in range(events.num_rows)])
+    return events.append_column("t", times).append_column("source", sources)
+
+
+@pytest.mark.parametrize("by", ["table", "event", "restored", "rolled back"])
+def test_events_out_of_order_have_derived_values(by: str) -> None:
+    events = in_order(table())
+    expected = MANY.run_sequential(events, order_by="t", source="source")
+    shuffled = events.take(pa.array(np.random.default_rng(3).permutation(events.num_rows)))
+    options: dict[str, Any] = {"threads": 2, "horizon": 8, "chunk": 2}
+    with ss.Engine(MANY, sources=["s0", "s1", "s2"], **options) as engine:
+        if by == "event":
+            for row in shuffled.to_pylist():
+                engine.submit_event(row.pop("t"), row.pop("source"), **row)
+        else:
+            engine.submit(shuffled, order_by="t", source_column="source")
+        if by == "rolled back":
+            mark = engine.savepoint()
+            engine.rollback(mark)
+        image = engine.snapshot()
+        if by != "restored":
+            finish(engine, expected)
+    if by == "restored":
+        copy = pickle.loads(pickle.dumps(MANY))
+        with ss.Engine(copy, restore=image, sources=["s0", "s1", "s2"], **options) as engine:
+            finish(engine, expected)
+
+
+def finish(engine: ss.Engine, expected: Any) -> None:
+    """Lets everything commit, and compares."""
+    for source in ("s0", "s1", "s2"):
+        engine.advance(source)
+    parts = []
+    while engine.stats.pending:
+        parts.append(engine.poll(timeout=5))
+    assert pa.concat_tables([*parts, engine.poll()]).equals(expected.output)
+    assert engine.state.n == expected.state.n
