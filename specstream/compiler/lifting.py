@@ -511,17 +511,14 @@ class _Function(ast.NodeTransformer):
             )
 
     def culprit(self, node: ast.expr) -> str:
-        """The part that depends on more than the event."""
-
-        def is_more(part: ast.AST) -> bool:
+        """The first part that depends on more than the event, as it was written."""
+        for part in ast.iter_child_nodes(node):
             found = self.alone.found.get(part) if isinstance(part, ast.expr) else None
-            return found is not None and found.depends == STATE
-
-        below = next((one for one in ast.iter_child_nodes(node) if is_more(one)), None)
-        if below is None or isinstance(node, ast.Attribute | ast.Subscript):
-            return ast.unparse(node)
-        assert isinstance(below, ast.expr)
-        return ast.unparse(below) if isinstance(below, ast.Call) else self.culprit(below)
+            if found is not None and found.depends == STATE:
+                assert isinstance(part, ast.expr)
+                is_whole = isinstance(part, ast.Attribute | ast.Subscript | ast.Call | ast.Name)
+                return ast.unparse(part) if is_whole else self.culprit(part)
+        return ast.unparse(node)
 
     def unknown(self, node: ast.expr, given: Type) -> NoReturn:
         text = ast.unparse(node)

@@ -7,6 +7,9 @@ import datetime
 import json
 import pickle
 import re
+import subprocess
+import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import witness
-from conftest import Path, assert_identical, run_oracle
+from conftest import Path, assert_identical, run_engine, run_oracle
 
 import specstream as ss
 
@@ -285,3 +288,264 @@ def finish(engine: ss.Engine, expected: Any) -> None:
         parts.append(engine.poll(timeout=5))
     assert pa.concat_tables([*parts, engine.poll()]).equals(expected.output)
     assert engine.state.n == expected.state.n
+
+
+def test_what_python_calls_travels_with_a_pickled_operator() -> None:
+    program = (
+        "import pickle, sys\n"
+        "operator, events = pickle.load(sys.stdin.buffer)\n"
+        "run = operator.run_sequential(events)\n"
+        "pickle.dump(run.output, sys.stdout.buffer)\n"
+    )
+    operator = declared(strings)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program],
+        input=pickle.dumps((MANY, table())) + b"",
+        capture_output=True,
+        check=True,
+    )
+    assert pickle.loads(done.stdout).equals(MANY.run_sequential(table()).output)
+    copy = pickle.loads(pickle.dumps(operator))
+    assert copy.program.fingerprint == operator.program.fingerprint
+    assert copy.run_sequential(table()).output.equals(operator.run_sequential(table()).output)
+
+
+# ---- exceptions ----
+
+
+def parsing(state, event, emit):
+    state.n += 1
+    if event.a > 0:
+        number = int(event.text)
+        state.n += number % 100
+        emit(event.key, number)
+    elif event.a < -3:
+        emit(event.key[3], event.a)
+
+
+def test_an_exception_is_raised_where_the_operator_gets_there(path: Path) -> None:
+    operator = declared(parsing)
+    expected = run_oracle(operator, table())
+    kinds = {kind for _, kind, _ in expected.raised}
+    assert kinds == {"ValueError", "IndexError"}
+    assert len(expected.raised) < 30
+    assert_identical(path(operator, table()), expected)
+
+
+def test_an_exception_has_the_user_s_own_line() -> None:
+    event = {**table(1).to_pydict(), "a": [1], "text": ["x"]}
+    with (
+        ss.Engine(declared(parsing), threads=1) as engine,
+        pytest.raises(ValueError, match="invalid literal for int") as caught,
+    ):
+        engine.process(event)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert frames[-1].filename == __file__
+    assert frames[-1].line == "number = int(event.text)"
+    assert "raised by operator 'parsing'" in caught.value.__notes__[0]
+
+
+def unused(state, event, emit):
+    parts = event.key.split("-")
+    number = int(parts[1])  # noqa: F841
+    state.n += 1
+    emit(None, state.n)
+
+
+def test_an_exception_is_raised_where_nothing_is_made_of_the_value(path: Path) -> None:
+    operator = declared(unused)
+    expected = run_oracle(operator, table())
+    assert {kind for _, kind, _ in expected.raised} == {"IndexError", "OverflowError"}
+    assert_identical(path(operator, table()), expected)
+
+
+def too_large(state, event, emit):
+    emit(event.key, int(event.key[3:]))
+
+
+def wrapping(state, event, emit):
+    label = f"{event.a * 4611686018427387904}"
+    emit(label, event.a)
+
+
+@ss.pure
+def lying(a: int) -> int:
+    return str(a)  # type: ignore[return-value]
+
+
+def lied(state, event, emit):
+    emit(event.key, lying(event.a))
+
+
+def surrogate(state, event, emit):
+    emit(chr(0xD800 + event.a % 2), 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (too_large, "does not fit 64 bits"),
+        (wrapping, "does not fit 64 bits"),
+        (lied, r"gives '-?\d' \(str\), and is declared int"),
+        (surrogate, "surrogates not allowed"),
+    ],
+)
+def test_what_no_column_can_hold_is_an_exception_of_the_event(
+    function: Callable[..., None], message: str
+) -> None:
+    operator = declared(function)
+    expected = run_oracle(operator, table())
+    assert expected.raised
+    assert any(re.search(message, text) for _, _, text in expected.raised)
+    assert_identical(run_engine(operator, table(), threads=2, horizon=4, chunk=2), expected)
+
+
+parsed: list[str] = []
+
+
+@ss.pure
+def noting(text: str) -> bool:
+    parsed.append(text)
+    return True
+
+
+def guarded(state, event, emit):
+    if not event.text.strip():
+        return
+    if event.text[0] == "1" and len(event.text) > 1:
+        emit(event.text, ord(event.text[1]))
+    elif event.text != "x":
+        emit(None, int(event.text) if "e" not in event.text else 0)
+
+
+def test_nothing_is_computed_in_vain_where_the_event_alone_decides() -> None:
+    operator = declared(guarded)
+    expected = run_oracle(operator, table())
+    assert expected.raised == ()
+    texts = ss.columns.strings.StringTable(operator.program.strings)
+    events = ss.columns.events.read_events(table(), operator.event, texts, "here", 0)
+    places = [operator.event.derived_place(f"__ss_derived_{at}") for at in range(20)]
+    for place in [one for one in places[: len(operator.event.derived)] if one is not None]:
+        if operator.event.derived[place.number].is_seen:
+            assert not events.columns[2 + place.raised].any()
+    assert_identical(run_engine(operator, table(), threads=2), expected)
+
+
+# ---- formatted strings of more than the event ----
+
+
+def labelled(state, event, emit):
+    state.n += event.a
+    state.x += event.x
+    draw = event.random_bits(0)
+    emit(f"{event.key.lower()}: {state.x:.2f}, {state.n!r:>5}|{state.n > 3}", state.n)
+    if state.n % 2:
+        emit(i=state.n, s=f"<{state.n:+05d}>{state.x / 3!s}{{}}")
+    elif event.a > 0:
+        emit(event.key, 1)
+    else:
+        emit(None, np.int64(draw >> np.uint64(60)))
+    emit(f"{draw}:{event.key if event.a else 'none'}", 2)
+
+
+def test_a_formatted_string_of_the_state_is_emitted(path: Path) -> None:
+    operator = declared(labelled)
+    expected = run_oracle(operator, table())
+    assert_identical(path(operator, table()), expected)
+    texts = expected.output["s"].to_pylist()
+    assert texts[0] == f"eu-12: {table()['x'][0].as_py():.2f}, {table()['a'][0].as_py()!r:>5}|False"
+    assert None in texts
+    assert any(text and text.endswith("{}") for text in texts)
+    rows: list[Any] = []
+    hooks = {"on_commit": lambda told: rows.extend(told.rows)}
+    with ss.Engine(operator, threads=2, horizon=4, **hooks) as engine:
+        engine.process(table())
+    assert rows == [tuple(row.values()) for row in expected.output.to_pylist()]
+
+
+def test_a_formatted_string_is_what_python_makes_of_it() -> None:
+    def formats(state, event, emit):
+        state.n += event.a
+        state.x += event.x
+        emit(f"{event.key}|{state.x:>9.3f}|{state.n:x}|{state.n == 3!s:^7}", state.n)
+
+    assert witness.assert_agrees(declared(formats), table()) == table().num_rows
+
+
+# ---- what is refused ----
+
+
+def order_of_the_state(state, event, emit):
+    name = event.key if state.n else "x"
+    state.n = int(name < event.text)
+
+
+def element_by_the_state(state, event, emit):
+    emit(event.key[state.n], 1)
+
+
+def prefix_of_the_state(state, event, emit):
+    name = event.key if state.n else "x"
+    state.n = int(event.text.startswith(name))
+
+
+def list_in_compiled_code(state, event, emit):
+    parts = event.key.split("-")
+    emit(parts[state.n], 1)
+
+
+def unknown_type(state, event, emit):
+    emit(event.key, json.loads(event.text))
+
+
+def loop_over_letters(state, event, emit):
+    for letter in event.key:  # noqa: B007
+        state.n += 1
+
+
+def formatted_state(state, event, emit):
+    label = f"{state.n}"
+    emit(label, 1)
+
+
+def wrong_format(state, event, emit):
+    emit(f"{state.x:d}", 1)
+
+
+def format_in_a_format(state, event, emit):
+    emit(f"{state.x:{event.a}.2f}", 1)
+
+
+def wrong_annotation(state, event, emit):
+    found: list = json.loads(event.text)  # noqa: F841
+    emit(event.key, 1)
+
+
+def late_name(state, event, emit):
+    if state.n > 3:
+        parts = event.key.split("-")
+    emit(parts[0], 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "message"),
+    [
+        (order_of_the_state, 2, "not of the event alone, and strings of the state have no order"),
+        (element_by_the_state, 1, r"state\.n is known only when the event runs"),
+        (prefix_of_the_state, 2, "name is known only when the event runs"),
+        (list_in_compiled_code, 2, r"state\.n is known only|list of str, which only Python"),
+        (unknown_type, 1, r"json\.loads\(event\.text\) is computed by Python.*annotate"),
+        (loop_over_letters, 1, "a loop over event.key"),
+        (formatted_state, 1, r"formatted string cannot stand here: state\.n is known only"),
+        (wrong_format, 1, "Unknown format code 'd'.*write a format that fits"),
+        (format_in_a_format, 1, "a format in a format"),
+        (wrong_annotation, 1, "the annotation list"),
+        (late_name, 3, "'parts' may be undefined"),
+    ],
+)
+def test_what_is_refused_says_what_depends_on_the_state(
+    function: Callable[..., None], line: int, message: str
+) -> None:
+    with pytest.raises(ss.CompileError, match=message) as caught:
+        ss.Engine(declared(function), horizon=0)
+    assert caught.value.line == function.__code__.co_firstlineno + line
