@@ -511,17 +511,14 @@ class _Function(ast.NodeTransformer):
             )
 
     def culprit(self, node: ast.expr) -> str:
-        """The part that depends on more than the event."""
-
-        def is_more(part: ast.AST) -> bool:
+        """The first part that depends on more than the event, as it was written."""
+        for part in ast.iter_child_nodes(node):
             found = self.alone.found.get(part) if isinstance(part, ast.expr) else None
-            return found is not None and found.depends == STATE
-
-        below = next((one for one in ast.iter_child_nodes(node) if is_more(one)), None)
-        if below is None or isinstance(node, ast.Attribute | ast.Subscript):
-            return ast.unparse(node)
-        assert isinstance(below, ast.expr)
-        return ast.unparse(below) if isinstance(below, ast.Call) else self.culprit(below)
+            if found is not None and found.depends == STATE:
+                assert isinstance(part, ast.expr)
+                is_whole = isinstance(part, ast.Attribute | ast.Subscript | ast.Call | ast.Name)
+                return ast.unparse(part) if is_whole else self.culprit(part)
+        return ast.unparse(node)
 
     def unknown(self, node: ast.expr, given: Type) -> NoReturn:
         text = ast.unparse(node)
@@ -566,15 +563,13 @@ class _Function(ast.NodeTransformer):
         shape: Shape,
         is_truth: bool = False,
         unpack: int = 0,
-        within: ast.expr | None = None,
     ) -> int:
-        """The number of the derived value that Python makes of an expression, which may stand
-        within another whose guards are its own."""
+        """The number of the derived value that Python makes of an expression."""
         made = Made(self.source)
         body = self.python(node, made)
         if is_truth:
             body = ast.Call(ast.Name("__ss_bool", ast.Load()), [body], [])
-        guards = self.guarding(within or node, made)
+        guards = self.guarding(node, made)
         function, key = made.function(_at(body, node), guards, unpack)
         self.names |= made.names
         derived = Derived(
@@ -708,18 +703,11 @@ class _Function(ast.NodeTransformer):
             made.use(name)
         return node
 
-    def argument(self, node: ast.expr, call: ast.Call) -> str | int:
+    def argument(self, node: ast.expr) -> str | int:
         """What a function that is marked as pure is given."""
-        if isinstance(node, ast.Attribute) and self.alone.is_event(node.value) and not self.guards:
+        if isinstance(node, ast.Attribute) and self.alone.is_event(node.value):
             return node.attr
-        return self.derive(node, Shape((), False, False), within=call)
-
-    def calls(self, node: ast.expr) -> bool:
-        """Whether an expression calls what is marked as pure."""
-        return any(
-            isinstance(part, ast.Call) and pure_mark(self.alone.constant(part.func)) is not None
-            for part in ast.walk(node)
-        )
+        return self.derive(node, Shape((), False, False))
 
     def called(self, node: ast.Call, mark: Pure) -> int:
         """The derived value of a call of a function that is marked as pure."""
@@ -733,11 +721,10 @@ class _Function(ast.NodeTransformer):
                 f"{ast.unparse(node.func)} takes columns, and gets them by keyword",
                 "give them by position",
             )
-        # One call for each distinct combination of arguments, wherever it stands: so no conditions
-        # go along, but where an argument that is not wanted could spoil a whole column.
-        guards = self.guards
-        self.guards = [one for one in guards if mark.is_batch and not self.calls(one[0])]
-        inputs = tuple(self.argument(one, node) for one in given)
+        # No conditions go along: one call for each distinct combination of arguments, or one for
+        # the whole batch, wherever it stands.
+        guards, self.guards = self.guards, []
+        inputs = tuple(map(self.argument, given))
         self.guards = guards
         function = mark.function if not names else _by_keyword(mark.function, names)
         derived = Derived(
