@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from specstream.columns.conversion import accepts, from_arrow, hint, of_order, to_arrow
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
+from specstream.declarations.options import text
 from specstream.declarations.schema import Column, Schema
 from specstream.errors import InputError
 
@@ -21,6 +22,7 @@ __all__ = [
     "KEY_COLUMNS",
     "Events",
     "as_table",
+    "column",
     "keys_of",
     "order_key",
     "plain_value",
@@ -31,6 +33,15 @@ __all__ = [
 ]
 
 KEY_COLUMNS = ("timestamp", "source", "sequence")
+
+
+def column(option: str, name: object) -> str | None:
+    """The name of a column that an option gives, or None.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    return text(option, name, "the name of a column or None")
 
 
 def as_table(data: Any, what: str) -> pa.Table:

@@ -156,7 +156,7 @@ def fault_if_zero(code: Instructions, kind: str, divisor: Value) -> None:
         zero = code.builder.fcmp_ordered("==", divisor, F64(0.0))
     else:
         zero = code.builder.icmp_unsigned("==", divisor, I64(0))
-    code.fault_if(zero)
+    code.fault_if(zero, ZeroDivisionError)
 
 
 def _floor_division(code: Instructions, left: Value, right: Value) -> tuple[Value, Value, Value]:
@@ -233,14 +233,14 @@ def _write_power(code: Instructions, kinds: Sequence[str], args: Sequence[Value]
     if kinds[0] == "float64":
         return code.call_checked("ss_float_power", *args)
     if kinds[0] == "int64":
-        code.fault_if(code.builder.icmp_signed("<", args[1], I64(0)))
+        code.fault_if(code.builder.icmp_signed("<", args[1], I64(0)), ValueError)
     return code.call("ss_int_power", I64, *args)
 
 
 def _write_shift(signed: str, unsigned: str) -> Writer:
     def write(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
         # Unsigned, so that a negative count fails too.
-        code.fault_if(code.builder.icmp_unsigned(">", args[1], I64(63)))
+        code.fault_if(code.builder.icmp_unsigned(">", args[1], I64(63)), ValueError)
         return getattr(code.builder, signed if kinds[0] == "int64" else unsigned)(*args)
 
     return write

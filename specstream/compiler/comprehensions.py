@@ -95,7 +95,8 @@ class Comprehensions(NestedFunctions, LocalContainers):
         if isinstance(iterable, ast.GeneratorExp) or (
             is_list and isinstance(iterable, ast.ListComp)
         ):
-            generators, item = iterable.generators, iterable.elt
+            generators = iterable.generators
+            item = iterable.elt
         else:
             target = ast.Name("__ss_item", ast.Store())
             generators, item = [ast.comprehension(target, iterable, [], 0)], _load("__ss_item")

@@ -63,6 +63,7 @@ class Program:
         reads_timestamp: whether the code reads ``event.timestamp``.
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
+        catches: whether the code catches exceptions.
         uses_arena: whether it makes lists, dicts or sets of its own.
     """
 
@@ -75,6 +76,7 @@ class Program:
     reads_timestamp: bool
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
     operations: tuple[CompiledOperation, ...] = ()
+    catches: bool = False
     uses_arena: bool = False
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:

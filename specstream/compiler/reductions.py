@@ -12,7 +12,7 @@ from numba.extending import (
 )
 
 from specstream.compiler.arithmetic import eq
-from specstream.compiler.instructions import OperatorFault
+from specstream.compiler.instructions import raise_error
 from specstream.compiler.local_types import LocalType
 from specstream.compiler.refusals import no_letters, refuse
 from specstream.compiler.text import TextType
@@ -45,7 +45,7 @@ def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
 def _minimum(view: ViewType) -> Any:
     def implementation(view: Any) -> Any:
         if len(view) == 0:
-            raise OperatorFault
+            raise_error(ValueError)
         read = read_whole(view, False)
         least = read[0]
         for i in range(1, len(view)):
@@ -60,7 +60,7 @@ def _minimum(view: ViewType) -> Any:
 def _maximum(view: ViewType) -> Any:
     def implementation(view: Any) -> Any:
         if len(view) == 0:
-            raise OperatorFault
+            raise_error(ValueError)
         read = read_whole(view, False)
         most = read[0]
         for i in range(1, len(view)):

@@ -18,7 +18,7 @@ from specstream.compiler.check import Check
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 
-__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "parts_of", "without_slices"]
+__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "targets_in", "without_slices"]
 
 
 class Rewriter(ast.NodeTransformer):
@@ -93,13 +93,6 @@ class Rewriter(ast.NodeTransformer):
         return None
 
 
-def parts_of(target: ast.expr) -> list[ast.expr]:
-    """What an assignment to a target gives values to, one by one; starred ones as they are."""
-    if isinstance(target, ast.Tuple | ast.List):
-        return [part for element in target.elts for part in parts_of(element)]
-    return [target]
-
-
 def oracle_constant(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(oracle_constant(element) for element in value)
@@ -150,3 +143,10 @@ def without_slices(index: ast.expr) -> ast.expr:
     if index.step is not None:
         parts.append(index.step)
     return ast.Call(ast.Name("__ss_slice", ast.Load()), parts, [])
+
+
+def targets_in(target: ast.expr) -> list[ast.expr]:
+    """What an assignment to a target gives values to, one by one; starred ones as they are."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [part for element in target.elts for part in targets_in(element)]
+    return [target]

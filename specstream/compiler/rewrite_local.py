@@ -20,7 +20,7 @@ from specstream.compiler import (
 )
 from specstream.compiler.check import is_none
 from specstream.compiler.local_methods import METHODS
-from specstream.compiler.rewrite import Rewriter, parts_of
+from specstream.compiler.rewrite import Rewriter, targets_in
 
 __all__ = ["CONTAINERS", "LocalContainers"]
 
@@ -226,7 +226,7 @@ class LocalContainers(Rewriter):
         """Of a list or dict an item; a name that is deleted is read no more (flow.py)."""
         statements: list[ast.stmt] = []
         for target in node.targets:
-            for part in parts_of(target):
+            for part in targets_in(target):
                 if isinstance(part, ast.Subscript):
                     owner, index = self.visit(part.value), self.index(part.slice)
                     call = self.core(list_methods.delete_item, owner, index, at=node)

@@ -30,7 +30,6 @@ from specstream.compiler import (
     local_methods,
     locking,
     numbers,
-    polling,
     reductions,
 )
 from specstream.compiler.check import (
@@ -49,7 +48,12 @@ from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
 from specstream.compiler.nested import RUN, Nested
 from specstream.compiler.patterns import MatchStatements
-from specstream.compiler.rewrite import expand_augmented, oracle_constant, parts_of, without_slices
+from specstream.compiler.rewrite import (
+    expand_augmented,
+    oracle_constant,
+    without_slices,
+)
+from specstream.compiler.rewrite_leaving import LeavingRewriter
 from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
@@ -82,10 +86,9 @@ class _InPlace(ast.BinOp):
     """What an augmented assignment to a name or a field stores."""
 
 
-class NativeRewriter(Comprehensions, MatchStatements):
+class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
-        # Names of the locks that are held around the present statement; None where a loop begins.
-        self.held: list[str | None] = []
+        self.leave_nothing()
         self.names = 0
         self.nested = self.find_nested() if nested is None else nested
 
@@ -269,84 +272,9 @@ class NativeRewriter(Comprehensions, MatchStatements):
             return bound
         return self.core(conversions.slice_bound, bound, at=bound)
 
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        # Which exception does not matter here: the oracle raises the real one.
-        fault = ast.copy_location(ast.Name("__ss_Fault", ast.Load()), node)
-        return ast.copy_location(ast.Raise(fault, None), node)
-
-    def visit_Assert(self, node: ast.Assert) -> Any:
-        failing = self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))
-        passing = ast.copy_location(ast.Pass(), node)
-        return ast.copy_location(ast.If(self.visit(node.test), [passing], [failing]), node)
-
     def visit_If(self, node: ast.If) -> Any:
         node.test = self.visit(node.test)
         node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
-        node.orelse = self.statements(node.orelse)
-        return node
-
-    def visit_With(self, node: ast.With) -> Any:
-        """Locks are taken before the body, and given back on every way out of it but an error:
-        what an event that fails holds is given back by the runtime."""
-        before: list[ast.stmt] = []
-        for item in node.items:
-            name = self.new_name("lock")
-            taken = ast.Assign([ast.Name(name, ast.Store())], self.visit(item.context_expr))
-            before += [taken, self.lock_change("acquire", name, node)]
-            self.held.append(name)
-        body = self.statements(node.body)
-        after = self.give_back(len(self.held) - len(node.items), node)
-        del self.held[len(self.held) - len(node.items) :]
-        return [ast.copy_location(statement, node) for statement in (*before, *body, *after)]
-
-    def lock_change(self, method: str, name: str, at: ast.AST) -> ast.stmt:
-        lock = ast.Name(name, ast.Load())
-        return ast.Expr(self.core(locking.METHODS[method], self.run(), lock, at=at))
-
-    def give_back(self, outermost: int, at: ast.AST) -> list[ast.stmt]:
-        """Gives back the locks from a place of ``held`` on, the last one first."""
-        names = [name for name in self.held[outermost:] if name is not None]
-        return [
-            ast.copy_location(self.lock_change("release", name, at), at) for name in reversed(names)
-        ]
-
-    def leave_loop(self, node: ast.Break | ast.Continue) -> Any:
-        loop = max(place for place, name in enumerate(self.held) if name is None)
-        return [*self.give_back(loop, node), node]
-
-    visit_Break = visit_Continue = leave_loop
-
-    def visit_Return(self, node: ast.Return) -> Any:
-        given_back = self.give_back(0, node)
-        if node.value is None or not given_back:
-            self.generic_visit(node)
-            return [*given_back, node]
-        # The value may read the state, and belongs under the locks.
-        value = ast.Assign([ast.Name("__ss_returned", ast.Store())], self.visit(node.value))
-        node.value = ast.Name("__ss_returned", ast.Load())
-        return [ast.copy_location(value, node), *given_back, node]
-
-    def visit_While(self, node: ast.While) -> Any:
-        node.test = self.visit(node.test)
-        return self.loop(node, polling.poll_while)
-
-    def visit_For(self, node: ast.For) -> Any:
-        node.iter = self.visit(node.iter)
-        if all(isinstance(one, ast.Name) for one in parts_of(node.target)):
-            return self.loop(node, polling.poll_for)
-        # An item goes where an assignment would put it.
-        item, target = self.new_name("item"), node.target
-        node.target = ast.copy_location(ast.Name(item, ast.Store()), target)
-        first = self.assign(target, ast.Name(item, ast.Load()), node)
-        looped: ast.For = self.loop(node, polling.poll_for)
-        looped.body[1:1] = first
-        return looped
-
-    def loop(self, node: Any, poll: Any) -> Any:
-        polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
-        self.held.append(None)
-        node.body = [polling, *self.statements(node.body)]
-        self.held.pop()
         node.orelse = self.statements(node.orelse)
         return node
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from specstream.declarations.options import integer, one_of, shown, text
 from specstream.errors import DeclarationError
 
 __all__ = ["Column", "Declared", "Kind", "Schema", "decimal", "nullable", "timestamp"]
@@ -99,10 +100,10 @@ def timestamp(unit: str = "us", zone: str | None = None) -> Column:
     >>> str(timestamp("ms", "UTC"))
     'timestamp[ms, tz=UTC]'
     """
-    if unit not in _UNITS:
-        raise DeclarationError(
-            f"ss.timestamp has the unit {unit!r}; expected one of {', '.join(_UNITS)}"
-        )
+    one_of("ss.timestamp: unit", unit, _UNITS, DeclarationError)
+    text(
+        "ss.timestamp: zone", zone, "the name of a time zone, like 'UTC', or None", DeclarationError
+    )
     return Column("int", pa.timestamp(unit, zone))
 
 
@@ -117,12 +118,9 @@ def decimal(scale: int) -> Column:
     >>> str(decimal(2))
     'decimal128(19, 2)'
     """
-    if isinstance(scale, bool) or not isinstance(scale, int) or not 0 <= scale < DIGITS:
-        raise DeclarationError(
-            f"ss.decimal has the scale {scale!r}; expected an integer from 0 to {DIGITS - 1}: the "
-            "number of digits after the point"
-        )
-    return Column("int", pa.decimal128(DIGITS, scale))
+    after = ", the number of digits after the point"
+    digits = integer("ss.decimal: scale", scale, 0, DIGITS - 1, after, DeclarationError)
+    return Column("int", pa.decimal128(DIGITS, digits))
 
 
 def nullable(declared: Declared) -> Column:
@@ -146,7 +144,7 @@ def _column(declared: object, what: str) -> Column:
         return declared
     column = _TYPES.get(declared) if isinstance(declared, type) else None
     if column is None:
-        found = declared.__name__ if isinstance(declared, type) else repr(declared)
+        found = declared.__name__ if isinstance(declared, type) else shown(declared)
         hint = ": write ss.decimal(scale)" if declared is decimals.Decimal else ""
         raise DeclarationError(
             f"{what} has type {found}; expected one of int, float, bool, str, datetime.datetime, "

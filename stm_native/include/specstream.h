@@ -146,6 +146,7 @@ struct ss_run {
     uint32_t changed; /* by the operation that was called: 0: nothing, as it has reported */
     uint32_t boosting; /* operations of an in-place run on boosted structures are followed */
     uint64_t operands[SS_OPERANDS + 1]; /* of the operation that is called; an inverse gets its result, too */
+    uint32_t raised; /* by the operation that was called: its status, 0: nothing */
     struct ss_arena *arena; /* NULL: the operator makes no lists, dicts and sets of its own */
     uint64_t arena_words;   /* that the event has taken of it */
     uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
@@ -237,6 +238,7 @@ struct ss_segment {
     int64_t left;           /* kept by the runtime: events that are not yet applied */
     int64_t ahead;          /* with the turn: of these, so many are: the head lends it in their midst */
     int64_t untold;         /* likewise: applied, and on_post_commit is still to be told of them */
+    bool submitted;         /* set by ss_engine_submit: its caller may be interrupted */
 };
 
 /* An order key without its sequence number. */
@@ -302,6 +304,7 @@ enum ss_no_row {
 };
 
 struct ss_outcome {
+    uint64_t job;         /* which it is of, counted from 1: tells whether one has been started */
     int64_t consumed;     /* events applied, a prefix of the job */
     bool failed;          /* the operator raised at event `failed_row`, on committed state */
     int64_t failed_row;   /* `consumed`; in an open job also an enum ss_no_row */
@@ -310,6 +313,7 @@ struct ss_outcome {
     bool no_memory;       /* if it did not raise, but there was no memory for what it did */
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
+    uint64_t edition;     /* of the rows: another one once they were cleared, or a job was started */
 };
 
 struct ss_statistics {
@@ -498,13 +502,16 @@ uint64_t ss_index_hash(uint64_t word);
 uint64_t ss_increment(struct ss_run *run, uint64_t word);
 uint64_t ss_eager_increment(struct ss_run *run, uint64_t word);
 /* An operation on a boosted structure by a speculative run; what it returns, unless the verdict says
- * that the run ends. See src/boosting.c. */
+ * that the run ends. SS_RAISED: the operation has raised what `raised` says, and a run that catches it
+ * may go on. See src/boosting.c. */
 uint64_t ss_boost(struct ss_run *run, uint64_t operation, const uint64_t *operands);
 /* An in-place run that is `boosting` has done an operation on the state, which returned `result`. */
 void ss_boost_follow(struct ss_run *run, uint64_t operation, const uint64_t *operands,
                      uint64_t result);
 /* Makes room in the undo log of an in-place run; false: out of memory. */
 bool ss_undo_grow(struct ss_run *run);
+/* Takes back what was stored since the undo log had so many bytes. */
+void ss_undo_back(struct ss_run *run, uint64_t bytes);
 /* Memory for so many words, until the run asks again; NULL: there is none, and the run ends. */
 uint64_t *ss_buffer(struct ss_run *run, uint64_t words);
 /* Where `kill` was found up: whether the run has to leave its event, with the verdict SS_KILLED. */
