@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -187,7 +185,7 @@ def dicts(state, event, emit):
         elif what == 16:
             d |= {k: v}
         elif what == 17:
-            f = dict(zip([k, k + 1], [v, v]))
+            f = dict(zip([k, k + 1], [v, v]))  # noqa: B905
             said = fold(list(dict(f).keys()))
         emit(step, len(d), fold(d), said)
     for key, value in d.items():
@@ -310,4 +308,207 @@ def test_they_are_the_same_on_every_path(operator: ss.Operator) -> None:
         assert_identical(run_engine(operator, table, **path), expected)
 
 
-_ = math, Callable, Any
+# ---- errors ----
+
+
+@ss.operator(state=S, event={"what": int, "x": float}, emits={"a": float})
+def failing(state, event, emit):
+    """What raises in Python, one after the other."""
+    what, x = event.what, event.x
+    nan = math.nan
+    xs = [x, 2.0, x]
+    d = {x: 1.0}
+    s = {1, 2}
+    empty: list[float] = []
+    emit(-1.0)
+    state.x += 1.0
+    if what == 0:
+        emit(xs[what + 3])
+    elif what == 1:
+        emit(empty.pop())
+    elif what == 2:
+        xs[what - 6] = 1.0
+    elif what == 3:
+        xs.remove(77.0)
+    elif what == 4:
+        emit(float(xs.index(77.0)))
+    elif what == 5:
+        emit(d[x + 1.0])
+    elif what == 6:
+        del d[x + 1.0]
+    elif what == 7:
+        emit(d.pop(x + 1.0))
+    elif what == 8:
+        d.clear()
+        d.popitem()
+    elif what == 9:
+        s.remove(what)
+    elif what == 10:
+        s.clear()
+        s.pop()
+    elif what == 11:
+        xs[::2] = [1.0]
+    elif what == 12:
+        for key in d:
+            d[key + 1.0] = x
+    elif what == 13:
+        for one in s:
+            s.discard(one)
+    elif what == 14:
+        emit(min(empty))
+    elif what == 15:
+        for i in range(3):
+            del xs[i]
+    elif what == 16:
+        (xs[0], xs[1], xs[9]) = (1.0, 2.0, x)
+    # From here on Python's own says something else: a NaN.
+    elif what == 17:
+        xs.append(nan)
+        xs.sort()
+    elif what == 18:
+        emit(sorted([(1, x), (1, nan)])[0][1])
+    elif what == 19:
+        d[nan] = 1.0
+    elif what == 20:
+        emit(d.get(nan, 1.0))
+    elif what == 21:
+        emit(float(nan in {x}))
+    elif what == 22:
+        emit(len({(1, nan)}) * 1.0)
+    elif what == 23:
+        emit(sorted(xs, key=lambda one: one * nan)[0])
+    elif what == 24:
+        for key in d:
+            d[key + 1.0] = x
+            del d[key]
+    emit(float(len(xs)))
+
+
+ERRORS = (
+    *("IndexError",) * 3,
+    *("ValueError",) * 2,
+    *("KeyError",) * 6,
+    "ValueError",
+    *("RuntimeError",) * 2,
+    "ValueError",
+    *("IndexError",) * 2,
+    *("ValueError",) * 7,
+    "RuntimeError",
+)
+
+
+def test_what_raises_in_python_raises() -> None:
+    table = pa.table({"what": [*range(26)], "x": [0.5] * 26})
+    expected = run_oracle(failing, table)
+    assert [kind for _, kind, _ in expected.raised] == [*ERRORS]
+    for path in PATHS:
+        assert_identical(run_engine(failing, table, **path), expected)
+    assert witness.assert_agrees(failing, table.slice(0, 17)) == 17
+
+
+@ss.operator(state=S, event={"what": int, "x": float}, emits={"a": int})
+def caught(state, event, emit):
+    xs = [1, 2]
+    d = {1: 2}
+    try:
+        if event.what == 0:
+            xs[5] = 1
+        elif event.what == 1:
+            d[7] += 1
+        elif event.what == 2:
+            xs.remove(9)
+        elif event.what == 3:
+            for key in d:
+                d[key + 1] = 0
+        elif event.what == 4:
+            xs.append(5)
+            xs.pop(-9)
+    except IndexError:
+        emit(1)
+    except KeyError:
+        emit(2)
+    except ValueError:
+        emit(3)
+    except RuntimeError:
+        emit(4)
+    finally:
+        emit(len(xs) * 10 + len(d))
+
+
+def test_what_they_raise_is_caught_by_its_class() -> None:
+    table = pa.table({"what": [*range(6)] * 5, "x": [0.5] * 30})
+    expected = run_oracle(caught, table)
+    assert expected.output["a"].to_pylist()[:11] == [1, 21, 2, 21, 3, 21, 4, 22, 1, 31, 21]
+    for path in PATHS:
+        assert_identical(run_engine(caught, table, **path), expected)
+    assert witness.assert_agrees(caught, table) == 30
+
+
+# ---- NaN, and what only a tuple is ----
+
+
+@ss.operator(state=S, event={"n": int, "x": float}, emits={"a": int})
+def by_value(state, event, emit):
+    """A NaN is not found by being the same object."""
+    nan = event.x
+    key = (1, nan)
+    xs = [nan, 2.0]
+    emit(int(nan in xs) + 2 * int(xs == xs) + 4 * int(key == key) + 8 * int(key in [key]))
+    emit(xs.count(nan) + 10 * int(key != (1, nan)) + 100 * int(key < (1, 3.0)))
+    emit(int([nan] <= [nan]) + 2 * int([nan] >= [nan]) + 4 * int([[nan]] == [xs[:1]]))
+    pairs = [(nan, 1), (1.0, 2)]
+    emit(min(pairs)[1] * 10 + max(pairs)[1])
+
+
+def test_a_nan_is_equal_to_nothing() -> None:
+    table = pa.table({"n": [1, 2], "x": [math.nan, 0.5]})
+    expected = run_oracle(by_value, table)
+    assert expected.output["a"].to_pylist() == [0, 10, 0, 11, 15, 101, 7, 12]
+    for path in PATHS:
+        assert_identical(run_engine(by_value, table, **path), expected)
+
+
+PRICES = (3.5, 1.5, 2.5)
+
+
+def swapped(pair):
+    first, second = pair
+    return second, first
+
+
+@ss.operator(state=S, event=EVENT, emits={"n": int, "x": float, "key": str})
+def tuples(state, event, emit):
+    pair = event.seed, event.x
+    n, x = pair
+    x, n = swapped(pair)
+    three = (n, 5, 7)
+    emit(three[event.seed % 3] + three[-1] + len(three[1:]), PRICES[event.seed % 3], event.key)
+    joined = pair + (event.key, 2)
+    emit(joined[3] + len(joined), joined[1], joined[2])
+    for one in three + (1,) * 2:
+        emit(one, 0.0, "")
+    nested = (pair, (1, 2.5))
+    emit(nested[1][0], nested[0][1], "one" if event.key in ("one", "two") else "")
+    order = int(pair < (n, 0.25)) + 2 * int(nested == (pair, (1, 2.5))) + 4 * int(pair >= nested[1])
+    order += (
+        8 * int((1, 2) < (1, 2, 0))
+        + 16 * int(pair != (n, x))
+        + 32 * int((x, event.key) == joined[1:3])
+    )
+    emit(order, 0.5, "two")
+    a, b = event.seed % 5, event.seed % 7
+    a, b = b, a
+    emit(a * 10 + b, min(PRICES), "")
+    if three:
+        emit(sum(1 for one in three if one > 5), 0.0, "")
+    a, *rest = three
+    emit(a + rest[0], 1.0, "")
+
+
+def test_tuples_are_pythons() -> None:
+    table = events(40)
+    expected = run_oracle(tuples, table)
+    assert not expected.raised
+    for path in PATHS:
+        assert_identical(run_engine(tuples, table, **path), expected)
+    assert witness.assert_agrees(tuples, table) == 40
