@@ -203,8 +203,7 @@ class LeavingRewriter(Rewriter, ABC):
                 handled = body
                 continue
             own: Any = errors
-            for one in own:
-                self.analysis.errors.number(one)
+            self.analysis.errors.catch(own)
             caught_by = catcher(f"catch_{error}_{number}", self.analysis.errors, own)
             test = self.core(caught_by, self.load(error, handler), at=handler)
             handled = [ast.copy_location(ast.If(test, body, handled), handler)]

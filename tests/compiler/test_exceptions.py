@@ -399,6 +399,49 @@ def test_a_copy_catches_the_same_where_its_module_is_not(tmp_path: Path) -> None
     )
 
 
+class Odd(LookupError):
+    pass
+
+
+class Odder(Odd):
+    """Named by no handler."""
+
+
+@ss.pure
+def parsed(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        if text == "odd":
+            raise Odder(text)
+        raise
+
+
+@ss.operator(state=State, event={"k": str}, emits={"x": float})
+def computed_before(state, event, emit):
+    y = 0.5
+    try:
+        state.n += 1
+        y = parsed(event.k)
+    except ValueError:
+        emit(-1.0)
+    except Odd:
+        emit(-2.0)
+        if state.n > 3:
+            raise
+    emit(y)
+    emit(parsed(event.k))
+
+
+def test_what_was_raised_before_the_operator_runs_is_caught_where_it_gets_there() -> None:
+    table = pa.table({"k": ["1.5", "a", "odd", "7", "q"] * 3})
+    expected = run_oracle(computed_before, table)
+    assert {kind for _, kind, _ in expected.raised} == {"ValueError", "Odder"}
+    for options in PATHS:
+        copied = pickle.loads(pickle.dumps(computed_before))
+        assert_identical(run_engine(copied, table, **options), expected)
+
+
 def test_an_exception_that_gets_out_has_its_own_text_and_lines() -> None:
     with pytest.raises(Rejected, match=r"8: index 8 is out of bounds") as caught:
         what_stays.run_sequential(keys(8))
