@@ -172,6 +172,27 @@ def what_stays(state, event, emit):
     state.a[event.k % 8] *= 5
 
 
+@an_operator
+def begun(state, event, emit):
+    """What a constant is given to is assigned, whatever the rest of the body does."""
+    try:
+        found = turns = 0
+        text = "none"
+        for turns in range(event.k):
+            found = state.a[turns * 2]
+    except IndexError:
+        emit(found * 100 + turns)
+        if text == "none":
+            return
+    finally:
+        state.n += found + turns
+    emit(found)
+
+
+def test_what_begins_a_try_as_a_constant_is_assigned() -> None:
+    agrees(begun, keys(*range(7)))
+
+
 def test_what_was_done_before_the_exception_stays() -> None:
     agrees(what_stays, keys(*range(-9, 10)))
 
@@ -661,6 +682,16 @@ def may_be_undefined_in_the_handler(state, event, emit):
         emit(y)
 
 
+def may_be_deleted(state, event, emit):
+    y = 1
+    try:
+        del y
+        state.n = state.a[event.k]
+        y = 2
+    except IndexError:
+        emit(y)
+
+
 def may_be_undefined_in_finally(state, event, emit):
     try:
         y = state.a[event.k]
@@ -686,6 +717,7 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (catches_a_group, 1, r"except\*.*write except"),
     (may_be_undefined, 6, "'y' may be undefined"),
     (may_be_undefined_in_the_handler, 4, "'y' may be undefined"),
+    (may_be_deleted, 7, "'y' may be undefined"),
     (may_be_undefined_in_finally, 4, "'y' may be undefined"),
 ]
 
