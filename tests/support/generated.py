@@ -665,11 +665,19 @@ class Writer:
             self.put(indent + 2, self.pick(*self.ways_out()))
             self.block(indent + 1, self.rng.randint(0, 1), 0)
 
+    def inner(self) -> None:
+        """What every function begins with that is given ``i0``."""
+        self.put(1, "k0 = 2")
+        self.put(1, "def inner(v, w=3):")
+        self.put(2, "i1 = v ^ i0")
+        self.put(2, "return i1 - w * k0")
+
     def helper(self) -> None:
         """A function in which things are caught, or not: its caller catches them as well."""
         self.put(0, "def part(state, event, emit, i0, f0):")
         self.put(1, "i1 = 3")
         self.put(1, "f1 = -1.5")
+        self.inner()
         self.leave = "return i1"
         self.block(1, self.rng.randint(1, 4), 2)
         self.put(1, "return i0 ^ i1")
@@ -694,10 +702,7 @@ class Writer:
         self.put(1, "i1 = 1")
         self.put(1, "f0 = event.value")
         self.put(1, "f1 = 0.5")
-        self.put(1, "k0 = 2")
-        self.put(1, "def inner(v, w=3):")
-        self.put(2, "i1 = v ^ i0")
-        self.put(2, "return i1 - w * k0")
+        self.inner()
         self.block(1, statements, 2)
         if has_helper:
             self.put(1, "try:")
