@@ -377,14 +377,15 @@ class EventAlone:
         found = self.joined(parts, given, compiles)
         if compiles and isinstance(node, ast.Tuple):
             compiled = tuple(part.compiled for part in parts if part.compiled)
-            found = replace(found, compiled=of.tuple_of(*compiled))
-        return found
+            return replace(found, compiled=of.tuple_of(*compiled))
+        return replace(found, compiled=ANY) if compiles else found
 
     def of_Dict(self, node: ast.Dict) -> Found:
         parts = [self.of(one) for one in (*node.keys, *node.values) if one is not None]
         values = of.join(self.of(one).type for one in node.values) if node.values else ANY
         compiles = ast.Dict not in REFUSED and all(part.compiled for part in parts)
-        return self.joined(parts, Type("dict", (values,)), compiles)
+        found = self.joined(parts, Type("dict", (values,)), compiles)
+        return replace(found, compiled=ANY) if compiles else found
 
     def of_NamedExpr(self, node: ast.NamedExpr) -> Found:
         value = self.of(node.value)
@@ -440,7 +441,8 @@ class EventAlone:
     def comprehension(self, node: ast.expr, parts: list[Found], given: Type) -> Found:
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
-        return replace(found, is_bound=self.is_inside(parts))
+        compiled = ANY if compiles else None
+        return replace(found, compiled=compiled, is_bound=self.is_inside(parts))
 
     def is_inside(self, parts: list[Found]) -> bool:
         """Whether something is bound further out than by the innermost scope, just left."""
