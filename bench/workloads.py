@@ -67,7 +67,7 @@ def listing_4_2(size: int) -> ss.Operator:
         emits={"result": int, "busy": int},
         name=f"listing_4_2_{size}",
     )
-    def process(state: Local, event: ss.Event, emit: ss.Emit) -> None:
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
         entry = event.value % size
         result = state.local_state[entry]
         state.local_state[entry] = result + 1
@@ -88,7 +88,7 @@ def updates(words: int, count: int) -> ss.Operator:
     @ss.operator(
         state=Words, event={"value": int, "work": int}, emits={"busy": int}, name="updates"
     )
-    def process(state: Words, event: ss.Event, emit: ss.Emit) -> None:
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
         busy = event.value
         for _ in range(event.work):
             busy = (busy ^ (busy >> 32)) * MULTIPLIER
@@ -124,7 +124,7 @@ def slowed(base: ss.Operator) -> ss.Operator:
         emits={name: types[column.kind] for name, column in base.emits},
         name=f"{base.name}_slowed",
     )
-    def slow(state: Any, event: ss.Event, emit: ss.Emit) -> None:
+    def slow(state, event, emit):  # type: ignore[no-untyped-def]
         busy = event.work
         for _ in range(event.work):
             busy = (busy ^ (busy >> 32)) * MULTIPLIER

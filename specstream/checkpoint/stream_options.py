@@ -56,7 +56,12 @@ class StreamOptions:
         if self.idle_timeout is not None:
             Delay("idle_timeout", self.idle_timeout)
         checked = {
-            "keep_batches": integer("keep_batches", self.keep_batches, 0),
+            "keep_batches": integer(
+                "keep_batches",
+                self.keep_batches,
+                0,
+                other=", so many batches are kept; 0 keeps those of a batch that fails",
+            ),
             "prefetch": flag("prefetch", self.prefetch),
             "sources": checked_sources(self.sources),
             "late": None if self.late is None else checked_late(self.late),

@@ -18,6 +18,7 @@ import numpy as np
 from specstream.compiler import numbers
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.conversions import NUMPY
+from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.math_functions import MATH
 from specstream.compiler.scopes import bound_names, own_name
@@ -41,8 +42,7 @@ __all__ = [
 _MISSING = object()
 
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Try: ("try/except", "test for the condition instead; what is raised ends the event"),
-    ast.TryStar: ("try/except", "test for the condition instead; what is raised ends the event"),
+    ast.TryStar: ("except*, for groups of exceptions", "write except"),
     ast.Import: ("an import", "import at the top of the module"),
     ast.ImportFrom: ("an import", "import at the top of the module"),
     ast.AsyncFunctionDef: ("an async function", "operators are plain functions"),
@@ -97,6 +97,7 @@ class Check:
         self.resolved: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
         self.raising: set[ast.AST] = set()
+        self.caught: set[str] = set()  # names of exceptions
         self.nulls: set[ast.AST] = set()  # places where None may stand
 
     def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
@@ -112,18 +113,9 @@ class Check:
         self.defaults()
         dotted = Dotted(self)
         tree.body = [dotted.visit(statement) for statement in tree.body]
-        for statement in tree.body:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Raise | ast.Assert):
-                    said = node.exc if isinstance(node, ast.Raise) else node.msg
-                    if isinstance(node, ast.Raise) and (said is None or node.cause is not None):
-                        self.refuse(
-                            node,
-                            "raise without an exception, or with `from`",
-                            "write raise SomeError(...)",
-                        )
-                    if said is not None:
-                        self.raising.update(ast.walk(said))
+        exceptions = ExceptionCheck(tree, self.analysis.catches, self.static_value, self.refuse)
+        self.raising = exceptions.exempt
+        self.caught = exceptions.caught
         for statement in tree.body:
             for node in ast.walk(statement):
                 self.node(node)
@@ -214,6 +206,8 @@ class Check:
             if node.func.id in self.source.parameters:
                 for value in (*node.args, *(keyword.value for keyword in node.keywords)):
                     self.nulls.update(branches(value))
+        elif isinstance(node, ast.keyword) and node.arg == "key":
+            self.nulls.add(node.value)
         elif isinstance(node, ast.Return | ast.Slice):
             self.nulls.update(ast.iter_child_nodes(node))
         elif isinstance(node, ast.AnnAssign):
@@ -237,8 +231,26 @@ class Check:
         elif not -(2**63) <= value < 2**64:
             self.refuse(node, f"the constant {value} does not fit 64 bits", "use a smaller number")
 
+    def static_value(self, node: ast.expr) -> Any:
+        """What a name, or an attribute of one, stands for; None: what only a run knows."""
+        if isinstance(node, ast.Attribute):
+            return getattr(self.static_value(node.value), node.attr, None)
+        if not isinstance(node, ast.Name) or node.id in self.locals:
+            return None
+        value = self.lookup(node.id)
+        return None if value is _MISSING else value
+
     def name(self, node: ast.Name) -> None:
         name = node.id
+        if name in self.caught:
+            if node not in self.raising:
+                self.refuse(
+                    node,
+                    f"{name!r} is a caught exception, which can only be raised again",
+                    f"write raise, raise {name}, or raise SomeError(...) from {name}; catch each "
+                    "class in a clause of its own to tell them apart",
+                )
+            return
         if name in self.locals or name in self.resolved:
             return
         value = self.lookup(name)

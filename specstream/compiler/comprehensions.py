@@ -95,13 +95,14 @@ class Comprehensions(NestedFunctions, LocalContainers):
         if isinstance(iterable, ast.GeneratorExp) or (
             is_list and isinstance(iterable, ast.ListComp)
         ):
-            generators, item = iterable.generators, iterable.elt
+            generators = iterable.generators
+            item = iterable.elt
         else:
             target = ast.Name("__ss_item", ast.Store())
             generators, item = [ast.comprehension(target, iterable, [], 0)], _load("__ss_item")
         key = options.pop("key", None)
         given = dict(options)
-        inside = {one: _load(f"__ss_{one}") for one in options}
+        inside: dict[str, ast.expr] = {one: _load(f"__ss_{one}") for one in options}
         start = given.get("start")
         if isinstance(start, ast.Constant):
             inside["start"] = given.pop("start")  # its type may depend on its value

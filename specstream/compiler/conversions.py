@@ -98,7 +98,7 @@ def _write_float(code: Instructions, kinds: Sequence[str], args: Sequence[Value]
 
 def _write_int(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     if kinds[0] == "uint64":
-        code.fault_if(code.builder.icmp_signed("<", args[0], I64(0)))
+        code.fault_if(code.builder.icmp_signed("<", args[0], I64(0)), OverflowError)
     return _write_as_int64(code, kinds, args)
 
 

@@ -62,7 +62,7 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
         end = run.load_member("emit_end", POINTER)
         with builder.if_then(builder.icmp_unsigned(">", following, end), likely=False):
             grown = run.call("ss_emit_grow", ir.IntType(1), run.pointer)
-            run.fault_if(builder.not_(grown))
+            run.leave_if(builder.not_(grown))
         top = run.load_member("emit_top", POINTER)
         row = builder.bitcast(top, I64.as_pointer())
         builder.store(run.load_member("event"), row)
@@ -84,8 +84,8 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
             element = convert(context, builder, value, of, column.kind)
             if column.bounds is not None:
                 low, high = map(I64, column.bounds)
-                run.fault_if(builder.icmp_signed("<", element, low))
-                run.fault_if(builder.icmp_signed(">", element, high))
+                run.fault_if(builder.icmp_signed("<", element, low), OverflowError)
+                run.fault_if(builder.icmp_signed(">", element, high), OverflowError)
             bits = run.to_bits(column.kind, element)
             builder.store(bits, builder.gep(row, [I64(1 + number)], inbounds=True))
         for word, marks in nulls.items():

@@ -195,6 +195,8 @@ class _Flow:
                 for item in node.items:
                     assigned = self.read(item.context_expr, assigned)
                 return self.block(node.body, assigned)
+            case ast.Try():
+                return self.tried(node, assigned)
             case ast.Assert():
                 holds, fails = self.condition(node.test, assigned)
                 self.read(node.msg, fails)
@@ -246,9 +248,23 @@ class _Flow:
             for part in ast.walk(statement)
             if isinstance(part, ast.Delete)
             for name in ast.walk(part)
-            if isinstance(name, ast.Name)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Del)
         }
         return None if assigned is None else assigned - gone
+
+    def tried(self, node: ast.Try, assigned: Assigned) -> Assigned:
+        """Any statement of the body may go to a handler, the first one already."""
+        after = self.block(node.orelse, self.block(node.body, assigned))
+        for handler in node.handlers:
+            caught = assigned
+            if caught is not None and handler.name is not None:
+                caught = caught | {handler.name}
+            after = _meet(after, self.block(handler.body, caught))
+        if not node.finalbody:
+            return after
+        # It may come after any of them; what goes on behind it has come to its end.
+        on_any_way = self.block(node.finalbody, assigned)
+        return None if on_any_way is None or after is None else after | on_any_way
 
     def loop(self, node: ast.While | ast.For, entry: Assigned, exhausted: Assigned) -> Assigned:
         """The body runs zero times or more; ``exhausted`` leaves without a break."""

@@ -195,12 +195,13 @@ def power(base: Number, exponent: Number) -> Number:
     """
     if isinstance(base, int) and isinstance(exponent, int):
         return _integer_power(base, exponent)
-    result: float | complex = float(base) ** float(exponent)
-    if isinstance(result, complex):
+    x, y = float(base), float(exponent)
+    if x < 0.0 and math.isfinite(x) and math.isfinite(y) and y != math.floor(y):
         raise ValueError(
-            f"{float(base)!r} ** {float(exponent)!r} is a complex number; operators have none: "
+            f"{x!r} ** {y!r} is a complex number; operators have none: "
             "test the sign of the base first"
         )
+    result: float = x**y
     return result
 
 

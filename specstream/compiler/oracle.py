@@ -67,7 +67,7 @@ class OracleState:
         declared = [field.name for field, _ in layout.operations]
         for name in dict.fromkeys(declared):
             of_field = [one for at, one in zip(declared, operations, strict=True) if at == name]
-            views[name] = OracleBoosted(name, views[name], of_field)
+            views[name] = OracleBoosted(name, views[name], of_field, journal)
         self.__dict__.update(views)
         self.__dict__["_scalars"] = scalars
         self.__dict__["_journal"] = journal
@@ -91,11 +91,25 @@ class OracleState:
         words[offset] = stored
 
 
+def undo(journal: list[tuple[Any, int, Any]], done: int) -> None:
+    """Takes back what was stored since the journal had so many entries."""
+    for words, offset, value in reversed(journal[done:]):
+        words[offset] = value
+    del journal[done:]
+
+
 class OracleBoosted:
     """A boosted field under Python: its operations, and nothing else."""
 
-    def __init__(self, name: str, view: View, operations: Iterable[CompiledOperation]) -> None:
+    def __init__(
+        self,
+        name: str,
+        view: View,
+        operations: Iterable[CompiledOperation],
+        journal: list[tuple[Any, int, Any]],
+    ) -> None:
         self._name = name
+        self._journal = journal
         for one in operations:
             self.__dict__[one.declared.name] = self._operation(view, one)
 
@@ -110,7 +124,13 @@ class OracleBoosted:
                 LOAD[kind](STORE["uint64" if kind == "uint" else kind](value, what))
                 for kind, value in zip(kinds, values, strict=True)
             ]
-            return one.oracle(view, *taken)
+            done = len(self._journal)
+            try:
+                return one.oracle(view, *taken)
+            except BaseException:
+                # An operation is done, or has changed nothing.
+                undo(self._journal, done)
+                raise
 
         return operation
 
@@ -319,7 +339,6 @@ class Oracle:
         try:
             self._function(self._state, self._event, self._emit)
         except BaseException:
-            for words, offset, value in reversed(self._journal):
-                words[offset] = value
+            undo(self._journal, 0)
             del self._emit.rows[emitted:]
             raise

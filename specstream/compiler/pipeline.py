@@ -11,11 +11,12 @@ from numba.core import types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
-from numba.core.untyped_passes import TranslateByteCode
+from numba.core.untyped_passes import LiteralUnroll, TranslateByteCode
 
 from specstream.compiler.bytecode import Bytecode
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.sites import OperatorLowering
+from specstream.compiler.try_regions import TryRegions
 
 __all__ = ["COMPILE_OPTIONS", "OperatorCompiler", "compiled"]
 
@@ -102,6 +103,7 @@ class OperatorCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_OneTypePerName, NopythonTypeInference)
+        manager.add_pass_after(TryRegions, LiteralUnroll)
         ours = {TranslateByteCode: Bytecode, NativeLowering: OperatorLowering}
         manager.passes = [(ours.get(one, one), what) for one, what in manager.passes]
         manager.finalize()

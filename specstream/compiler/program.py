@@ -67,6 +67,7 @@ class Program:
         reads_timestamp: whether the code reads ``event.timestamp``.
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
+        catches: whether the code catches exceptions.
         uses_arena: whether it makes lists, dicts or sets of its own.
     """
 
@@ -79,6 +80,7 @@ class Program:
     reads_timestamp: bool
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
     operations: tuple[CompiledOperation, ...] = ()
+    catches: bool = False
     derived: tuple[Derived, ...] = ()
     forms: tuple[Form, ...] = ()
     uses_arena: bool = False

@@ -30,7 +30,6 @@ from specstream.compiler import (
     local_methods,
     locking,
     numbers,
-    polling,
     reductions,
 )
 from specstream.compiler.check import (
@@ -50,7 +49,12 @@ from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
 from specstream.compiler.nested import RUN, Nested
 from specstream.compiler.patterns import MatchStatements
-from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices
+from specstream.compiler.rewrite import (
+    expand_augmented,
+    oracle_constant,
+    without_slices,
+)
+from specstream.compiler.rewrite_leaving import LeavingRewriter
 from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
@@ -79,17 +83,13 @@ def _core_name(function: Any) -> str:
     raise AssertionError(function)
 
 
-def parts_of(target: ast.expr) -> list[ast.expr]:
-    """What an assignment to a target gives values to, one by one; starred ones as they are."""
-    if isinstance(target, ast.Tuple | ast.List):
-        return [part for element in target.elts for part in parts_of(element)]
-    return [target]
+class _InPlace(ast.BinOp):
+    """What an augmented assignment to a name or a field stores."""
 
 
-class NativeRewriter(Comprehensions, MatchStatements):
+class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
-        # Names of the locks that are held around the present statement; None where a loop begins.
-        self.held: list[str | None] = []
+        self.leave_nothing()
         self.names = 0
         self.nested = self.find_nested() if nested is None else nested
 
@@ -122,6 +122,10 @@ class NativeRewriter(Comprehensions, MatchStatements):
     def unary(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
         return self.core(arithmetic.OPERATORS[type(node.op)], node.operand, at=node)
+
+    def visit__InPlace(self, node: _InPlace) -> Any:
+        self.generic_visit(node)
+        return self.core(arithmetic.IN_PLACE[type(node.op)], node.left, node.right, at=node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
@@ -170,13 +174,14 @@ class NativeRewriter(Comprehensions, MatchStatements):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        operation = self.core(arithmetic.OPERATORS[type(node.op)], at=node).func
+        operator = arithmetic.IN_PLACE[type(node.op)]
+        operation = self.core(operator, at=node).func
         self.source.native_namespace["__ss_slice"] = slice
 
         def combine(load: ast.expr, value: ast.expr) -> ast.expr:
             if isinstance(load, ast.Subscript):  # of an element, or of a row or slice
                 return self.core(updated, load, operation, value, at=node)
-            return ast.BinOp(load, node.op, value)
+            return _InPlace(load, node.op, value)
 
         return [
             part
@@ -241,18 +246,6 @@ class NativeRewriter(Comprehensions, MatchStatements):
             statements += self.assign(target, ast.copy_location(part, node), node)
         return statements
 
-    def visit_Delete(self, node: ast.Delete) -> Any:
-        """A name that is deleted is read no more; flow.py sees to that."""
-        targets = [one for target in node.targets for one in parts_of(target)]
-        for target in targets:
-            if not isinstance(target, ast.Name):
-                self.check.refuse(
-                    node,
-                    f"{ast.unparse(target)} cannot be deleted",
-                    "assign another value to it; the fields of the state stay",
-                )
-        return ast.copy_location(ast.Pass(), node)
-
     def index(self, node: ast.expr) -> ast.expr:
         """An index as an expression that may be an argument: slices as calls of slice()."""
         if isinstance(node, ast.Tuple):
@@ -280,90 +273,9 @@ class NativeRewriter(Comprehensions, MatchStatements):
             return bound
         return self.core(conversions.slice_bound, bound, at=bound)
 
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        # Which exception does not matter here: the oracle raises the real one.
-        fault = ast.copy_location(ast.Name("__ss_Fault", ast.Load()), node)
-        return ast.copy_location(ast.Raise(fault, None), node)
-
-    def visit_Assert(self, node: ast.Assert) -> Any:
-        failing = self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))
-        passing = ast.copy_location(ast.Pass(), node)
-        return ast.copy_location(ast.If(self.visit(node.test), [passing], [failing]), node)
-
     def visit_If(self, node: ast.If) -> Any:
         node.test = self.visit(node.test)
         node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
-        node.orelse = self.statements(node.orelse)
-        return node
-
-    def visit_With(self, node: ast.With) -> Any:
-        """Locks are taken before the body, and given back on every way out of it but an error:
-        what an event that fails holds is given back by the runtime."""
-        before: list[ast.stmt] = []
-        for item in node.items:
-            name = self.new_name("lock")
-            taken = ast.Assign([ast.Name(name, ast.Store())], self.visit(item.context_expr))
-            before += [taken, self.lock_change("acquire", name, node)]
-            self.held.append(name)
-        body = self.statements(node.body)
-        after = self.give_back(len(self.held) - len(node.items), node)
-        del self.held[len(self.held) - len(node.items) :]
-        return [ast.copy_location(statement, node) for statement in (*before, *body, *after)]
-
-    def lock_change(self, method: str, name: str, at: ast.AST) -> ast.stmt:
-        lock = ast.Name(name, ast.Load())
-        return ast.Expr(self.core(locking.METHODS[method], self.run(), lock, at=at))
-
-    def give_back(self, outermost: int, at: ast.AST) -> list[ast.stmt]:
-        """Gives back the locks from a place of ``held`` on, the last one first."""
-        names = [name for name in self.held[outermost:] if name is not None]
-        return [
-            ast.copy_location(self.lock_change("release", name, at), at) for name in reversed(names)
-        ]
-
-    def leave_loop(self, node: ast.Break | ast.Continue) -> Any:
-        loop = max(place for place, name in enumerate(self.held) if name is None)
-        return [*self.give_back(loop, node), node]
-
-    visit_Break = visit_Continue = leave_loop
-
-    def visit_Return(self, node: ast.Return) -> Any:
-        given_back = self.give_back(0, node)
-        if node.value is None or not given_back:
-            self.generic_visit(node)
-            return [*given_back, node]
-        # The value may read the state, and belongs under the locks.
-        value = ast.Assign([ast.Name("__ss_returned", ast.Store())], self.visit(node.value))
-        node.value = ast.Name("__ss_returned", ast.Load())
-        return [ast.copy_location(value, node), *given_back, node]
-
-    def visit_While(self, node: ast.While) -> Any:
-        is_endless = isinstance(node.test, ast.Constant) and node.test.value and not _leaves(node)
-        node.test = self.visit(node.test)
-        loop = self.loop(node, polling.poll_while)
-        if is_endless:
-            # Numba does not know which names live in a loop that nothing leads out of.
-            node.test = self.core(polling.goes_on, self.run(), at=node)
-            node.orelse = [self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))]
-        return loop
-
-    def visit_For(self, node: ast.For) -> Any:
-        node.iter = self.visit(node.iter)
-        if all(isinstance(one, ast.Name) for one in parts_of(node.target)):
-            return self.loop(node, polling.poll_for)
-        # An item goes where an assignment would put it.
-        item, target = self.new_name("item"), node.target
-        node.target = ast.copy_location(ast.Name(item, ast.Store()), target)
-        first = self.assign(target, ast.Name(item, ast.Load()), node)
-        looped: ast.For = self.loop(node, polling.poll_for)
-        looped.body[1:1] = first
-        return looped
-
-    def loop(self, node: Any, poll: Any) -> Any:
-        polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
-        self.held.append(None)
-        node.body = [polling, *self.statements(node.body)]
-        self.held.pop()
         node.orelse = self.statements(node.orelse)
         return node
 
@@ -541,14 +453,16 @@ class NativeRewriter(Comprehensions, MatchStatements):
         function = self.bound(f"__ss_function_{callee.id}", self.analysis.compiled(value), callee)
         given = bind(node, callee.id, parameters_of_function(value), self.check.refuse)
         # Keywords stay keywords: the order in which they are written is that of their evaluation.
-        arguments = [self.run(), *map(self.visit, node.args)]
+        arguments = [self.run(), *(self.argument(self.visit(one)) for one in node.args)]
         named = list(given.items())[len(node.args) :]
         named += [
             (name, self.frozen(f"{callee.id}_{name}", default, f"the default of {name!r}", node))
             for name, default in defaults_of(value).items()
             if name not in given
         ]
-        keywords = [ast.keyword(name, self.visit(argument)) for name, argument in named]
+        keywords = [
+            ast.keyword(name, self.argument(self.visit(argument))) for name, argument in named
+        ]
         return ast.copy_location(ast.Call(function, arguments, keywords), node)
 
     def completed(self, node: ast.Call, name: str, value: functools.partial[Any]) -> ast.Call:
@@ -592,17 +506,15 @@ class NativeRewriter(Comprehensions, MatchStatements):
             if consumed is not None:
                 return consumed
         if builtin_name(value) in CONTAINERS:
-            collected = self.collected(node, str(builtin_name(value)))
-            if collected is not None:
-                return collected
+            made = str(builtin_name(value))
+            collected = self.collected(node, made)
+            return self.made_of(made, node) if collected is None else collected
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
             return self.core(conversions.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
-        if builtin in CONTAINERS:
-            return self.made_of(builtin, arguments, node)
         if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
             return self.core(reductions.OF_AN_ARRAY[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:
@@ -625,15 +537,3 @@ class NativeRewriter(Comprehensions, MatchStatements):
             f"{name}() cannot be used in an operator",
             "use arithmetic, math functions, and plain functions of your own",
         )
-
-
-def _leaves(node: ast.AST, inner: bool = False) -> bool:
-    """Whether something in a loop may leave it; ``inner``: in a loop inside."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Return | ast.Raise | ast.Assert):
-            return True
-        if isinstance(child, ast.Break) and not inner:
-            return True
-        if _leaves(child, inner or isinstance(child, ast.For | ast.While)):
-            return True
-    return False

@@ -16,7 +16,6 @@ text is left in :mod:`linecache`, from where the analysis, tracebacks and pdb re
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 import hashlib
 import importlib
@@ -50,11 +49,11 @@ class _Module:
 
 @dataclass(frozen=True)
 class _Raised:
-    """Stands for an exception class: where it is, and the builtin one that it derives from."""
+    """Stands for an exception class: where it is, and what it derives from."""
 
     module: str
     qualname: str
-    base: str
+    bases: tuple[_Raised, ...]
 
 
 @dataclass(frozen=True)
@@ -116,9 +115,10 @@ def unpack(packed: tuple[Packed, ...]) -> list[types.FunctionType]:
     """The functions, made from their source, in the same order, without those that only Python
     calls."""
     made = [_made(function) for function in packed]
+    errors: dict[_Raised, Any] = {}
     for function, one in zip(made, packed, strict=True):
         for name, value in one.names.items():
-            function.__globals__[name] = _original(value, made)
+            function.__globals__[name] = _original(value, made, errors)
     return [function for function, one in zip(made, packed, strict=True) if not one.is_called]
 
 
@@ -134,33 +134,55 @@ def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:
     if isinstance(value, functools.partial):
         return _Partial(_stand_in(value.func, places), value.args, value.keywords)
     if isinstance(value, type) and issubclass(value, BaseException):
-        base = next(of for of in value.__mro__ if of.__module__ == "builtins")
-        return _Raised(value.__module__, value.__qualname__, base.__name__)
+        return _raised(value)
+    if isinstance(value, tuple):
+        return tuple(_stand_in(one, places) for one in value)
     return value
 
 
-def _original(value: Any, made: list[types.FunctionType]) -> Any:
+def _raised(error: type[BaseException]) -> _Raised:
+    is_pythons = error.__module__ == "builtins"
+    bases = [one for one in error.__bases__ if issubclass(one, BaseException)]
+    return _Raised(
+        error.__module__,
+        error.__qualname__,
+        () if is_pythons else tuple(map(_raised, bases)),
+    )
+
+
+def _original(value: Any, made: list[types.FunctionType], errors: dict[_Raised, Any]) -> Any:
     if isinstance(value, _Module):
         return importlib.import_module(value.name)
     if isinstance(value, _Function):
         return made[value.place]
+    if isinstance(value, tuple):
+        return tuple(_original(one, made, errors) for one in value)
     if isinstance(value, _Partial):
-        return functools.partial(_original(value.function, made), *value.arguments, **value.named)
+        of = _original(value.function, made, errors)
+        return functools.partial(of, *value.arguments, **value.named)
     if isinstance(value, _Pure):
-        return marked(_original(value.function, made), value.returns, value.is_batch)
-    return _exception_class(value) if isinstance(value, _Raised) else value
+        function = _original(value.function, made, errors)
+        return marked(function, value.returns, value.is_batch)
+    return _exception_class(value, errors) if isinstance(value, _Raised) else value
 
 
-def _exception_class(raised: _Raised) -> Any:
-    """The class, or one of its name where its module cannot be imported."""
+def _exception_class(raised: _Raised, errors: dict[_Raised, Any]) -> Any:
+    """The class, or one of its name where its module cannot be imported: one for all functions,
+    derived from what it was derived from, so that ``except`` matches the same."""
+    if raised not in errors:
+        errors[raised] = _found_class(raised, errors)
+    return errors[raised]
+
+
+def _found_class(raised: _Raised, errors: dict[_Raised, Any]) -> Any:
     try:
         found: Any = importlib.import_module(raised.module)
         for part in raised.qualname.split("."):
             found = getattr(found, part)
         return found
     except (ImportError, AttributeError):
-        base = getattr(builtins, raised.base)
-        return type(raised.qualname, (base,), {"__module__": raised.module})
+        bases = tuple(_exception_class(one, errors) for one in raised.bases)
+        return type(raised.qualname, bases, {"__module__": raised.module})
 
 
 def _made(function: Packed) -> types.FunctionType:

@@ -26,6 +26,7 @@ from typing import Any
 from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.check import Check
+from specstream.compiler.exceptions import reaches_try
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
@@ -73,12 +74,17 @@ class _Analysis(Analysis):
         self.written: dict[types.FunctionType, Written] = {}
         self.next_site = 1  # 0 stands for no line
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
-        self.lifting = Lifting(self, self.source)
+        self.lifting = Lifting(self, self.parse)
 
     def program(self, function: types.FunctionType) -> Program:
+        called: list[Any] = [function]
+        for _, one in self.layout.operations:
+            called += [of for of in (one.function, one.inverse) if of is not None]
+        self.catches = any(reaches_try(one, self.tree_of) for one in called)
         self.lifting.begin(function)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
+        self.fingerprint.append(self.errors.described())
         return Program(
             operator=self.operator,
             oracle=oracle,
@@ -89,6 +95,7 @@ class _Analysis(Analysis):
             reads_timestamp=self.reads_timestamp,
             written=self.written,
             operations=operations,
+            catches=self.catches,
             derived=tuple(self.lifting.derived),
             forms=tuple(self.lifting.forms),
             uses_arena=self.uses_arena,
@@ -110,7 +117,7 @@ class _Analysis(Analysis):
         """The native and the oracle form of one function; helpers are done on the way."""
         if original in self.done:
             return self.done[original]
-        source = self.source(original)
+        source = self.parse(original)
         self.open.append(original)
         lifted = self.lifting.lift(source)
         check = Check(self, source)
@@ -138,13 +145,20 @@ class _Analysis(Analysis):
             self.dispatchers[original] = compiled(self.function(original)[0])
         return self.dispatchers[original]
 
-    def source(self, original: types.FunctionType) -> FunctionSource:
-        """The source of a function, read once."""
-        if original not in self.parsed:
-            self.parsed[original] = self.parse(original)
-        return self.parsed[original]
+    def tree_of(self, function: types.FunctionType) -> ast.FunctionDef | None:
+        """The syntax tree of a function; None where it cannot be read."""
+        try:
+            return self.parse(function).tree
+        except CompileError:
+            return None
 
     def parse(self, original: types.FunctionType) -> FunctionSource:
+        """A function's source; raises CompileError where it cannot be read."""
+        if original not in self.parsed:
+            self.parsed[original] = self.read(original)
+        return self.parsed[original]
+
+    def read(self, original: types.FunctionType) -> FunctionSource:
         code = original.__code__
         try:
             lines, first = inspect.getsourcelines(original)

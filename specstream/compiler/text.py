@@ -35,7 +35,16 @@ from specstream.compiler.numbers import Int64
 from specstream.compiler.own_code import is_own
 from specstream.errors import CompileError
 
-__all__ = ["TEXT", "Text", "TextType", "refusal", "refuse", "text_of", "write_truth"]
+__all__ = [
+    "TEXT",
+    "Text",
+    "TextType",
+    "formatted",
+    "refusal",
+    "refuse",
+    "text_of",
+    "write_truth",
+]
 
 _OF = "an operator has a code of its content"
 _ALONE = "compute what is needed of the event alone"
@@ -196,6 +205,28 @@ def _cast(context: Any, builder: Any, given: types.Type, wanted: types.Type, val
 def text_of(typing_context: Any, code: Any) -> Any:
     """A literal. Not a constant for Numba, which would ask it for its truth to drop a branch."""
     return TEXT(types.int64), lambda context, builder, sig, args: args[0]
+
+
+@intrinsic(prefer_literal=True)
+def formatted(typing_context: Any, value: Any, spec: Any) -> Any:
+    """A value that is formatted for an exception, whose text is made elsewhere: what is left here
+    is that the format is one for such values. The first letter tells of a conversion to text."""
+    if not isinstance(spec, types.StringLiteral):
+        return None  # Numba's second try, without literals
+    of, given = spec.literal_value[0], spec.literal_value[1:]
+    samples: dict[types.Type, Any] = {types.int64: 1, types.uint64: 1, types.float64: 1.0}
+    samples[types.boolean] = True
+    sample = "" if of == "s" else samples.get(types.unliteral(value))
+    try:
+        known = sample is not None and format(sample, given) is not None and given[-1:] != "c"
+    except ValueError:
+        known = False
+    if not known:
+        raise TypingError(
+            f"specstream: {types.unliteral(value)} may not be formatted by {given!r}; "
+            "write a format for its type"
+        )
+    return types.void(value, spec), lambda context, builder, sig, args: context.get_dummy_value()
 
 
 def _is_refused(function: Any, what: str) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +27,12 @@ from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before
 from specstream.engine.segments import Segment
 from specstream.engine.sources import Name
-from specstream.errors import ConfigurationError, Partial
+from specstream.errors import ConfigurationError, Partial, SpecstreamError
 from specstream.predictors.checked import open_of
 
 __all__ = ["OutOfOrder"]
+
+T = TypeVar("T")
 
 # Nothing is below it: there is no earlier key.
 NO_FRONTIER = (-(2**63), -(2**63))
@@ -48,6 +51,8 @@ class OutOfOrder:
         self._committed = parts.committed
         self._emits = parts.operator.emits
         self._frontier = NO_FRONTIER  # that the open job was told
+        self._highest = NO_FRONTIER  # key of the last event that it was given
+        self._joined = 0  # sources that the frontier was looked at for
         self._applied = 0  # events of the open job that a poll has told of
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
@@ -91,7 +96,8 @@ class OutOfOrder:
         self, timestamp: Any, source: Name, ordered: bool, values: Mapping[str, Any]
     ) -> None:
         """See :meth:`specstream.Engine.submit_event`."""
-        ordered = flag("ordered", ordered)
+        if ordered is not False and ordered is not True:
+            ordered = flag("ordered", ordered)
         with self._lifetime.exclusive():
             pending = self._committed.pending
             self._take(
@@ -124,51 +130,51 @@ class OutOfOrder:
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table:
         """See :meth:`specstream.Engine.poll`."""
+        return self._poll(timeout, self._as_table)
+
+    def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
+        """See :meth:`specstream.Engine.poll_rows`."""
+        return self._poll(timeout, self._as_tuples)
+
+    def _poll(self, timeout: float | None, made: Callable[[Any], tuple[T, Partial]]) -> T:
+        """What ``made`` makes of the outcome and of all rows that are there for a poll."""
+        until = _deadline(timeout)
         given: Partial | None = None
         try:
-            with self._lifetime.exclusive():
-                outcome = self._collect(timeout)
-                output = self._polled()
-                partial = Partial(output, self._consumed(outcome))
-                # Theirs from here on: by the return, or by the exception. No call in between.
-                given, self._taken, self._committed.pending.held = partial, [], None
-                self._finish_poll(outcome, partial)
-                return output
+            while True:
+                with self._lifetime.exclusive():
+                    wait, outcome = self._collect(until)
+                    if wait is None:
+                        output, told = made(outcome)
+                        # The caller's from here on: by the return, or by the exception. No call
+                        # in between.
+                        given, self._taken, self._committed.pending.held = told, [], None
+                        self._finish_poll(outcome, told)
+                        return output
+                # Without the lock, as somebody else may bring what we wait for.
+                self._lifetime.inside(wait)
         except BaseException as error:
             # Here, as a signal handler may raise when all is done and the engine is given back.
             if given is not None:
                 error.specstream_partial = given  # type: ignore[attr-defined]
             raise
 
-    def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
-        """See :meth:`specstream.Engine.poll_rows`."""
-        given: Partial | None = None
-        try:
-            with self._lifetime.exclusive():
-                outcome = self._collect(timeout)
-                failed = self._parts.hooks.has_errors or (outcome is not None and outcome.failed)
-                consumed = self._consumed(outcome)
-                has_more = self._parts.options.keys or self._committed.pending.held is not None
-                if failed or has_more:
-                    output = self._polled()
-                    partial = Partial(output, consumed)
-                    names = self._emits.names
-                    columns = [output[name].to_pylist() for name in names]
-                    rows = list(zip(*columns, strict=True))
-                else:
-                    words, strings = self._taken_rows(), self._committed.strings
-                    rows = row_tuples(self._emits, words, strings)
-                    partial = LatePartial(
-                        lambda: Partial(rows_to_table(words, self._emits, strings, None), consumed)
-                    )
-                # As in poll().
-                given, self._taken, self._committed.pending.held = partial, [], None
-                self._finish_poll(outcome, partial)
-                return rows
-        except BaseException as error:
-            if given is not None:
-                error.specstream_partial = given  # type: ignore[attr-defined]
-            raise
+    def _as_table(self, outcome: Any) -> tuple[pa.Table, Partial]:
+        output = self._polled()
+        return output, Partial(output, self._consumed(outcome))
+
+    def _as_tuples(self, outcome: Any) -> tuple[list[tuple[Any, ...]], Partial]:
+        failed = self._parts.hooks.has_errors or (outcome is not None and outcome.failed)
+        consumed = self._consumed(outcome)
+        if failed or self._parts.options.keys or self._committed.pending.held is not None:
+            output, told = self._as_table(outcome)
+            columns = [output[name].to_pylist() for name in self._emits.names]
+            return list(zip(*columns, strict=True)), told
+        words, strings = self._taken_rows(), self._committed.strings
+        late = LatePartial(
+            lambda: Partial(rows_to_table(words, self._emits, strings, None), consumed)
+        )
+        return row_tuples(self._emits, words, strings), late
 
     def late(self) -> pa.Table | None:
         """See :meth:`specstream.Engine.late`."""
@@ -179,15 +185,19 @@ class OutOfOrder:
         """Has a job that has all events and the frontier as it is. May be begun anew."""
         if not self._flight.is_open:
             self._start_job()
-        # Before what is sent: a source that joins may have moved it back. Else after it: what lies
-        # below it commits at once, though earlier ones were to follow.
-        if self._reached() < self._frontier:
-            self._move_frontier()
+        # Before what is sent: a source that has joined may have moved it back. Else after it: what
+        # lies below it commits at once, though earlier ones were to follow.
+        if len(self._committed.pending.sources) != self._joined:
+            if self._reached() < self._frontier:
+                self._move_frontier()
+            self._joined = len(self._committed.pending.sources)
         unsent = self._committed.pending.unsent
         while unsent:
             segment, source = unsent[-1], unsent[-1].source
             if not segment.native.submitted:
+                self._check((segment.since, source.rank), self._frontier, "an event")
                 self._native.submit(segment.native)
+            self._highest = max(self._highest, (segment.until, source.rank))
             reached = source.frontier
             if segment.is_ordered and (reached is None or reached < segment.until):
                 source.frontier = segment.until
@@ -211,7 +221,8 @@ class OutOfOrder:
         if not self._flight.is_open and self._native.outcome().job != before:
             self._applied = 0
             self._flight.locate = None
-            self._frontier = NO_FRONTIER
+            self._frontier = self._highest = NO_FRONTIER
+            self._joined = 0
             self._flight.is_open = True
 
     def end_job(self) -> None:
@@ -242,42 +253,51 @@ class OutOfOrder:
     def _move_frontier(self) -> None:
         frontier = self._reached()
         if frontier != self._frontier:
+            self._check(frontier, min(self._frontier, self._highest), "the frontier")
             self._native.advance(frontier)
             self._frontier = frontier
 
-    def _collect(self, timeout: float | None) -> Any:
-        """Takes rows emitted since the last call; the C side's outcome, None: no job is open."""
-        if timeout is not None:
-            seconds = "seconds, 0 or more, or None to wait for all events below the frontier"
-            timeout = number("timeout", timeout, 0, math.inf, seconds)
-        until = time.monotonic() + (timeout or 0.0)
-        while self._flight.is_open or self._committed.pending.unsent:
-            if self._committed.pending.unsent:
-                self._send()
-            rest, pause = WAIT_MILLISECONDS, 0.0
-            if timeout is None:
-                # All rows of events below the frontier, or of those before one that has failed.
-                outcome, settled = self._parts.turn.taken(self._take_settled)
-                if outcome.failed or settled or self._parts.hooks.has_errors:
-                    return outcome
-                # Rows keep coming; who fetched each of them would keep others from committing.
-                pause = DRAIN_SECONDS if outcome.row_count else 0.0
-            else:
-                rest = min(rest, int(1000 * min(until - time.monotonic(), 1.0) + 0.999))
-                if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
-                    return self._parts.turn.taken(self._take_rows)
-            self._wait(rest, pause)
-        return None
+    def _check(self, at: tuple[int, int], committed: tuple[int, int], what: str) -> None:
+        """What the runtime relies on: nothing comes below what may be committed already.
+
+        Late events were sorted out by their sources' frontiers, so this can only be a bug here; but
+        the answer would be wrong without a word.
+        """
+        if at < committed:
+            raise SpecstreamError(
+                f"operator {self._parts.name!r}: {what} lies at {at}, and events are committed up "
+                f"to (timestamp, source) = {committed}; expected nothing below. This is a bug in "
+                "specstream: please report it, and make a new engine from an earlier snapshot"
+            )
+
+    def _collect(self, until: float | None) -> tuple[Callable[[], None] | None, Any]:
+        """Takes rows emitted since the last poll.
+
+        Returns:
+            What to wait for, without the lock, before the next look; None: that was the last. And
+            then the C side's outcome; None: no job is open.
+        """
+        if self._committed.pending.unsent:
+            self._send()
+        if not self._flight.is_open:
+            return None, None
+        if until is None:
+            # All rows of events below the frontier, or of those before one that has failed.
+            outcome, settled = self._parts.turn.taken(self._take_settled)
+            if outcome.failed or settled or self._parts.hooks.has_errors:
+                return None, outcome
+            # Rows keep coming; who fetched each of them would keep others from committing.
+            pause = DRAIN_SECONDS if outcome.row_count else 0.0
+            return partial(self._wait, WAIT_MILLISECONDS, pause), None
+        rest = int(1000 * min(until - time.monotonic(), 1.0) + 0.999)
+        if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
+            return None, self._parts.turn.taken(self._take_rows)
+        return partial(self._wait, min(rest, WAIT_MILLISECONDS)), None
 
     def _wait(self, milliseconds: int, at_least: float = 0.0) -> None:
-        """Waits for news of the open job; without the lock, as somebody else may bring them."""
-
-        def wait() -> None:
-            if at_least:
-                time.sleep(at_least)
-            self._native.await_news(milliseconds)
-
-        self._lifetime.without_lock(wait)
+        if at_least:
+            time.sleep(at_least)
+        self._native.await_news(milliseconds)
 
     def _take_rows(self) -> Any:
         """With the turn: takes the emitted rows of the open job; its outcome."""
@@ -328,7 +348,7 @@ class OutOfOrder:
         """Events that were applied and that no poll has told of."""
         return 0 if outcome is None else int(outcome.consumed - self._applied)
 
-    def _finish_poll(self, outcome: Any, partial: Partial) -> None:
+    def _finish_poll(self, outcome: Any, told: Partial) -> None:
         """Raises one thing that keeps the events from going on; after the last they go on."""
         if outcome is not None:
             self._applied = outcome.consumed
@@ -343,7 +363,7 @@ class OutOfOrder:
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._committed.pending.find(outcome.failed_row)
                     first = segment.first_sequence
-                    raise_failure(self._parts, outcome, segment.events, row, first, partial)
+                    raise_failure(self._parts, outcome, segment.events, row, first, told)
                 error = error or MemoryError(
                     f"engine of {self._parts.name!r}: no memory for more events"
                 )
@@ -361,3 +381,11 @@ class OutOfOrder:
         """
         by_hook = outcome.failed and outcome.failed_row == lib.SS_NO_ROW_FOR_HOOK
         return bool(by_hook and not self._parts.hooks.has_errors)
+
+
+def _deadline(timeout: float | None) -> float | None:
+    """Until when a poll waits; None: for all events below the frontier."""
+    if timeout is None:
+        return None
+    seconds = "seconds, 0 or more, or None to wait for all events below the frontier"
+    return time.monotonic() + number("timeout", timeout, 0, math.inf, seconds)

@@ -3,6 +3,7 @@
 Events run as they come; they commit in the order of their keys (timestamp, source, sequence) once
 the frontiers of all sources have passed them (``sources.py``; Brito 2010, 4.3.1). The C side keeps
 that order; what is here keeps the events' columns until then, for output, messages and snapshots.
+One piece, as all of it reads and changes the same lists, and brings them back together.
 """
 
 from __future__ import annotations
@@ -59,6 +60,10 @@ class PendingEvents:
     ) -> None:
         self.sources = sources
         self._schema = schema
+        # What is asked of each column for each event.
+        self._columns = tuple(
+            (name, column, column.kind if column.is_plain else None) for name, column in schema
+        )
         self._strings = strings
         self._late: Late = checked_late(late)
         self._rejected = rejected_rows
@@ -221,7 +226,7 @@ class PendingEvents:
         return native
 
     def _append(self, segment: Segment, count: int, first: int, last: int) -> None:
-        segment.until = last
+        segment.since, segment.until = first, last
         self._segments.append(segment)
         heapq.heappush(self._ending, ((last, segment.source.rank, segment.first), segment))
         self._rows += count
@@ -298,11 +303,10 @@ class PendingEvents:
         """An event's values in the order of the schema, as its columns hold them."""
         fitting: list[Any] = []
         nulls = []
-        for name, column in self._schema:
+        for name, column, kind in self._columns:
             if name not in values:
                 raise InputError(f"{self._what}: the event has no value for column {name!r}")
             value, null = values[name], False
-            kind = column.kind if column.is_plain else None
             if kind == "str" and type(value) is str:
                 value = self._strings.add(value)
             elif (

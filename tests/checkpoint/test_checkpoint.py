@@ -162,7 +162,7 @@ def test_a_full_file_comes_when_the_increments_are_many_or_large(
                             "0000000005.increment"]  # fmt: skip
 
 
-def test_two_full_images_are_kept_and_early_ones_deleted_from_late_to_early(
+def test_two_full_files_are_kept_and_early_ones_deleted_from_late_to_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "INCREMENTS", 2)
@@ -276,7 +276,7 @@ def test_a_torn_increment_falls_back_to_the_one_before(tmp_path: Path, cut: int)
 
 
 @pytest.mark.parametrize(("damaged", "remains"), [(1, 0), (3, 2), (4, 3), (6, 5)])
-def test_damage_further_back_falls_back_to_the_image_before_it(
+def test_damage_further_back_falls_back_to_the_file_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: int, remains: int
 ) -> None:
     monkeypatch.setattr(checkpoints, "INCREMENTS", 3)
@@ -339,7 +339,7 @@ def test_a_format_of_another_version_is_an_error_and_no_damage(tmp_path: Path) -
         Checkpoint(engine, tmp_path)
 
 
-def test_a_failed_write_leaves_the_image_before_and_no_file(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_file_before_and_no_file(tmp_path: Path) -> None:
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, tmp_path)
         run(engine, checkpoint, range(3))
@@ -520,7 +520,7 @@ def test_a_forked_child_does_not_hold_the_lock_on(tmp_path: Path) -> None:
 # ---- places ----
 
 
-def test_another_filesystem_keeps_images_as_well(
+def test_another_filesystem_keeps_files_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "INCREMENTS", 2)

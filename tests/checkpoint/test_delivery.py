@@ -115,7 +115,7 @@ def is_recorded(home: Path, batch_id: int) -> bool:
     return any((home / "checkpoint").glob(f"{batch_id:010d}.[fi]*"))
 
 
-def test_a_sink_prepares_while_the_image_is_written_and_shows_when_it_is_there(
+def test_a_sink_prepares_while_the_file_is_written_and_shows_when_it_is_there(
     engine: ss.Engine, tmp_path: Path, threads: Callable[[], int]
 ) -> None:
     sink = Shelf()
@@ -151,7 +151,7 @@ def test_the_parts_of_a_batch_add_up_though_they_overlap(engine: ss.Engine, tmp_
     feed.close()
 
 
-def test_an_image_that_fails_takes_away_what_was_prepared(
+def test_a_file_that_fails_takes_away_what_was_prepared(
     engine: ss.Engine, tmp_path: Path, threads: Callable[[], int]
 ) -> None:
     parquet = parquet_sink(tmp_path / "out")

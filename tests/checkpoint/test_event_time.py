@@ -158,7 +158,7 @@ class Life:
         return output
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, suppress_health_check=list(HealthCheck))
 @given(
     options=st.sampled_from(SETTINGS),
     rows=st.integers(0, 160),

@@ -105,7 +105,7 @@ def assert_told(error: BaseException, file: Path) -> None:
 
 
 @pytest.mark.parametrize("remote", [False, True])
-def test_an_image_that_has_no_room_is_named_and_the_batch_comes_again(
+def test_a_file_that_has_no_room_is_named_and_the_batch_comes_again(
     small: Small, remote: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = small.path / "recorded"

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from commands import invoke as run_command
+from trades import rows_of
 
 import specstream as ss
 from specstream.checkpoint import checkpoint as checkpoints
 from specstream.checkpoint import inputs
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.inputs import Input, Inputs
-from specstream.cli import main
 from specstream.files.container import DamagedFile
 
 BATCHES = 7
@@ -80,20 +80,6 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     yield books
     sys.path.remove(str(directory))
     del sys.modules["books"]
-
-
-def rows_of(batch_id: int, count: int = 40) -> pa.Table:
-    rng = np.random.default_rng(batch_id)
-    names = [None, "a", "b", f"batch {batch_id}"]
-    return pa.table(
-        {
-            "time": rng.integers(0, 20, count),
-            "origin": [f"o{at}" for at in rng.integers(0, 3, count)],
-            "price": rng.integers(14, 500, count),
-            "weight": rng.normal(size=count),
-            "name": [names[at] for at in rng.integers(0, 4, count)],
-        }
-    )
 
 
 class Life:
@@ -161,7 +147,7 @@ def listing(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def invoke(*arguments: object, input: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["replay", *map(str, arguments)], input=input)
+    return run_command("replay", *arguments, input=input)
 
 
 # ---- what is replayed ----
@@ -181,7 +167,7 @@ def test_a_batch_comes_out_bit_for_bit_and_nothing_is_touched(recorded: Path, ba
     assert listing(recorded) == before
 
 
-def test_the_rows_of_the_last_batches_are_kept_with_the_images_that_lead_to_them(
+def test_the_rows_of_the_last_batches_are_kept_with_the_files_that_lead_to_them(
     recorded: Path,
 ) -> None:
     there = sorted(listing(recorded))
@@ -199,7 +185,7 @@ def test_the_rows_of_the_last_batches_are_kept_with_the_images_that_lead_to_them
     assert not (recorded / "nowhere").exists()
 
 
-def test_images_reach_back_as_far_as_rows_are_kept(module: Any, tmp_path: Path) -> None:
+def test_files_reach_back_as_far_as_rows_are_kept(module: Any, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "INCREMENTS", 0)  # every file is full
         life = Life(module.book, tmp_path, keep=5)

@@ -107,7 +107,7 @@ LIVES = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(lives=LIVES)
 def test_options_that_may_change_do_not_change_the_answer(
     tmp_path_factory: pytest.TempPathFactory, lives: list[dict[str, Any]]

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import specstream as ss
@@ -39,7 +39,6 @@ def test_codes_of_many_are_those_of_one(texts: list[str]) -> None:
     assert string_codes(array).tolist() == [string_code(text) for text in texts]
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(

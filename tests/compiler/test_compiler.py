@@ -48,13 +48,6 @@ def prints(state, event, emit):
     print(event.i)
 
 
-def catches(state, event, emit):
-    try:
-        state.n = 1
-    except ValueError:
-        state.n = 2
-
-
 def undefined(state, event, emit):
     if event.i > 0:
         y = 1
@@ -239,7 +232,6 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (uses_random, 1, "module 'random'.*event.random"),
     (uses_time, 1, "module 'time'.*event.timestamp"),
     (prints, 1, r"print\(\).*run_sequential"),
-    (catches, 1, "try/except"),
     (undefined, 3, "'y' may be undefined.*assign 'y'"),
     (undefined_after_loop, 3, "'k' may be undefined"),
     (two_types, 1, "int64.*float64|float64.*int64"),

@@ -28,7 +28,7 @@ def rooms() -> Any:
 
 def imports_of(path: Path) -> set[str]:
     """All that a module imports of the package, inside functions and for types included."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spinning import spin_down, transfer
+from spinning import endless, spin_down, transfer
 
 import specstream as ss
 
@@ -68,6 +68,32 @@ def test_closing_waits_for_who_reads_the_state() -> None:
         assert engine.parts.lifetime.closed
         for thread in threads:
             thread.join()
+
+
+@pytest.mark.parametrize("execution", ["ordered", "log_free", "locked"])
+def test_closing_ends_an_event_that_never_ends(execution: Any) -> None:
+    engine = ss.Engine(endless, threads=2, execution=execution)
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            engine.process({"x": [-1, -1]})
+        except ss.EngineClosedError as error:
+            raised.append(error)
+
+    runner = threading.Thread(target=run, daemon=True)
+    runner.start()
+    while engine.parts.native.is_idle():
+        assert runner.is_alive()
+    # Where it does not end, the test is to: hence a thread.
+    closer = threading.Thread(target=engine.close, daemon=True)
+    closer.start()
+    for thread in (closer, runner):
+        thread.join(60)
+        assert not thread.is_alive(), "the event goes on"
+    partial = raised[0].specstream_partial  # type: ignore[attr-defined]
+    assert (partial.consumed, partial.output.num_rows) == (0, 0)
+    assert engine.stats.events == 0
 
 
 @functools.cache

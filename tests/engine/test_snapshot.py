@@ -218,6 +218,7 @@ def test_who_began_to_look_during_a_batch_may_finish_before_another_state_comes(
         assert engine.state.n == 0
 
 
+@pytest.mark.slow
 def test_a_snapshot_has_all_of_a_table_that_is_submitted_or_nothing() -> None:
     sources = np.arange(40)
     with ss.Engine(old, threads=2) as engine:

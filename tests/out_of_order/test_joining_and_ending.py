@@ -105,3 +105,36 @@ def test_a_source_that_has_come_to_the_last_time_has_not_ended() -> None:
         assert len(engine.poll(timeout=None)) == 1
         with pytest.raises(ss.InputError, match=r"source 0 at time=.*has ended"):
             engine.submit({"time": [LAST], "x": [1]}, order_by="time", source=0)
+
+
+@pytest.mark.parametrize("way", ["one", "read"])
+def test_the_runtime_gets_nothing_below_what_may_be_committed(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def submit() -> None:
+        if way == "one":
+            engine.submit_event(9, "a", x=1)
+        else:
+            engine.submit({"time": [9], "x": [1]}, order_by="time", source="a")
+
+    with ss.Engine(numbered, sources=["a", "b"]) as engine:
+        engine.submit({"time": [10], "x": [1]}, order_by="time", source="a", ordered=True)
+        engine.advance("b", 20)
+        pending = engine.durable.pending
+        source = pending.sources.get("a")
+        taken = getattr(pending, way)
+
+        def takes_late_ones(*arguments: Any) -> Any:
+            source.frontier = None
+            segments = taken(*arguments)
+            source.frontier = 10
+            return segments
+
+        # As bugs would have it: a late event is taken, and a frontier forgotten.
+        with monkeypatch.context() as bug:
+            bug.setattr(pending, way, takes_late_ones)
+            with pytest.raises(ss.SpecstreamError, match=r"an event lies .* committed up to"):
+                submit()
+        source.frontier = None
+        with pytest.raises(ss.SpecstreamError, match=r"the frontier lies .* committed up to"):
+            submit()

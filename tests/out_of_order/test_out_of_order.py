@@ -145,7 +145,7 @@ def named(state, event, emit):
     emit(event.at, state.values[event.at % 6], state.last, event.name)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(
     pieces=PIECES,
     paths=st.lists(st.sampled_from(SETTINGS + HOOKED), min_size=1, max_size=3),
@@ -853,9 +853,9 @@ def test_times_beyond_int64_are_refused(time: int, before: bool) -> None:
     with ss.Engine(places, threads=1) as engine:
         if before:
             engine.submit_event(1, name="a")
-            with pytest.raises(ss.InputError, match=r"time -?\d+(\.\.\.\d+)? is no int64"):
+            with pytest.raises(ss.InputError, match=r"time -?[\d.]+ is no int64"):
                 engine.advance(0, time)
-        with pytest.raises(ss.InputError, match=r"time -?\d+(\.\.\.\d+)? is no int64"):
+        with pytest.raises(ss.InputError, match=r"time -?[\d.]+ is no int64"):
             engine.submit_event(time, name="a")
         engine.submit_event(2, name="b", ordered=True)
         assert engine.poll(None)["name"].to_pylist() == ["a", "b"][1 - before :]
@@ -881,7 +881,7 @@ def test_timeouts_that_are_none_are_refused(poll: str, timeout: Any) -> None:
 
 
 def test_the_highest_source_is_named_in_the_error() -> None:
-    with pytest.raises(ss.ConfigurationError, match=f"expected an integer from .* to {2**63 - 2}"):
+    with pytest.raises(ss.ConfigurationError, match=f"an integer from .* to {2**63 - 2}"):
         ss.Engine(places, sources=[2**63 - 1])
 
 

@@ -159,7 +159,7 @@ def test_killed_while_events_wait_for_the_watermark_nothing_is_lost(tmp_path: Pa
         assert engine.snapshot() == (tmp_path / "final").read_bytes()
 
 
-def test_what_the_last_image_holds_is_the_final_state(
+def test_what_the_last_file_holds_is_the_final_state(
     uninterrupted: Callable[[], Path],
 ) -> None:
     whole = uninterrupted()

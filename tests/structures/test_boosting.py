@@ -134,7 +134,7 @@ def test_every_path_gives_the_answer_of_the_sequential_run(path: Path, keys: int
     assert_identical(path(several, table), run_oracle(several, table))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32),
     keys=st.sampled_from([1, 2, 8, 26]),

@@ -6,6 +6,9 @@ there when it has come to the end. Where there is a file ``watermark``, files ov
 events wait as long as it says; some come too late.
 """
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import contextlib
@@ -199,12 +202,12 @@ def hold_files_for_sinks() -> None:
         return
     hit = failpoints.hit
 
-    def held(step: str, at: int) -> None:
-        hit(step, at)
-        if (step, at) == ("before-rename", int(batch_id)):
+    def held(step: str, batch: int) -> None:
+        hit(step, batch)
+        if (step, batch) == ("before-rename", int(batch_id)):
             time.sleep(LIFE_SECONDS)  # until it is killed
 
-    failpoints.hit = held
+    failpoints.hit = held  # type: ignore[assignment]
 
 
 def main(directory: Path) -> None:

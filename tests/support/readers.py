@@ -5,6 +5,9 @@ nothing has changed; or what it has read works: events run on it, the state can 
 snapshot of it can be restored.
 """
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import contextlib

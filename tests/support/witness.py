@@ -39,7 +39,14 @@ NAN = float("nan")
 
 
 class Outside(BaseException):
-    """The event gets to where operators are not Python; no operator can catch this."""
+    """The event gets to where operators are not Python. An operator may catch this by a bare
+    ``except``, and goes on in vain: ``met`` counts."""
+
+    met = 0
+
+    def __init__(self, why: str) -> None:
+        Outside.met += 1
+        super().__init__(why)
 
 
 class Int(int):
@@ -166,9 +173,18 @@ class Array(np.ndarray[Any, Any]):
     def __setitem__(self, index: Any, value: Any) -> None:
         each = np.frompyfunc(self.convert, 1, 1)
         is_many = isinstance(value, np.ndarray) and value.size > 0
-        super().__setitem__(
-            index, each(value) if is_many else value if is_array(value) else self.convert(value)
-        )
+        try:
+            converted = (
+                each(value) if is_many else value if is_array(value) else self.convert(value)
+            )
+        except OverflowError:
+            # What comes before the one that does not fit is stored, and may be seen by a handler.
+            if is_many:
+                target = self[index]
+                for place, one in np.ndenumerate(np.broadcast_to(value, target.shape).copy()):
+                    target[place] = one
+            raise
+        super().__setitem__(index, converted)
 
 
 def is_array(value: Any) -> bool:
@@ -177,6 +193,9 @@ def is_array(value: Any) -> bool:
 
 class State:
     """Fields as attributes: numbers and :class:`Array`."""
+
+    converters: dict[str, Callable[[Any], Any]]
+    scratch: list[str]
 
     def __init__(self, layout: Any) -> None:
         converters: dict[str, Callable[[Any], Any]] = {}
@@ -514,18 +533,21 @@ def run(
     seen = Testimony({})
     emit = emitting(operator.emits, seen.rows)
     for at, row in enumerate(table.to_pylist()):
-        before, mark = state.values(), len(seen.rows)
+        before, mark, met = state.values(), len(seen.rows), Outside.met
         state.begin()
         event = Event(row, operator.event, len(seen.kept), seed)
         try:
             process(state, event, emit)
         except (Exception, Outside) as error:
+            raised: list[tuple[int, str]] = [(len(seen.kept), type(error).__name__)]
+        else:
+            raised = []
+        if raised or Outside.met > met:
             state.restore(before)
             del seen.rows[mark:]
-            if isinstance(error, Outside):
-                continue
-            seen.raised.append((len(seen.kept), type(error).__name__))
-        seen.kept.append(at)
+        if Outside.met == met:
+            seen.raised += raised
+            seen.kept.append(at)
     seen.state = state.values()
     return seen
 
