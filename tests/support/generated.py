@@ -204,7 +204,7 @@ class Writer:
                 *self.calls("tick(state, 1)", "tick(state, i0)", 'increment(state, "n")'),
             )
         a, b = self.int_(depth - 1), self.int_(self.rng.randint(0, depth - 1))
-        return self.pick(
+        chosen: str = self.pick(
             f"({a} {self.pick('+', '-', '*', '&', '|', '^')} {b})",
             f"({a} {self.pick('+', '-', '*')} {b})",
             f"({a} {self.pick('//', '%')} ({b} | 1))",
@@ -238,6 +238,7 @@ class Writer:
             self.of_the_event("0", INTS_OF_THE_EVENT),
             *self.syntax_int(depth),
         )
+        return chosen
 
     def of_the_event(self, otherwise: str, choices: list[str]) -> str:
         """What Python computes of the event alone; of a string that may be null, if it is not."""
