@@ -54,6 +54,19 @@ class ErrorClasses:
         caught = tuple(errors)
         return sorted(number for one, number in self.known().items() if issubclass(one, caught))
 
+    def status_of(self, error: Exception) -> int:
+        """The number of what Python has raised: of the class that the same handlers match.
+
+        One of several classes that no known class combines leaves the event.
+        """
+        mro = type(error).__mro__
+        known = self.known()
+        matched = {one for one in known if one in mro}
+        for one in mro:
+            if one in known and {other for other in known if issubclass(one, other)} == matched:
+                return known[one]
+        return LEAVES
+
     def described(self) -> str:
         """Everything about the operator's own classes that decides what the code does."""
         pythons = [one.__name__ for one in _PYTHONS]  # others in another version

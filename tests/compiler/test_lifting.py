@@ -549,3 +549,41 @@ def test_what_is_refused_says_what_depends_on_the_state(
     with pytest.raises(ss.CompileError, match=message) as caught:
         ss.Engine(declared(function), horizon=0)
     assert caught.value.line == function.__code__.co_firstlineno + line
+
+
+class Unwelcome(ValueError):
+    pass
+
+
+@ss.pure
+def welcomed(key: str) -> str:
+    if key == "spam":
+        raise Unwelcome(key)
+    return json.loads(key)[0] if key.startswith("E") else key
+
+
+def catching(state, event, emit):
+    try:
+        number = int(event.text)
+        emit(welcomed(event.key), number % 10)
+    except Unwelcome as error:
+        emit(event.key, -1)
+        raise KeyError(f"{event.key.upper()} at {state.n}") from error
+    except ValueError:
+        state.n += 1
+        emit(event.key[1:2], state.n)
+        assert event.a < 3, f"{event.key.strip()!r} has {event.a}"
+    finally:
+        state.n += len(event.key)
+
+
+def test_what_python_raised_before_is_caught_by_its_class(path: Path) -> None:
+    operator = declared(catching)
+    expected = run_oracle(operator, table())
+    kinds = {kind for _, kind, _ in expected.raised}
+    assert kinds == {"KeyError", "AssertionError"}
+    assert any("SPAM at" in text for _, _, text in expected.raised)
+    assert any(text == "'euro' has 3" for _, _, text in expected.raised)
+    assert_identical(path(operator, table()), expected)
+    events = table().filter(pa.compute.is_valid(table()["m"]))
+    assert witness.assert_agrees(operator, events) > 20
