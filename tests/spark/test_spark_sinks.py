@@ -131,7 +131,7 @@ def test_a_failing_sink_names_itself_and_the_batch(tmp_path: Path) -> None:
 def test_delta_needs_a_name(tmp_path: Path) -> None:
     for bad in (3, "", None):
         with pytest.raises(ss.ConfigurationError, match=f"app_id={bad!r}: expected a name"):
-            ss.spark.delta_sink(tmp_path, app_id=bad)  # type: ignore[arg-type]
+            ss.spark.delta_sink(tmp_path, app_id=bad)
     with pytest.raises(ss.ConfigurationError, match="partition_by='day'; expected a list"):
         ss.spark.delta_sink(tmp_path, app_id="a", partition_by="day")
 
