@@ -59,6 +59,10 @@ class PendingEvents:
     ) -> None:
         self.sources = sources
         self._schema = schema
+        # What is asked of each column for each event.
+        self._columns = tuple(
+            (name, column, column.kind if column.is_plain else None) for name, column in schema
+        )
         self._strings = strings
         self._late: Late = checked_late(late)
         self._rejected = rejected_rows
@@ -292,11 +296,10 @@ class PendingEvents:
         """An event's values in the order of the schema, as its columns hold them."""
         fitting: list[Any] = []
         nulls = []
-        for name, column in self._schema:
+        for name, column, kind in self._columns:
             if name not in values:
                 raise InputError(f"{self._what}: the event has no value for column {name!r}")
             value, null = values[name], False
-            kind = column.kind if column.is_plain else None
             if kind == "str" and type(value) is str:
                 value = self._strings.add(value)
             elif (
