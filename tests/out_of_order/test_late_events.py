@@ -1,8 +1,5 @@
 """Events below the frontier, and events without a time: an error, dropped, or kept on the side."""
 
-# Operators carry no types, as those of users do not.
-# mypy: allow-untyped-defs, allow-untyped-calls
-
 from __future__ import annotations
 
 import datetime

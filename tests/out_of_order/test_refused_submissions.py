@@ -1,8 +1,5 @@
 """Times, frontiers, policies and columns that cannot be: each is named, and nothing changes."""
 
-# Operators carry no types, as those of users do not.
-# mypy: allow-untyped-defs, allow-untyped-calls
-
 from __future__ import annotations
 
 from typing import Any
