@@ -1,5 +1,8 @@
 """When a source begins to hold back the others, and when nothing of it may come any more."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 from typing import Any
