@@ -24,6 +24,9 @@ from specstream.compiler.math_functions import MATH
 from specstream.compiler.scopes import bound_names, own_name
 
 __all__ = [
+    "FORBIDDEN_CALLS",
+    "FORBIDDEN_MODULES",
+    "REFUSED",
     "Check",
     "branches",
     "builtin_name",
@@ -79,6 +82,9 @@ _FORBIDDEN_MODULES = {
     "os": "operators do no input or output",
     "sys": "operators do no input or output",
 }
+
+# What else decides whether something can be compiled has to know the same.
+REFUSED, FORBIDDEN_CALLS, FORBIDDEN_MODULES = _REFUSED, _FORBIDDEN_CALLS, _FORBIDDEN_MODULES
 
 
 class Check:

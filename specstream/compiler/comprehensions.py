@@ -102,7 +102,7 @@ class Comprehensions(NestedFunctions, LocalContainers):
             generators, item = [ast.comprehension(target, iterable, [], 0)], _load("__ss_item")
         key = options.pop("key", None)
         given = dict(options)
-        inside = {one: _load(f"__ss_{one}") for one in options}
+        inside: dict[str, ast.expr] = {one: _load(f"__ss_{one}") for one in options}
         start = given.get("start")
         if isinstance(start, ast.Constant):
             inside["start"] = given.pop("start")  # its type may depend on its value

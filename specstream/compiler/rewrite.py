@@ -93,6 +93,13 @@ class Rewriter(ast.NodeTransformer):
         return None
 
 
+def targets_in(target: ast.expr) -> list[ast.expr]:
+    """What an assignment to a target gives values to, one by one; starred ones as they are."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [part for element in target.elts for part in targets_in(element)]
+    return [target]
+
+
 def oracle_constant(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(oracle_constant(element) for element in value)
@@ -143,10 +150,3 @@ def without_slices(index: ast.expr) -> ast.expr:
     if index.step is not None:
         parts.append(index.step)
     return ast.Call(ast.Name("__ss_slice", ast.Load()), parts, [])
-
-
-def targets_in(target: ast.expr) -> list[ast.expr]:
-    """What an assignment to a target gives values to, one by one; starred ones as they are."""
-    if isinstance(target, ast.Tuple | ast.List):
-        return [part for element in target.elts for part in targets_in(element)]
-    return [target]

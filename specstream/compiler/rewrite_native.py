@@ -43,6 +43,7 @@ from specstream.compiler.check import (
 )
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
+from specstream.compiler.forms import EmittedForm
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
@@ -391,8 +392,16 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
                     f"declare it as emits={{{name!r}: ss.nullable(...)}}",
                 )
         # In the order in which they are written, which is that of their evaluation.
-        columns_given = ast.copy_location(ast.Constant(",".join(given)), node)
-        values = [self.visit(value) for value in given.values()]
+        names_given: list[str] = []
+        values: list[ast.expr] = []
+        for name, value in given.items():
+            if isinstance(value, EmittedForm):
+                names_given.append(f"{name}:{value.number}")
+                values += map(self.visit, value.elts)
+            else:
+                names_given.append(name)
+                values.append(self.visit(value))
+        columns_given = ast.copy_location(ast.Constant(",".join(names_given)), node)
         return self.core(emit_row, callee, columns_given, *values, at=node)
 
     def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:

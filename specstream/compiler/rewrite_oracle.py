@@ -18,6 +18,7 @@ from specstream.columns.strings import string_code
 from specstream.compiler import numbers, oracle_local, oracle_view
 from specstream.compiler.check import builtin_name, default_name, math_name, numpy_name
 from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
+from specstream.compiler.forms import EmittedForm, Formed
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
 from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
@@ -76,6 +77,13 @@ class OracleRewriter(Rewriter):
         if numeric is not None:
             return getattr(_ORACLE_NUMPY, numeric)
         return oracle_constant(value) if name in self.check.constants else value
+
+    def visit_EmittedForm(self, node: EmittedForm) -> Any:
+        self.source.oracle_namespace["__ss_formed"] = Formed
+        parts = [self.visit(part) for part in node.elts]
+        number = ast.copy_location(ast.Constant(node.number), node)
+        name = ast.Name("__ss_formed", ast.Load())
+        return ast.copy_location(ast.Call(name, [number, *parts], []), node)
 
     def visit_Raise(self, node: ast.Raise) -> Any:
         if self.analysis.catches:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns.conversion import of_order, order_distance, time_at
+from specstream.columns.derived import derived_columns
 from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
@@ -282,8 +283,14 @@ class PendingEvents:
             self._block = Block(self._schema, self._rows, self._type)
         block = self._block
         row = block.used
-        for column, value in zip(block.columns, (at, known.code, *fitting), strict=True):
+        for column, value in zip(block.columns, (at, known.code, *fitting), strict=False):
             column[row] = value
+        if self._schema.derived:
+            declared = 2 + len(fitting)
+            own = [column[row : row + 1] for column in block.columns]
+            derived = derived_columns(self._schema, own[:declared], self._strings)
+            for column, array in zip(own[declared:], derived, strict=True):
+                column[:] = array
         block.given.append(timestamp)
         block.used += 1
         native = self._native(block.pointers, known, 1)
@@ -427,8 +434,10 @@ class PendingEvents:
             events = segment.events
             done = events.count - left
             segments.append((numbers[segment.source.name], segment.first_sequence + done, left))
+            # What is derived of them is derived again, maybe by another version of the operator.
+            own = 2 + len(self._schema.declared_dtypes)
             columns = [
-                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:])
+                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:own])
             ]
             names = ["key", *column_names(self._schema)]
             pieces.append(pa.table([events.keys[0].slice(done), *columns], names=names))
@@ -468,6 +477,9 @@ class PendingEvents:
                 "for another operator"
             )
         columns = columns_of(table, self._schema, self._strings) if about.segments else ()
+        if columns:
+            declared = (columns[0], columns[0], *columns[1:])
+            columns = (*columns, *derived_columns(self._schema, declared, self._strings))
         key = table.column("key")
         self._type = None if pa.types.is_null(key.type) else key.type
         self.sources.restore(

@@ -231,7 +231,7 @@ class Writer:
             f"weigh({a}, {self.shuffled(f'third={b}', f'second={self.int_(0)}')})",
             *self.calls(f"tick(state, {a})", f"increment(state.a, {self.at(16, depth - 1)})"),
             f"round({self.float_(0)} % 50.0)",
-            *((f"looked_up(state, {self.int_(0)} % 40 - 10)",) if self.catches else ()),
+            *((f"looked_up(state, {self.int_(0)} % 18 - 9)",) if self.catches else ()),
             self.of_the_event("0", INTS_OF_THE_EVENT),
             *self.syntax_int(depth),
         )
@@ -647,10 +647,10 @@ class Writer:
         """A try statement, in its every form."""
         self.put(indent, "try:")
         self.inside(indent, nesting)
-        clauses = self.pick(0, 1, 1, 2, 3)
+        clauses = self.pick(0, 1, 1, 2, 2, 3)
         for _ in range(clauses):
             self.clause(indent, nesting)
-        if clauses and self.rng.random() < 0.15:
+        if clauses and self.rng.random() < 0.4:
             self.put(indent, "except:")
             self.handle(indent, nesting, None)
         if clauses and self.rng.random() < 0.4:
@@ -682,7 +682,7 @@ class Writer:
 
     def inside(self, indent: int, nesting: int) -> None:
         self.block(indent + 1, self.rng.randint(1, 2), nesting - 1)
-        if self.rng.random() < 0.3:
+        if self.rng.random() < 0.2:
             self.put(indent + 1, f"if {self.bool_(1)}:")
             self.put(indent + 2, self.pick(*self.ways_out()))
             self.block(indent + 1, self.rng.randint(0, 1), 0)
@@ -726,7 +726,8 @@ class Writer:
             self.put(1, "try:")
             self.put(2, "i1 = part(state, event, emit, i0, f1)")
             self.clause(1, 1)
-            self.put(1, "i0 = part(state, event, emit, i1, f0)")
+            self.put(1, "except Exception:")
+            self.put(2, "state.n += 1")
         self.put(1, "emit(i0, f0, event.on)")
         return HEADER + "\n".join(self.lines) + "\n"
 
