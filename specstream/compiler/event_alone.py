@@ -237,8 +237,8 @@ class EventAlone:
         value = self.of(binding.value)
         self.bound = bound
         self.open.remove(name)
-        if value.depends == STATE:
-            return Found(STATE, ANY, ANY)
+        if value.depends == STATE or (value.compiled is not None and _makes(binding.value)):
+            return Found(STATE, ANY, ANY)  # the latter: statements change what it holds
         declared = None if binding.annotation is None else of.annotated(binding.annotation)
         given = declared or value.type
         if binding.at is not None:
@@ -646,6 +646,17 @@ def _is_impure(value: Any) -> bool:
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")
     root = str(module).split(".")[0]
     return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - {"datetime"} | {"secrets"})
+
+
+def _makes(node: ast.expr) -> bool:
+    """Whether an expression makes a list, dict or set."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in ("dict", "list", "set", "sorted")
+    if isinstance(node, ast.BinOp):  # [0] * n
+        return _makes(node.left) or _makes(node.right)
+    return isinstance(
+        node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+    )
 
 
 def _own_nodes(tree: ast.FunctionDef) -> Iterator[ast.AST]:

@@ -114,8 +114,8 @@ def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
 def unpack(packed: tuple[Packed, ...]) -> list[types.FunctionType]:
     """The functions, made from their source, in the same order, without those that only Python
     calls."""
-    made = [_made(function) for function in packed]
     errors: dict[_Raised, Any] = {}
+    made = [_made(function) for function in packed]
     for function, one in zip(made, packed, strict=True):
         for name, value in one.names.items():
             function.__globals__[name] = _original(value, made, errors)
@@ -161,8 +161,8 @@ def _original(value: Any, made: list[types.FunctionType], errors: dict[_Raised, 
         of = _original(value.function, made, errors)
         return functools.partial(of, *value.arguments, **value.named)
     if isinstance(value, _Pure):
-        function = _original(value.function, made, errors)
-        return marked(function, value.returns, value.is_batch)
+        of = _original(value.function, made, errors)
+        return marked(of, value.returns, value.is_batch)
     return _exception_class(value, errors) if isinstance(value, _Raised) else value
 
 
