@@ -51,6 +51,14 @@ def lookup(function: types.FunctionType, name: str) -> Any:
     return function.__globals__.get(name)
 
 
+def _named(function: types.FunctionType, node: ast.AST) -> Any:
+    """What a name stands for, or an attribute of a module; None: what only a run knows."""
+    if isinstance(node, ast.Attribute):
+        owner = _named(function, node.value)
+        return getattr(owner, node.attr, None) if isinstance(owner, types.ModuleType) else None
+    return lookup(function, node.id) if isinstance(node, ast.Name) else None
+
+
 def reaches_try(
     function: types.FunctionType, tree_of: Callable[[types.FunctionType], ast.AST | None]
 ) -> bool:
@@ -63,7 +71,7 @@ def reaches_try(
         for node in () if tree is None else ast.walk(tree):
             if isinstance(node, ast.Try):
                 return True
-            called = lookup(one, node.id) if isinstance(node, ast.Name) else None
+            called = _named(one, node)
             called = called.func if isinstance(called, functools.partial) else called
             if isinstance(called, types.FunctionType) and called not in seen:
                 seen.add(called)
