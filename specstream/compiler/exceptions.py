@@ -60,7 +60,7 @@ def _named(function: types.FunctionType, node: ast.AST) -> Any:
 
 
 def reaches_try(
-    function: types.FunctionType, tree_of: Callable[[types.FunctionType], ast.AST | None]
+    function: types.FunctionType, tree_of: Callable[[types.FunctionType], ast.FunctionDef | None]
 ) -> bool:
     """Whether a function, or one that it calls, catches anything."""
     seen = {function}
@@ -68,7 +68,9 @@ def reaches_try(
     while waiting:
         one = waiting.pop()
         tree = tree_of(one)
-        for node in () if tree is None else ast.walk(tree):
+        # Not in the decorators: those run once, and by Python.
+        body = [] if tree is None else tree.body
+        for node in (part for statement in body for part in ast.walk(statement)):
             if isinstance(node, ast.Try):
                 return True
             called = _named(one, node)

@@ -590,7 +590,7 @@ def test_nothing_in_the_oracle_is_swallowed_but_the_operators_own(
         swallows.run_sequential(keys(1))
 
 
-@an_operator
+@ss.operator(state=State, event={"k": int, "v": float}, emits={"x": int})
 def plain(state, event, emit):
     """Many ways to raise, and nothing that catches."""
     state.a[event.k] += 7 // event.k
@@ -794,6 +794,7 @@ def test_the_class_of_an_error_costs_an_operator_nothing_that_catches_none(
         code: str = entry.library.get_asm_str()
         return sum(line.startswith("\t") and line[1] != "." for line in code.splitlines())
 
+    assert not plain.program.catches
     monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "")
     monkeypatch.setattr(variants, "_loaded", {})
     as_it_is = instructions()
