@@ -28,7 +28,7 @@ help:
 	@echo "make test    lint, types and all tests"
 	@echo "make lint    lint, types and the order of the rooms only"
 	@echo "make stress  the C stress programs under three sanitizers (SECONDS=60 for each)"
-	@echo "make stress-closing  engines that are closed while everybody uses them, ROUNDS=2000 times at random"
+	@echo "make stress-closing  engines that are closed while everybody uses them, and calls interrupted, ROUNDS=2000 times at random"
 	@echo "make stress-spark  a streaming query killed COUNT=100 times at random, and what it lost: about 20 minutes"
 	@echo "make stress-files  crafted snapshots and checkpoints, INPUTS=25000 for each of 8 readers, under AddressSanitizer: an hour"
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
@@ -83,7 +83,7 @@ quick: lint
 test: lint
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark" $(PYTEST_ARGS)
-	$(WITH_JAVA) $(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n 2 --dist worksteal -m spark $(PYTEST_ARGS)
 
 stress:
 	$(MAKE) -C stm_native/tests stress
@@ -91,6 +91,7 @@ stress:
 stress-closing: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python tests/support/closing_driver.py $(ROUNDS) $$(date +%s)
+	$(BIN)/python tests/support/interrupt_driver.py $(ROUNDS) $$(date +%s)
 
 stress-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native

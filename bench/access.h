@@ -40,6 +40,7 @@ INLINE uint64_t scramble(uint64_t x)
     return (x ^ (uint64_t)((int64_t)x >> 32)) * UINT64_C(6364136223846793005);
 }
 
+/* As ss_index_hash, which is not inlined; a test has each find what the other has stored. */
 INLINE struct ss_slot *first_slot(const struct fixed *fixed, uint64_t word)
 {
     return &fixed->slots[(word ^ (word >> 11)) & fixed->slot_mask];
@@ -49,6 +50,11 @@ INLINE struct ss_slot *first_slot(const struct fixed *fixed, uint64_t word)
 INLINE bool is_empty(const struct fixed *fixed, uint64_t key)
 {
     return (key ^ fixed->epoch_key) >> 32 > 1;
+}
+
+INLINE uint64_t *value_in(const struct fixed *fixed, const struct ss_slot *slot)
+{
+    return (uint64_t *)fixed->redo + slot->position + 1;
 }
 
 INLINE bool load_transactional(const struct fixed *fixed, struct ss_run *run, uint64_t word,
@@ -63,7 +69,7 @@ INLINE bool load_transactional(const struct fixed *fixed, struct ss_run *run, ui
         return true;
     }
     if (key == (fixed->epoch_key | word)) {
-        *value = fixed->redo[slot->position].value;
+        *value = *value_in(fixed, slot);
         return true;
     }
     *value = ss_load(run, word);
@@ -76,11 +82,11 @@ INLINE bool store_transactional(const struct fixed *fixed, struct ss_run *run, u
     struct ss_slot *slot = first_slot(fixed, word);
     uint64_t key = slot->key;
     if (key == (fixed->epoch_key | word)) {
-        fixed->redo[slot->position].value = value;
+        *value_in(fixed, slot) = value;
         return true;
     }
     if (LIKELY(is_empty(fixed, key) && run->redo_count != fixed->redo_limit)) {
-        *slot = (struct ss_slot){.key = fixed->epoch_key | word, .position = run->redo_count};
+        *slot = (struct ss_slot){.key = fixed->epoch_key | word, .position = 2 * run->redo_count};
         fixed->redo[run->redo_count++] = (struct ss_write){.word = word, .value = value};
         return true;
     }

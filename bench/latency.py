@@ -28,7 +28,7 @@ class Counts(ss.State):
 
 
 @ss.operator(state=Counts, event={"x": int}, emits={"x": int, "count": int})
-def count(state, event, emit):
+def count(state, event, emit):  # type: ignore[no-untyped-def]
     """Counts one of a hundred."""
     state.counts[event.x % 100] += 1
     emit(event.x, state.counts[event.x % 100])

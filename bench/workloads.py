@@ -18,8 +18,8 @@ from specstream.tuning.machine import MULTIPLIER, busy_loop
 
 __all__ = ["MULTIPLIER", "Workload", "all_workloads", "busy_loop", "values"]
 
-TOP_K = {"k": 5, "rows": 5, "width": 1024}
-NEIGHBOURS = {"grid": 100, "per_bucket": 10, "k": 3}
+TOP_K: dict[str, Any] = {"k": 5, "rows": 5, "width": 1024}
+NEIGHBOURS: dict[str, Any] = {"grid": 100, "per_bucket": 10, "k": 3}
 UPDATED_WORDS = 1 << 20  # 8 MB
 
 
@@ -67,7 +67,7 @@ def listing_4_2(size: int) -> ss.Operator:
         emits={"result": int, "busy": int},
         name=f"listing_4_2_{size}",
     )
-    def process(state, event, emit):
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
         entry = event.value % size
         result = state.local_state[entry]
         state.local_state[entry] = result + 1
@@ -88,7 +88,7 @@ def updates(words: int, count: int) -> ss.Operator:
     @ss.operator(
         state=Words, event={"value": int, "work": int}, emits={"busy": int}, name="updates"
     )
-    def process(state, event, emit):
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
         busy = event.value
         for _ in range(event.work):
             busy = (busy ^ (busy >> 32)) * MULTIPLIER
@@ -124,7 +124,7 @@ def slowed(base: ss.Operator) -> ss.Operator:
         emits={name: types[column.kind] for name, column in base.emits},
         name=f"{base.name}_slowed",
     )
-    def slow(state, event, emit):
+    def slow(state, event, emit):  # type: ignore[no-untyped-def]
         busy = event.work
         for _ in range(event.work):
             busy = (busy ^ (busy >> 32)) * MULTIPLIER

@@ -23,6 +23,8 @@ PACKAGE = ROOT / "specstream"
 NATIVE = ROOT / "stm_native" / "src"
 WAY = re.compile(r"<!-- way -->\n(.*?)<!-- end -->", re.DOTALL)
 LISTED = re.compile(r"(<!-- (rooms|runtime) -->\n).*?(<!-- end -->)", re.DOTALL)
+UNMET = "#f4f5f7"  # the colour of a room that a batch does not go through
+FILLS = ("#fde0b6", "#cfe6c8", "#c9dcf2", "#f6cdd5", "#ded0ee", "#fbf0a8")
 FILE = re.compile(r"`((?:[a-z_]+/)*[a-z_0-9]+\.(?:py|c|h))`")
 
 
@@ -87,6 +89,20 @@ def page() -> str:
     return LISTED.sub(lambda found: found[1] + lists[found[2]]() + found[3], PAGE.read_text())
 
 
+def room_of(name: str, runtime: str) -> str:
+    """The room that a file of the way stands in."""
+    return name.split("/")[0] if name.endswith(".py") else runtime
+
+
+def box(x: float, y: float, width: float, height: float, text: str, fill: str) -> str:
+    return (
+        f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" rx="4" '
+        f'fill="{fill}" stroke="#5f6b7a"/>'
+        f'<text x="{x + width / 2:.0f}" y="{y + height / 2 + 5:.0f}" text-anchor="middle">'
+        f"{escape(text)}</text>"
+    )
+
+
 def picture() -> str:
     """At the left the rooms from the top to the bottom, at the right the way of a batch."""
     tall, wide, stop = 34, 300, 46
@@ -98,36 +114,21 @@ def picture() -> str:
         'font-family="sans-serif" font-size="13">',
         f'<rect width="760" height="{height}" fill="white"/>',
         '<text x="20" y="28" font-weight="bold">Rooms: each uses only those below it</text>',
-        '<text x="400" y="28" font-weight="bold">The way of a batch</text>',
+        '<text x="400" y="28" font-weight="bold">The way of a batch, coloured by room</text>',
     ]
-    middle = {}
+    met = list(dict.fromkeys(room_of(name, rows[-1][0]) for name in files))
+    colours = dict(zip(met, FILLS, strict=False))
     for number, row in enumerate(rows):
         y = 45 + number * tall
         part = wide / len(row)
         for column, room in enumerate(row):
             x = 20 + column * part
-            out.append(
-                f'<rect x="{x:.0f}" y="{y}" width="{part - 6:.0f}" height="{tall - 6}" rx="4" '
-                'fill="#e8eef7" stroke="#51729e"/>'
-                f'<text x="{x + part / 2 - 3:.0f}" y="{y + 19}" text-anchor="middle">'
-                f"{escape(room)}</text>"
-            )
-            middle[room] = (x + part - 6, y + tall / 2 - 3)
+            out.append(box(x, y, part - 6, tall - 6, room, colours.get(room, UNMET)))
     for number, name in enumerate(files):
         y = 45 + number * stop
-        room = name.split("/")[0] if name.endswith(".py") else rows[-1][0]
-        if room in middle:
-            left, at = middle[room]
-            out.append(
-                f'<line x1="{left:.0f}" y1="{at:.0f}" x2="420" y2="{y + 15}" stroke="#c3cfe0"/>'
-            )
         if number:
             out.append(f'<path d="M560 {y - 16} v13 m-4 -6 l4 6 l4 -6" fill="none" stroke="#333"/>')
-        out.append(
-            f'<rect x="420" y="{y}" width="300" height="30" rx="4" fill="#fdf3e1" '
-            f'stroke="#b98a2f"/><text x="570" y="{y + 20}" text-anchor="middle">'
-            f"{escape(name)}</text>"
-        )
+        out.append(box(420, y, 300, 30, name, colours[room_of(name, rows[-1][0])]))
     return "\n".join([*out, "</svg>", ""])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 import specstream as ss
+from specstream.declarations.options import integer
 
 __all__ = ["nearest_neighbours"]
 
@@ -50,9 +51,9 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
     0 0.05 1
     1 0.067 2
     """
-    _check("grid", grid, 1, 1000)
-    _check("per_bucket", per_bucket, 1, 2**16)
-    _check("k", k, 1, 2**16)
+    grid = _checked("grid", grid, 1, 1000)
+    per_bucket = _checked("per_bucket", per_bucket, 1, 2**16)
+    k = _checked("k", k, 1, 2**16)
     if grid * grid * per_bucket >= 2**32:
         raise ss.ConfigurationError(
             f"nearest_neighbours: grid={grid} and per_bucket={per_bucket} make "
@@ -126,8 +127,5 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
     return process
 
 
-def _check(option: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ss.ConfigurationError(
-            f"nearest_neighbours: {option}={value!r}; expected an integer from {low} to {high}"
-        )
+def _checked(option: str, value: object, low: int, high: int) -> int:
+    return integer(f"nearest_neighbours: {option}", value, low, high)

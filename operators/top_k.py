@@ -17,6 +17,7 @@ is multiplied by it before the median.
 from __future__ import annotations
 
 import specstream as ss
+from specstream.declarations.options import integer, refused
 
 __all__ = ["hash_constants", "top_k"]
 
@@ -52,16 +53,16 @@ def top_k(k: int = 5, rows: int = 5, width: int = 1024, item: type = int) -> ss.
     >>> list(zip(output["item"].to_pylist(), output["count"].to_pylist()))
     [(7, 1), (7, 2), (3, 1), (7, 3)]
     """
-    _check("k", k, 1, 2**16)
-    _check("rows", rows, 1, 63)
+    k = _checked("k", k, 1, 2**16)
+    rows = _checked("rows", rows, 1, 63)
     if rows % 2 == 0:
         raise ss.ConfigurationError(
             f"top_k: rows={rows}; expected an odd number: the median of an "
             f"even number of estimates is none of them, try {rows + 1}"
         )
-    _check("width", width, 1, 2**31)
-    if item not in (int, str):
-        raise ss.ConfigurationError(f"top_k: item={item!r}; expected int or str")
+    width = _checked("width", width, 1, 2**31)
+    if item is not int and item is not str:
+        raise refused("top_k: item", item, "int or str")
 
     hashes = hash_constants(rows)
     middle = rows // 2
@@ -122,11 +123,8 @@ def top_k(k: int = 5, rows: int = 5, width: int = 1024, item: type = int) -> ss.
     return process
 
 
-def _check(option: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ss.ConfigurationError(
-            f"top_k: {option}={value!r}; expected an integer from {low} to {high}"
-        )
+def _checked(option: str, value: object, low: int, high: int) -> int:
+    return integer(f"top_k: {option}", value, low, high)
 
 
 def hash_constants(rows: int) -> tuple[tuple[int, int, int], ...]:

@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import specstream as ss
+
+# An example may compile, on a busy machine: how long it takes is no failure.
+hypothesis.settings.register_profile("without a clock", deadline=None)
+hypothesis.settings.load_profile("without a clock")
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,10 @@ HERE = pathlib.Path(__file__).parent
 # Machine code outlives a run of the tests, in a place of its own: a user's cache stays as it is.
 # The processes that tests start have it as well.
 os.environ.setdefault("SPECSTREAM_CACHE_DIR", str(HERE.parent / ".pytest_cache" / "compiled"))
+
+# Tests start dozens of Sparks, and each lives for seconds: too short for a compiler that optimises
+# or a collector with threads of its own. Half the processor time of a start goes into those.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # None: the oracle. Otherwise options of an engine.
 PATHS: dict[str, dict[str, Any] | None] = {
@@ -115,13 +124,21 @@ def bits(column: pa.ChunkedArray) -> Any:
     return np.array(column.to_pylist(), dtype=object)
 
 
-@pytest.fixture(params=PATHS.values(), ids=PATHS.keys())
+@pytest.fixture(params=PATHS.values(), ids=list(PATHS))
 def path(request: pytest.FixtureRequest) -> Path:
     """One way to run an operator over a table; the oracle is one of them."""
     options = request.param
     if options is None:
         return run_oracle
     return lambda operator, table, **more: run_engine(operator, table, **{**options, **more})
+
+
+@pytest.fixture
+def operators(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> pathlib.Path:
+    """A user's file with the operators that the test's module writes as a text."""
+    path = tmp_path / "sums.py"
+    path.write_text(request.module.OPERATORS)
+    return path
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,7 +20,9 @@ PATTERN_COLOURS = dict(zip(PATTERNS, ("#1b7837", "#e6ab02", "#d95f02"), strict=T
 def measure(effort: Effort, say: Say) -> Data:
     """Nanoseconds of an abort, by protocol, pattern and number of accesses."""
     batches = effort.times(BATCHES, 10)
-    taken = {p: {x: {s: [] for s in SIZES} for x in PATTERNS} for p in TRANSACTIONAL}
+    taken: dict[str, dict[str, dict[int, list[float]]]] = {
+        p: {x: {s: [] for s in SIZES} for x in PATTERNS} for p in TRANSACTIONAL
+    }
     for number in range(effort.times(ROUNDS, 2)):
         say(f"round {number + 1}")
         for protocol in TRANSACTIONAL:

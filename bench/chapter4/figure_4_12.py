@@ -18,7 +18,9 @@ ROUNDS = 7
 def measure(effort: Effort, say: Say) -> Data:
     """(T_total - T_first) / T_first by protocol, words changed and words read."""
     batches = effort.times(BATCHES, 5)
-    taken = {p: {c: {s: [] for s in SIZES} for c in CHANGED} for p in TRANSACTIONAL}
+    taken: dict[str, dict[int, dict[int, list[float]]]] = {
+        p: {c: {s: [] for s in SIZES} for c in CHANGED} for p in TRANSACTIONAL
+    }
     for number in range(effort.times(ROUNDS, 2)):
         say(f"round {number + 1}")
         for protocol in TRANSACTIONAL:

@@ -18,7 +18,9 @@ PHASE_COLOURS = {"create": "#d95f02", "access": "#1b7837", "commit": "#2166ac"}
 
 def measure(effort: Effort, say: Say) -> Data:
     """Nanoseconds of each phase, by protocol and number of increments of random words."""
-    taken = {p: {s: {x: [] for x in PHASES} for s in SIZES} for p in TRANSACTIONAL}
+    taken: dict[str, dict[int, dict[str, list[float]]]] = {
+        p: {s: {x: [] for x in PHASES} for s in SIZES} for p in TRANSACTIONAL
+    }
     for number in range(effort.times(ROUNDS, 2)):
         say(f"round {number + 1}")
         for protocol in TRANSACTIONAL:

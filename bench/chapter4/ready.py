@@ -41,6 +41,7 @@ class Ready:
 
     def values(self, generator: np.random.Generator) -> dict[str, Any]:
         """The columns of one event."""
+        row: dict[str, Any]
         (row,) = self.events(1, int(generator.integers(2**31))).to_pylist()
         return row
 
@@ -77,5 +78,5 @@ def rounds_for(ready: Ready) -> int:
     """Rounds of the busy loop that make an event take what it took in the text, all in all."""
     with engine_of(ready, threads=1, horizon=0) as slowed:
         events = ready.events(20_000, 1)
-        bare = min(slowed.run(events) for _ in range(5)) / events.num_rows
+        bare: float = min(slowed.run(events) for _ in range(5)) / events.num_rows
     return round((ready.seconds - bare) * busy_rounds())

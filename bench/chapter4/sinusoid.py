@@ -35,7 +35,7 @@ class Local(ss.State):
 
 
 @ss.operator(state=Local, event={"value": int, "size": int}, emits={"result": int}, name="sinusoid")
-def process(state, event, emit):
+def process(state, event, emit):  # type: ignore[no-untyped-def]
     """Listing 4.2 of Brito 2010 with a state whose size comes with the event."""
     entry = event.value % event.size
     result = state.words[entry]

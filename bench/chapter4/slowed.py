@@ -119,7 +119,7 @@ class _Nothing(ss.State):
 
 
 @ss.operator(state=_Nothing, event={"x": int}, emits={})
-def _nothing(state, event, emit):
+def _nothing(state, event, emit):  # type: ignore[no-untyped-def]
     state.word = event.x
 
 

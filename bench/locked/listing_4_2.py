@@ -18,7 +18,7 @@ def listing_4_2(size: int, count: int = 1) -> ss.Operator:
         emits={"result": int, "busy": int},
         name=f"listing_4_2_locked_{size}_{count}",
     )
-    def process(state, event, emit):
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
         entry = event.value % size
         with state.locks[entry % count]:
             result = state.local_state[entry]

@@ -30,7 +30,7 @@ def nearest_neighbours(grid: int, per_bucket: int, k: int, fine: bool = False) -
         emits={"neighbour": int, "distance": float, "rank": int},
         name="nearest_neighbours_fine" if fine else "nearest_neighbours_locked",
     )
-    def process(state, event, emit):
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
         x = event.x
         y = event.y
         if not (0.0 <= x < 1.0 and 0.0 <= y < 1.0):

@@ -32,7 +32,7 @@ def top_k(k: int, rows: int, width: int, fine: bool = False) -> ss.Operator:
         emits={"item": int, "count": int},
         name="top_k_fine" if fine else "top_k_locked",
     )
-    def process(state, event, emit):
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
         item = event.item
         low = item & MASK
         high = (item >> 32) & MASK

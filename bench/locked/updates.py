@@ -24,7 +24,7 @@ def updates(words: int, count: int, parts: int = 1) -> ss.Operator:
         emits={"busy": int},
         name="updates_fine" if fine else "updates_locked",
     )
-    def process(state, event, emit):
+    def process(state, event, emit):  # type: ignore[no-untyped-def]
         busy = event.value
         for _ in range(event.work):
             busy = (busy ^ (busy >> 32)) * MULTIPLIER

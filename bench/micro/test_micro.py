@@ -33,13 +33,13 @@ class Words(ss.State):
 
 
 @ss.operator(state=Words, event={"at": int}, emits={"sum": int})
-def nothing(state, event, emit):
+def nothing(state, event, emit):  # type: ignore[no-untyped-def]
     """An event that does nothing: what the loop around it costs."""
     return
 
 
 @ss.operator(state=Words, event={"at": int}, emits={"sum": int})
-def load(state, event, emit):
+def load(state, event, emit):  # type: ignore[no-untyped-def]
     """Loads words that are spread over the state; emits their sum, so that none is left out."""
     total = 0
     at = event.at
@@ -51,7 +51,7 @@ def load(state, event, emit):
 
 
 @ss.operator(state=Words, event={"at": int}, emits={"sum": int})
-def store(state, event, emit):
+def store(state, event, emit):  # type: ignore[no-untyped-def]
     """Stores into such words."""
     at = event.at
     for i in range(TOUCHED):
@@ -60,7 +60,7 @@ def store(state, event, emit):
 
 
 @ss.operator(state=Words, event={"at": int}, emits={"sum": int})
-def emitting(state, event, emit):
+def emitting(state, event, emit):  # type: ignore[no-untyped-def]
     """Emits rows."""
     for i in range(TOUCHED):
         emit(i)

@@ -74,9 +74,10 @@ LOADS = (
 @cache
 def operator_of(name: str) -> ss.Operator:
     """The operator of a load; one for each process, so that it is compiled once."""
-    if name == "neighbours":
-        return nearest_neighbours(**NEIGHBOURS)
-    return slowed(top_k(**TOP_K)) if name == "busy" else top_k(**TOP_K)
+    operator: ss.Operator = (
+        nearest_neighbours(**NEIGHBOURS) if name == "neighbours" else top_k(**TOP_K)
+    )
+    return slowed(operator) if name == "busy" else operator
 
 
 def write_files(load: Load, rows: int, number: int, path: Path) -> list[Path]:

@@ -27,6 +27,7 @@ def save_plot(rows: Sequence[Row], processor: str, path: Path) -> None:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.patches import Rectangle
 
     titles = list(dict.fromkeys(row.title for row in rows))
     figure, panels = plt.subplots(
@@ -50,7 +51,7 @@ def save_plot(rows: Sequence[Row], processor: str, path: Path) -> None:
         panel.invert_yaxis()
         panel.margins(x=0.15)
         panel.spines[["top", "right"]].set_visible(False)
-    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in ORDER]
+    handles = [Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in ORDER]
     figure.legend(handles, ORDER, loc="outside lower center", ncols=4)
     figure.suptitle(
         "The same compiled function and the same rows; specstream with order, exactly once and "

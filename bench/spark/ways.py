@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructType
 
@@ -95,7 +95,7 @@ class Specstream(Way):
             order_by="time",
             source="source",
             to=self.sink,
-            checkpoint=home / "images",
+            checkpoint=home / "recorded",
             prefetch=self.prefetch,
         )
         self.metrics = (home / "metrics.jsonl").open("w")

@@ -70,9 +70,9 @@ def main() -> int:
             automatic += [] if auto is None else [auto]
             step()
         if wanted("phases"):
-            names = set(QUICK_PHASES if arguments.quick else PHASES)
+            phased = set(QUICK_PHASES if arguments.quick else PHASES)
             say("phases: calibrating")
-            workloads = {load.name: calibrated(load) for load in LOADS if load.name in names}
+            workloads = {load.name: calibrated(load) for load in LOADS if load.name in phased}
             phases = measure_phases(workloads, arguments.quick, say)
             step()
     _print_rows(rows)

@@ -142,3 +142,18 @@ ss_entry speed_entry(int updates, enum ss_variant variant)
         return NULL;
     }
 }
+
+/* For a test: what the entries do, one access at a time. */
+uint64_t speed_load(struct ss_run *run, uint64_t word)
+{
+    struct fixed fixed = fixed_of(run);
+    uint64_t value = 0;
+    load_transactional(&fixed, run, word, &value);
+    return value;
+}
+
+void speed_store(struct ss_run *run, uint64_t word, uint64_t value)
+{
+    struct fixed fixed = fixed_of(run);
+    store_transactional(&fixed, run, word, value);
+}

@@ -16,7 +16,7 @@ from bench.native import shared_library
 from bench.workloads import UPDATED_WORDS
 from specstream.tuning.contest import Contestant
 
-__all__ = ["NativeContestant", "native_rounds_for"]
+__all__ = ["NativeContestant", "library", "native_rounds_for"]
 
 # An emitted row: the event's row, and one value.
 ROW_WORDS = 2
@@ -24,11 +24,15 @@ WAIT_MILLISECONDS = 50
 
 
 @functools.cache
-def _library() -> tuple[Any, Any]:
+def library() -> tuple[Any, Any]:
     """The library and its declarations."""
     return shared_library(
         Path(__file__).with_name("native.c"),
-        "ss_entry speed_entry(int updates, enum ss_variant variant);",
+        """
+        ss_entry speed_entry(int updates, enum ss_variant variant);
+        uint64_t speed_load(struct ss_run *run, uint64_t word);
+        void speed_store(struct ss_run *run, uint64_t word, uint64_t value);
+        """,
     )
 
 
@@ -55,7 +59,7 @@ class NativeContestant(Contestant):
             name, execution != "locked" or threads == 1, setting_of(execution, horizon, chunk)
         )
         self.horizon, self.chunk = horizon, chunk
-        ffi, lib = _library()
+        ffi, lib = library()
         self.mode = getattr(lib, f"SS_MODE_{execution.upper()}")
         self.state = np.zeros(UPDATED_WORDS, np.int64)
         config = ffi.new(
@@ -86,7 +90,7 @@ class NativeContestant(Contestant):
 
     def process(self, events: pa.Table) -> npt.NDArray[np.int64]:
         """Runs events; their rows (events, 2), a view that the next call writes over."""
-        ffi, lib = _library()
+        ffi, lib = library()
         columns = [events[name].to_numpy() for name in ("value", "native_work")]
         job = ffi.new(
             "struct ss_job *",
@@ -122,7 +126,7 @@ class NativeContestant(Contestant):
 
     def run(self, batch: pa.Table, number: int) -> None:
         """Its rows are not compared: a busy loop of its own has other values."""
-        statistics = _library()[1].ss_engine_statistics
+        statistics = library()[1].ss_engine_statistics
         before = statistics(self.engine)
         began = time.perf_counter()
         self.process(batch)
@@ -136,7 +140,7 @@ class NativeContestant(Contestant):
         self.state[:] = self._start
 
     def close(self) -> None:
-        _library()[1].ss_engine_free(self.engine)
+        library()[1].ss_engine_free(self.engine)
 
 
 def native_rounds_for(updates: int, seconds: float) -> int:

@@ -21,6 +21,7 @@ def save_plot(rows: Sequence[Row], processor: str, path: Path) -> None:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.patches import Rectangle
 
     titles = list(dict.fromkeys(row.title for row in rows))
     figure, panels = plt.subplots(
@@ -50,7 +51,7 @@ def save_plot(rows: Sequence[Row], processor: str, path: Path) -> None:
         panel.set_xlabel("speed relative to the log-free clone; black: target")
         panel.set_yticks(range(len(titles)), titles)
     panels[0].invert_yaxis()
-    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in CONTESTANTS]
+    handles = [Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in CONTESTANTS]
     figure.legend(handles, CONTESTANTS, loc="outside lower center", ncols=len(CONTESTANTS))
     figure.suptitle(f"Two threads against one, events that update K words of 8 MB\n{processor}")
     figure.savefig(path, dpi=110)

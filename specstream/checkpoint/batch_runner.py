@@ -75,7 +75,7 @@ class BatchRunner:
         engine: the engine.
         options: as they were given.
         sinks: where the rows go.
-        checkpoint: the images that are written, or None.
+        checkpoint: where the batches are recorded, or None.
         inputs: what is kept for a replay; None without a checkpoint.
         stats: what was done so far.
 
@@ -144,7 +144,7 @@ class BatchRunner:
                 are as before the batch, or, where it is recorded, as after it.
         """
         if self.inputs is not None and self.checkpoint is not None and batch.rows is not None:
-            self.inputs.begin(batch.batch_id, batch.query, batch.rows, self.checkpoint.image)
+            self.inputs.begin(batch.batch_id, batch.query, batch.rows, self.checkpoint.newest)
         before = self.stats, self.engine.stats
         result = self._run(batch)
         if batch.rows is not None:
@@ -156,7 +156,7 @@ class BatchRunner:
         started = time.perf_counter()
         failpoints.hit("before-run", batch_id)
         late_before = self.engine.durable.pending.late
-        savepoint = self.engine.savepoint() if checkpoint is None else checkpoint.mark()
+        savepoint = self.engine.savepoint() if checkpoint is None else checkpoint.savepoint()
         with self._deliveries.of(batch_id) as delivery:
             try:
                 result = Result(
@@ -174,7 +174,7 @@ class BatchRunner:
             except BaseException:
                 if checkpoint is not None:
                     # Of what is recorded: with this batch, or without it.
-                    savepoint = checkpoint.mark()
+                    savepoint = checkpoint.savepoint()
                 # A closed engine has no state to restore; what must be seen is the first error.
                 with contextlib.suppress(EngineClosedError):
                     self.engine.rollback(savepoint)

@@ -1,9 +1,9 @@
 """Which events a micro-batch commits in event time, worked out without an engine.
 
 What a batch commits is what was waiting before it, and its own rows, up to the frontier that it
-ends with. All of that follows from the image before and the rows. An engine runs events ahead of
-their turn, in whatever order; but what it commits, and in which order, is no matter of when
-anything ran. So a replay sorts the events by their keys, and takes those that the frontier has
+ends with. All of that follows from the checkpoint file before and the rows. An engine runs events
+ahead of their turn, in whatever order; but what it commits, and in which order, is no matter of
+when anything ran. So a replay sorts the events by their keys, and takes those that the frontier has
 passed (``open_job.c`` does the same, one by one, as frontiers move).
 """
 
@@ -22,8 +22,8 @@ from specstream.checkpoint.inputs import Origin
 from specstream.columns.events import Events
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
+from specstream.engine.packed_pending import unpacked
 from specstream.engine.pending_events import PendingEvents
-from specstream.engine.pending_image import unpacked
 from specstream.engine.sources import Sources
 from specstream.operator.operator import Operator
 
@@ -37,20 +37,20 @@ class Committing:
     Attributes:
         events: in the order in which they commit.
         sequences: number of each within its source (int64).
-        arrivals: what waits afterwards, as an image has it.
+        pending: the events that wait afterwards, as the engine packs them.
         waiting: how many events that are.
     """
 
     events: Events
     sequences: npt.NDArray[np.int64]
-    arrivals: bytes
+    pending: bytes
     waiting: int
 
 
 def committing(
     operator: Operator, origin: Origin, rows: pa.Table, before: bytes, strings: StringTable
 ) -> Committing:
-    """What a batch commits that began with what an image has of waiting events.
+    """What a batch commits that began with these waiting events, as the engine packs them.
 
     Raises:
         InputError: its rows do not fit, or some are late and that is an error.
@@ -60,7 +60,7 @@ def committing(
     assert event_time is not None
     assert order_by is not None  # an input without it is refused
     what = f"operator {operator.name!r}"
-    arrivals = PendingEvents(
+    pending = PendingEvents(
         Sources(strings, what),
         operator.event,
         strings,
@@ -69,25 +69,25 @@ def committing(
         operator.program.reads_timestamp,
         what,
     )
-    arrivals.sources.declare(event_time["sources"])
-    arrivals.from_bytes(before)
+    pending.sources.declare(event_time["sources"])
+    pending.from_bytes(before)
     reached = Frontiers.described(order_by, event_time).take_in(
-        arrivals.sources,
+        pending.sources,
         rows,
-        lambda: arrivals.read(rows, order_by, 0 if origin.source is None else None, origin.source),
+        lambda: pending.read(rows, order_by, 0 if origin.source is None else None, origin.source),
     )
-    arrivals.sources.advance(reached)
-    return _below_frontier(arrivals, operator)
+    pending.sources.advance(reached)
+    return _below_frontier(pending, operator)
 
 
-def _below_frontier(arrivals: PendingEvents, operator: Operator) -> Committing:
+def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
     """The events that the frontier has passed, in order; those beyond it stay."""
-    frontier = arrivals.sources.frontier()
+    frontier = pending.sources.frontier()
     dtypes: list[Any] = [np.int64, np.int64, *operator.event.dtypes]
     parts: list[list[npt.NDArray[Any]]] = [[np.empty(0, dtype)] for dtype in dtypes]
-    ranks, sequences, places = ([np.empty(0, np.int64)] for _ in range(3))
+    ranks, sequences, numbers = ([np.empty(0, np.int64)] for _ in range(3))
     waiting = 0
-    for segment in arrivals.segments:
+    for segment in pending.segments:
         columns = segment.events.columns
         rank, count = segment.source.rank, segment.events.count
         done = 0
@@ -101,22 +101,22 @@ def _below_frontier(arrivals: PendingEvents, operator: Operator) -> Committing:
             part.append(column[:done])
         ranks.append(np.full(done, rank, np.int64))
         sequences.append(np.arange(done) + segment.first_sequence)
-        places.append(np.arange(done) + segment.first)
+        numbers.append(np.arange(done) + segment.first)
     merged = [np.concatenate(part) for part in parts]
     sequence = np.concatenate(sequences)
     order = np.lexsort((sequence, np.concatenate(ranks), merged[0]))
-    keys = arrivals.keys(np.concatenate(places)[order])
+    keys = pending.keys(np.concatenate(numbers)[order])
     events = Events(
         len(order),
         tuple(column[order] for column in merged),
         (keys["timestamp"], keys["source"]),
         order,
     )
-    return Committing(events, sequence[order], arrivals.to_bytes(), waiting)
+    return Committing(events, sequence[order], pending.to_bytes(), waiting)
 
 
 def first_difference_of_waiting(recorded: bytes, replayed: bytes) -> Difference | None:
-    """The first source, or the first event that waits, in which two images differ."""
+    """The first source, or the first event that waits, in which two records differ."""
     if recorded == replayed:
         return None
     (about, events), (other, others) = map(_plain, (recorded, replayed))
@@ -134,8 +134,8 @@ def first_difference_of_waiting(recorded: bytes, replayed: bytes) -> Difference 
     return Difference("waiting", found.name, found.index, found.recorded, found.replayed)
 
 
-def _plain(image: bytes) -> tuple[dict[str, Any], pa.Table]:
-    if not image:
+def _plain(packed: bytes) -> tuple[dict[str, Any], pa.Table]:
+    if not packed:
         return {"sources": [], "segments": []}, pa.table({})
-    found = unpacked(image)
+    found = unpacked(packed)
     return asdict(found.about), found.events

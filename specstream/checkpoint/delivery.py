@@ -1,12 +1,12 @@
-"""What a batch has for its sinks, prepared while the image is written, visible when it is durable.
+"""What a batch has for its sinks, prepared while it is recorded, visible when that is durable.
 
 A sink may show no row of a batch that is not recorded: after a crash the batch would run again, and
 might emit other rows. But most of what a sink of files does shows nothing. It converts the rows,
 writes them under a name that nobody reads, and waits for the disk; only then a rename makes them
-visible. So this is the two-phase commit of databases, with the image as the decision: a sink that
-has ``prepare`` does the first part beside the image, on a thread of the feed's own, and ``commit``
-comes when the image is durable. If the image cannot be written, ``abort`` takes away what was
-prepared. A crash in between leaves what nobody reads, and the batch comes again under the same id.
+visible. So this is the two-phase commit of databases, with the record as the decision: a sink that
+has ``prepare`` does the first part meanwhile, on a thread of the feed's own, and ``commit`` comes
+when the record is durable. If it cannot be written, ``abort`` takes away what was prepared. A crash
+in between leaves what nobody reads, and the batch comes again under the same id.
 
 What is prepared belongs to one batch, and the thread prepares one thing after the other: also for a
 batch that is answered from the record. So nothing is ever prepared twice at a time.
@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from specstream.checkpoint import failpoints
 from specstream.checkpoint.batch import Result
+from specstream.declarations.options import refused
 from specstream.errors import ConfigurationError
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "PreparingSink",
     "Sink",
     "Sinks",
+    "checked_sink",
     "is_sink",
 ]
 
@@ -63,6 +65,20 @@ class PreparingSink(Protocol):
 Sink = Callable[[pa.Table, int], object] | PreparingSink
 # A sink, and the rows that it is to have.
 Portion = tuple[Sink, pa.Table]
+
+
+def checked_sink(option: str, found: object) -> None:
+    """Looks whether rows can be given to it.
+
+    Raises:
+        ConfigurationError: they cannot; names the option.
+    """
+    if not is_sink(found):
+        raise refused(
+            option,
+            found,
+            "a sink such as ss.spark.parquet_sink(path), or any function (pyarrow.Table, batch_id)",
+        )
 
 
 def is_sink(found: object) -> bool:
@@ -122,7 +138,7 @@ class Deliveries:
     >>> deliveries = Deliveries()
     >>> with deliveries.of(12) as delivery:
     ...     delivery.prepare([(Shelf(), pa.table({"count": [1]}))])
-    ...     # here the image is written
+    ...     # here the batch is recorded
     ...     delivery.commit()
     prepares batch 12
     shows it

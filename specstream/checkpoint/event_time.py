@@ -18,10 +18,10 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from specstream.checkpoint.delivery import Sink, is_sink
+from specstream.checkpoint.delivery import Sink
 from specstream.checkpoint.frontiers import Amount, Delay, Frontiers, PlainFrontiers
 from specstream.engine.engine import Engine
-from specstream.engine.sources import END, Late, Name
+from specstream.engine.sources import Late, Name
 from specstream.errors import ConfigurationError
 
 __all__ = ["Amount", "Delay", "EventTime", "PlainEventTime", "check_late"]
@@ -120,7 +120,7 @@ class EventTime:
     def finish(self) -> pa.Table:
         """Ends all sources; the rows of all events that were still waiting."""
         engine = self._engine
-        ends = {source.name: END for source in engine.durable.pending.sources}
+        ends = {source.name: None for source in engine.durable.pending.sources}
         if ends:
             engine.durable.advance(ends)
         return engine.poll(timeout=None)
@@ -132,11 +132,6 @@ def check_late(late: Late, late_to: Sink | None) -> None:
     Raises:
         ConfigurationError: they have not, or there are none to go there.
     """
-    if late_to is not None and not is_sink(late_to):
-        raise ConfigurationError(
-            f"late_to={late_to!r}: expected a sink such as ss.spark.parquet_sink(path), or any "
-            "function (pyarrow.Table, batch_id)"
-        )
     if late == "side" and late_to is None:
         raise ConfigurationError(
             'late="side" without late_to: give late_to=, the sink that gets the late rows, or use '

@@ -17,13 +17,13 @@ STEPS = (
     "before-run",  # the rows are fetched
     "before-write",  # the events are applied, nothing of it is on disk
     "half-written",
-    "before-rename",  # the image is on disk under a temporary name
+    "before-rename",  # the checkpoint file is on disk under a temporary name
     "after-rename",  # and under its own, of which the disk may not know yet
-    "before-delete",  # the image is durable, images that it supersedes are still there
+    "before-delete",  # the file is durable, those that it supersedes are still there
     "between-deletes",
-    "prepared",  # a sink has its rows where nobody sees them, beside the writing of the image
+    "prepared",  # a sink has its rows where nobody sees them, beside the writing of the file
     "before-sink",
-    "before-commit",  # the image is durable, what the sink has prepared is not visible
+    "before-commit",  # the file is durable, what the sink has prepared is not visible
     "after-sink",  # Spark has not acknowledged the batch
 )
 

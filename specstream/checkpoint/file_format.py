@@ -1,21 +1,19 @@
-"""One image of a checkpoint: what an engine was after a micro-batch, and what the batch emitted.
+"""A checkpoint file: what an engine was after a micro-batch, and what the batch emitted.
 
-A *full* image holds an engine's snapshot. An *increment* holds what has changed since the image
+A *full* file holds an engine's snapshot. An *increment* holds what has changed since the file
 before it: blocks of the state, and strings that are new; and all events that wait for the
 watermark, with the sources' frontiers. Both hold the rows that their batch has emitted, and those
 that were late or bad. A large state of which a batch touches little costs little to keep.
 
-The format is a magic word, a CRC-32 of all that follows, the version, the length of a JSON header,
-the header, and sections whose lengths the header gives. An increment names the image that it builds
-on by batch id and checksum: after a restart from an earlier image, a later one of the abandoned
-history has the right number and must not be built on.
+In its container (``files/container.py``) the header gives the lengths of the sections, which are
+its parts. An increment names the file that it builds on by batch id and checksum: after a restart
+from an earlier file, a later one of the abandoned history has the right number and must not be
+built on.
 """
 
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -24,28 +22,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.declarations.state import Description
-from specstream.errors import SnapshotError, SpecstreamError
-from specstream.files.arrow_stream import stream_of
-from specstream.files.untrusted import Malformed, json_of, made_of, natural, object_of, read_table
+from specstream.files.container import Container
+from specstream.files.untrusted import Buffer, Malformed, json_of, made_of, natural, read_table
 
 __all__ = [
     "BLOCK_WORDS",
     "About",
     "CheckpointFile",
-    "DamagedFile",
     "changed_blocks",
     "copy_blocks",
     "increment",
     "pack",
-    "stream",
-    "table_of",
 ]
 
-MAGIC = b"SPECCKPT"
-VERSION = 2
-_READ = (1, 2)  # 1 has no named sections
-_PREFIX = struct.Struct("<8sIIQ")
-_CHECKED_FROM = 12  # after the magic word and the checksum
+# Version 1 has no named sections.
+CHECKPOINT_FILE = Container("checkpoint file", b"SPECCKPT", (1, 2))
 
 # A page of memory. Smaller blocks would make increments of scattered changes smaller, and their
 # lists longer.
@@ -54,16 +45,11 @@ BLOCK_WORDS = 512
 _STRETCH = 1 << 17
 
 Words = npt.NDArray[np.int64]
-Buffer = bytes | memoryview
-
-
-class DamagedFile(SpecstreamError):
-    """An image is torn or its bytes have changed; the message says what was found."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What an image says about itself.
+    """What a checkpoint file says about itself.
 
     Attributes:
         batch_id: the micro-batch after which the engine was so.
@@ -73,7 +59,7 @@ class About:
         state: name of the state, and
         fields: its layout, as :meth:`specstream.declarations.state.Layout.describe` gives it.
         next_sequence: of the engine.
-        builds_on: batch id and checksum of the image before; None for a full image.
+        builds_on: batch id and checksum of the file before; None for a full file.
         named: names of the sections that follow the others.
         finished: the stream has ended with this batch.
     """
@@ -92,11 +78,11 @@ class About:
 
 @dataclass(frozen=True)
 class CheckpointFile:
-    """An image that was read and found whole.
+    """One that was read and found whole.
 
     Attributes:
         about: its header.
-        sections: of a full image the snapshot and the output; of an increment the new strings, the
+        sections: of a full file the snapshot and the output; of an increment the new strings, the
             numbers of the changed blocks, the blocks, and the output; then the named ones.
         checksum: its CRC-32.
         length: in bytes.
@@ -113,22 +99,22 @@ class CheckpointFile:
 
         Raises:
             DamagedFile: it is cut short, or a byte of it has changed.
-            SnapshotError: it is whole, and of a version that this one cannot read, or no image
+            SnapshotError: it is whole, and of a version that this one cannot read, or none
                 although its checksum is right.
         """
-        if len(content) < _PREFIX.size or content[:8] != MAGIC:
-            raise DamagedFile(f"its {len(content)} bytes do not begin as an image does")
-        _, checksum, version, header_length = _PREFIX.unpack_from(content)
-        view = memoryview(content)
-        if zlib.crc32(view[_CHECKED_FROM:]) != checksum:
-            raise DamagedFile(f"the checksum of its {len(content)} bytes differs")
-        if version not in _READ:
-            raise SnapshotError(
-                f"it has version {version} of the format, and this specstream reads version "
-                f"{VERSION}: use the version of specstream that has written it"
-            )
-        about, sections = _unpacked(view[_PREFIX.size :], header_length)
-        return cls(about, sections, checksum, len(content))
+        unpacked = CHECKPOINT_FILE.unpack(content)
+        header = unpacked.header
+        lengths = made_of(header.pop("sections", None), list[int], "the header: sections")
+        about = made_of(header, About, "the header")
+        if len(set(about.named)) < len(about.named):
+            raise Malformed("the header: named has one name twice")
+        expected = (2 if about.builds_on is None else 4) + len(about.named)
+        if len(lengths) != expected:
+            raise Malformed(f"the header: {len(lengths)} sections; expected {expected}")
+        natural(about.batch_id, "the header: batch_id")
+        natural(about.next_sequence, "the header: next_sequence")
+        sections = unpacked.parts(dict(enumerate(lengths)))
+        return cls(about, tuple(sections.values()), unpacked.checksum, len(content))
 
     @property
     def output(self) -> pa.Table:
@@ -137,7 +123,7 @@ class CheckpointFile:
         Raises:
             Malformed: it is no table.
         """
-        return table_of(self.sections[-1 - len(self.about.named)], "output")
+        return read_table(self.sections[-1 - len(self.about.named)], "output")
 
     def named(self, name: str) -> memoryview | None:
         """The section of that name; None: it has not got one."""
@@ -145,7 +131,7 @@ class CheckpointFile:
         return dict(zip(self.about.named, sections, strict=True)).get(name)
 
     def apply(self, words: Words) -> list[str]:
-        """Brings the state of the image before to that of this increment; gives the new strings.
+        """Brings the state of the file before to that of this increment; gives the new strings.
 
         Raises:
             Malformed: it is none to such a state, which is as it was then.
@@ -170,31 +156,8 @@ class CheckpointFile:
         return strings
 
 
-def _unpacked(body: memoryview, length: int) -> tuple[About, tuple[memoryview, ...]]:
-    """What an image says about itself, and its sections."""
-    at = natural(length, "the header's length", len(body))
-    header = object_of(body[:at], "the header")
-    lengths = made_of(header.pop("sections", None), list[int], "the header: sections")
-    about = made_of(header, About, "the header")
-    if len(set(about.named)) < len(about.named):
-        raise Malformed("the header: named has one name twice")
-    expected = (2 if about.builds_on is None else 4) + len(about.named)
-    if len(lengths) != expected:
-        raise Malformed(f"the header: {len(lengths)} sections; expected {expected}")
-    natural(about.batch_id, "the header: batch_id")
-    natural(about.next_sequence, "the header: next_sequence")
-    sections = []
-    for number, of_section in enumerate(lengths):
-        natural(of_section, f"the length of section {number}", len(body) - at)
-        sections.append(body[at : at + of_section])
-        at += of_section
-    if at != len(body):
-        raise Malformed(f"{len(body) - at} bytes follow its last section")
-    return about, tuple(sections)
-
-
 def pack(about: About, sections: Sequence[Sequence[Buffer]]) -> tuple[list[Buffer], int]:
-    """The parts of an image's file, and its checksum.
+    """The bytes of a checkpoint file, in parts, and its checksum.
 
     Args:
         about: its header.
@@ -202,17 +165,15 @@ def pack(about: About, sections: Sequence[Sequence[Buffer]]) -> tuple[list[Buffe
 
     >>> about = About(0, None, "count", 0, "Seen", [], 3)
     >>> parts, checksum = pack(about, [[b"snapshot"], [b"out", b"put"]])
-    >>> image = CheckpointFile.from_bytes(b"".join(parts))
-    >>> image.about == about, image.checksum == checksum, bytes(image.sections[1])
+    >>> file = CheckpointFile.from_bytes(b"".join(parts))
+    >>> file.about == about, file.checksum == checksum, bytes(file.sections[1])
     (True, True, b'output')
     """
     lengths = [sum(map(len, section)) for section in sections]
-    header = json.dumps({**asdict(about), "sections": lengths}).encode()
-    parts: list[Buffer] = [header, *(part for section in sections for part in section)]
-    checksum = zlib.crc32(_PREFIX.pack(MAGIC, 0, VERSION, len(header))[_CHECKED_FROM:])
-    for part in parts:
-        checksum = zlib.crc32(part, checksum)
-    return [_PREFIX.pack(MAGIC, checksum, VERSION, len(header)), *parts], checksum
+    return CHECKPOINT_FILE.pack(
+        {**asdict(about), "sections": lengths},
+        [part for section in sections for part in section],
+    )
 
 
 def increment(
@@ -221,7 +182,7 @@ def increment(
     """The sections of an increment: views of the state, no copy.
 
     Args:
-        output: what the batch has emitted, as :func:`stream` gives it.
+        output: what the batch has emitted, as an Arrow stream.
     """
     blocks: list[Buffer] = [
         _bytes_of(words[number * BLOCK_WORDS : (number + 1) * BLOCK_WORDS])
@@ -229,20 +190,6 @@ def increment(
     ]
     new = json.dumps(strings).encode()
     return [[new], [_bytes_of(changed)], blocks, [output]]
-
-
-def stream(output: pa.Table) -> memoryview:
-    """A table as an Arrow stream."""
-    return memoryview(stream_of(output))
-
-
-def table_of(content: Buffer, what: str) -> pa.Table:
-    """What :func:`stream` gave, as a table.
-
-    Raises:
-        Malformed: it gave none such.
-    """
-    return read_table(content, what)
 
 
 def _bytes_of(words: Words) -> memoryview:

@@ -11,9 +11,11 @@ import struct
 from collections.abc import Callable
 from typing import TypedDict
 
+import numpy as np
 import pyarrow as pa
 
 from specstream.columns.events import order_key
+from specstream.declarations.options import shown, whole
 from specstream.engine.sources import Name, Sources
 from specstream.errors import ConfigurationError, InputError
 
@@ -60,8 +62,13 @@ class Delay:
 
     def __init__(self, option: str, amount: Amount) -> None:
         self._option = option
+        integer = whole(amount)
+        if integer is not None:
+            amount = integer
+        elif isinstance(amount, np.floating):
+            amount = float(amount)
         self._amount = amount
-        self._shown = f"{option}={amount!r}"
+        self._shown = f"{option}={shown(amount)}"
         self._nanoseconds: int | None = None
         if isinstance(amount, str | datetime.timedelta):
             self._nanoseconds = _nanoseconds(option, amount)
@@ -70,7 +77,7 @@ class Delay:
             length = amount
         else:
             raise ConfigurationError(
-                f'{option}={amount!r}; expected a duration such as "10 seconds", or a number in '
+                f'{self._shown}; expected a duration such as "10 seconds", or a number in '
                 "the unit of an order column of numbers"
             )
         if not 0 <= length < math.inf:
@@ -205,7 +212,7 @@ class Frontiers:
 
     def take_in(
         self, sources: Sources, table: pa.Table, submit: Callable[[], object]
-    ) -> dict[Name, int]:
+    ) -> dict[Name, int | None]:
         """Has a batch's rows submitted, and moves nothing yet.
 
         Args:
@@ -234,10 +241,11 @@ class Frontiers:
             if delay is not None:
                 delay.before(0, of, self._order_by)
 
-    def _reached(self, sources: Sources, of: pa.DataType) -> dict[Name, int]:
+    def _reached(self, sources: Sources, of: pa.DataType) -> dict[Name, int | None]:
         if sources.highest is None or sources.lowest is None:
             return {}  # all rows were late or bad
-        reached, idle = {}, []
+        reached: dict[Name, int] = {}
+        idle = []
         limit = None
         if self._idle_timeout is not None:
             limit = self._idle_timeout.before(sources.highest[0], of, self._order_by)
@@ -253,7 +261,7 @@ class Frontiers:
         for source in idle if others else ():
             least = min(others)
             reached[source.name] = max(reached.get(source.name, least), least)
-        return reached
+        return {**reached}
 
 
 def _type_of(table: pa.Table, column: str) -> pa.DataType | None:

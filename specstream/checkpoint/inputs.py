@@ -1,14 +1,14 @@
-"""The rows that a micro-batch came with, kept beside the images so that the batch can be replayed.
+"""The rows that a micro-batch came with, kept in the checkpoint so that it can be replayed.
 
 Spark can send a batch again only while it has not acknowledged it, and only where its source still
 has the rows. What is kept here needs neither: ``0000000012.input`` holds the rows of batch 12 as
 they were fetched, the operator as it was declared, and what else its outcome depends on. With the
-image of batch 11 that is all that ``specstream replay`` needs (see ``replay.py``).
+checkpoint file of batch 11 that is all that ``specstream replay`` needs (see ``replay.py``).
 
 The input of a batch that fails is always kept, until the batch has been applied. To keep those of
-the last K batches costs their rows on disk, and images that reach back as far. They are written
-before the events run, so that the batch in which a process dies is among them. Nothing that is
-promised depends on them: they are not synced, and one that cannot be written is a warning.
+the last K batches costs their rows on disk, and checkpoint files that reach back as far. They are
+written before the events run, so that the batch in which a process dies is among them. Nothing that
+is promised depends on them: they are not synced, and one that cannot be written is a warning.
 
 A file is an Arrow stream, which any Arrow library opens, and a checksum behind its end. What is not
 a row is in the metadata of its schema.
@@ -18,32 +18,28 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 import warnings
-import zlib
 from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 
 from specstream.checkpoint.event_time import PlainEventTime
-from specstream.checkpoint.file_format import DamagedFile, changed_blocks
+from specstream.checkpoint.file_format import changed_blocks
 from specstream.checkpoint.recorded_operator import pickled, unpickled
 from specstream.checkpoint.store import Store
 from specstream.columns.rejected_rows import Policy
 from specstream.engine.engine import Engine
 from specstream.errors import EngineClosedError, SnapshotError, SpecstreamError
 from specstream.files.arrow_stream import stream_of
+from specstream.files.container import Container
 from specstream.files.untrusted import Malformed, made_of, natural, object_of, read_table
 from specstream.operator.operator import Operator
 
 __all__ = ["Input", "Inputs", "Origin", "Raised", "input_batches", "read_input"]
 
-VERSION = 2
 # Version 1 has nothing of event time.
-READ = (1, VERSION)
+INPUT = Container("kept input", b"SPECINPT", (1, 2))
 _NAME = re.compile(r"([0-9]{10})\.input")
-_TRAILER = struct.Struct("<8sI")
-_MAGIC = b"SPECINPT"
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ class Origin:
         order_by: column of the event time, or None.
         source: column of the source, or None.
         next_sequence: of the engine, before the batch.
-        builds_on: batch id and checksum of the image before; None: there was none.
+        builds_on: batch id and checksum of the checkpoint file before; None: there was none.
         waits: whether events wait in the engine for the frontier of their source.
         raised: what the batch raised; None: nothing, or the process ended meanwhile.
         event_time: what decides which events the batch commits, beside those that wait and its
@@ -109,7 +105,7 @@ class Input:
         origin: see :class:`Origin`.
         rows: as they were fetched.
         pickled: the operator; empty if it could not be pickled.
-        before: a snapshot of the engine before the batch where no image holds it; else empty.
+        before: a snapshot of the engine before the batch where no file holds it; else empty.
     """
 
     origin: Origin
@@ -125,7 +121,7 @@ class Input:
         >>> Input.from_bytes(kept.to_bytes()) == kept
         True
         """
-        about = {"version": VERSION, "columns": self.rows.schema.metadata is not None}
+        about = {"version": INPUT.version, "columns": self.rows.schema.metadata is not None}
         metadata = {
             **(self.rows.schema.metadata or {}),
             b"specstream": json.dumps({**about, **asdict(self.origin)}).encode(),
@@ -133,8 +129,7 @@ class Input:
             b"specstream.before": self.before,
         }
         rows = self.rows.replace_schema_metadata(metadata)
-        content: bytes = stream_of(rows, compression="lz4").to_pybytes()
-        return content + _TRAILER.pack(_MAGIC, zlib.crc32(content))
+        return b"".join(INPUT.seal(stream_of(rows, compression="lz4")))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Input:
@@ -145,21 +140,14 @@ class Input:
             SnapshotError: it is whole, and of a version that this one cannot read, or no input
                 although its checksum is right.
         """
-        body, trailer = content[: -_TRAILER.size], content[-_TRAILER.size :]
-        if len(trailer) < _TRAILER.size or _TRAILER.unpack(trailer) != (_MAGIC, zlib.crc32(body)):
-            raise DamagedFile(f"the checksum of its {len(content)} bytes differs")
-        rows = read_table(body, "rows")
+        rows = read_table(INPUT.unseal(content), "rows")
         metadata = dict(rows.schema.metadata or {})
         about = object_of(metadata.pop(b"specstream", b""), "the origin")
         pickled = metadata.pop(b"specstream.operator", b"")
         before = metadata.pop(b"specstream.before", b"")
         version = made_of(about.pop("version", None), int, "the origin: version")
         had_metadata = made_of(about.pop("columns", None), bool, "the origin: columns")
-        if version not in READ:
-            raise SnapshotError(
-                f"it has version {version} of the format, and this specstream reads up to version "
-                f"{VERSION}: use the version of specstream that has written it"
-            )
+        INPUT.check_version(version)
         origin = made_of(about, Origin, "the origin")
         natural(origin.seed, "the origin: seed", 2**64 - 1)
         natural(origin.next_sequence, "the origin: next_sequence")
@@ -194,7 +182,7 @@ class Inputs:
     """Keeps the inputs of a query's batches.
 
     Args:
-        store: where the images are.
+        store: where the checkpoint files are.
         engine: the engine.
         keep: how many batches' inputs are kept; that of one that fails is, in any case.
         order_by: column of the event time, or None.
@@ -223,9 +211,9 @@ class Inputs:
         self._current: Input | None = None
 
     def begin(
-        self, batch_id: int, query: str | None, rows: pa.Table, image: tuple[int, int] | None
+        self, batch_id: int, query: str | None, rows: pa.Table, builds_on: tuple[int, int] | None
     ) -> None:
-        """A batch is about to run, on the state of an image, or on one that is in none (None)."""
+        """A batch is about to run on the state of a checkpoint file; None: it is in none."""
         engine = self._engine
         origin = Origin(
             batch_id,
@@ -237,11 +225,11 @@ class Inputs:
             self._order_by,
             self._source,
             engine.durable.next_sequence,
-            image,
+            builds_on,
             len(engine.durable.pending.sources) > 0,
             event_time=self._event_time,
         )
-        before = b"" if image is not None or _is_new(engine) else engine.snapshot()
+        before = b"" if builds_on is not None or _is_new(engine) else engine.snapshot()
         self._current = Input(origin, rows, self._pickled, before)
         if self._keep:
             self._write(self._current)

@@ -6,11 +6,12 @@ be put in order, for which all rows must be there. So the callback has to return
 has run, and what is promised for crashes must not change by that.
 
 It does not if the rows themselves are kept first. The callback for batch n fetches them, writes
-them beside the images, durably, waits until batch n-1 is through, hands batch n to a thread, and
-returns. The thread does what the callback does otherwise: run, image, sink; then the rows are
-deleted. A crash leaves the images up to some batch and the rows of at most two batches after it,
-and Spark goes on with the last of these, if it was not acknowledged, or with the one behind it. The
-next start first runs what was kept, in order; then the state is what Spark takes it to be.
+them beside the checkpoint files, durably, waits until batch n-1 is through, hands batch n to a
+thread, and returns. The thread does what the callback does otherwise: run, record, sink; then the
+rows are deleted. A crash leaves the files up to some batch and the rows of at most two batches
+after it, and Spark goes on with the last of these, if it was not acknowledged, or with the one
+behind it. The next start first runs what was kept, in order; then the state is what Spark takes it
+to be.
 
 The price is one more file for each batch, and that what a batch raises is raised by the callback of
 the batch after it, or by ``wait()``.
@@ -28,8 +29,8 @@ import pyarrow as pa
 from specstream.checkpoint.batch import Batch
 from specstream.checkpoint.batch_runner import BatchRunner
 from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import stream
 from specstream.errors import ConfigurationError, SnapshotError
+from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, read_table
 
 __all__ = ["Prefetch", "catch_up"]
@@ -51,7 +52,7 @@ def _kept(checkpoint: Checkpoint) -> list[int]:
 def _keep(checkpoint: Checkpoint, query: str | None, rows: pa.Table, batch_id: int) -> None:
     if query is not None:
         rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), _QUERY: query})
-    checkpoint.store.write(_name(batch_id), [b"", stream(rows)], batch_id)
+    checkpoint.store.write(_name(batch_id), [b"", stream_of(rows)], batch_id)
 
 
 def _read(checkpoint: Checkpoint, batch_id: int) -> tuple[str | None, pa.Table]:
@@ -72,7 +73,7 @@ def catch_up(runner: BatchRunner) -> None:
     """Runs the batches that were kept and are not through, in order.
 
     Raises:
-        ConfigurationError: there are images and rows of batches that do not follow each other.
+        ConfigurationError: there are files and rows of batches that do not follow each other.
         SnapshotError: rows that were kept are damaged.
         Exception: what the operator or the sink raised; the rows stay where they are.
     """
@@ -99,7 +100,7 @@ class Prefetch:
     """Takes batches from Spark's thread and runs them in another, one after the other.
 
     Args:
-        runner: runs them; it has a checkpoint, beside whose images the rows are kept.
+        runner: runs them; it has a checkpoint, beside whose files the rows are kept.
     """
 
     def __init__(self, runner: BatchRunner) -> None:
@@ -118,7 +119,7 @@ class Prefetch:
     def follows(self, query: str | None, batch_id: int) -> bool:
         """Whether the batch comes right behind one that is under way.
 
-        If not, all that was kept is run first: then the images say whether the batch may come.
+        If not, all that was kept is run first: then the checkpoint says whether the batch may come.
         """
         if self._running is not None and self._last == (query, batch_id - 1):
             return True

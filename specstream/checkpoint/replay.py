@@ -1,22 +1,17 @@
 """A recorded micro-batch once more, alone, under plain Python.
 
 What a batch did is a function of four things: the operator, the state before it, its rows, and the
-engine's seed. The image of the batch before has the state, the batch's *input* has the rest (see
-``inputs.py``). So the batch can be replayed anywhere and at any time, without Spark, with a
-debugger, and with the operator as it was or as it has become since. What comes out is compared with
-the image of the batch.
-
-The checkpoint is read and nothing else: no lock, no file. A query that writes to it may go on, and
-may delete an image between two looks; then it is looked again.
+engine's seed. The checkpoint file of the batch before has the state, the batch's *input* has the
+rest (see ``inputs.py``). So the batch can be replayed anywhere and at any time, without Spark, with
+a debugger, and with the operator as it was or as it has become since. What comes out is compared
+with what the batch's own file has recorded (``recorded_batch.py``).
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import NoReturn
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -33,24 +28,21 @@ from specstream.checkpoint.difference import (
     first_difference,
     first_difference_of_states,
 )
-from specstream.checkpoint.file_format import CheckpointFile, DamagedFile
-from specstream.checkpoint.inputs import Input, Origin, Raised, input_batches, read_input
-from specstream.checkpoint.store import Store, store_of
+from specstream.checkpoint.inputs import Origin, Raised
+from specstream.checkpoint.recorded_batch import read_batch, restored
+from specstream.checkpoint.store import store_of
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, keys_of, plain_value, read_events, rows_to_table
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
-from specstream.declarations.state import Layout, StateView
+from specstream.declarations.options import flag, function, integer
+from specstream.declarations.state import StateView
+from specstream.engine.options import checked_operator
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, InputError, SnapshotError
-from specstream.files.untrusted import Malformed
 from specstream.operator.operator import Operator, pack_rows
 
 __all__ = ["Replay", "replay"]
-
-_NAME = re.compile(r"([0-9]{10})\.(full|increment)")
-# Looks at a directory in which somebody deletes.
-_LOOKS = 3
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class Replay:
         places: the event of each row: its place in the batch's order, from 0.
         state: after the last event that was applied.
         error: what the operator raised, at event ``done``; None: nothing.
-        recorded: the rows that the batch emitted when it ran; None: no image of it is there.
+        recorded: the rows that the batch emitted when it ran; None: no record of it is there.
         raised: what the batch raised when it ran, according to its input.
         difference: the first one from what was recorded; None: everything is the same in every bit,
             or nothing was recorded.
@@ -126,36 +118,40 @@ def replay(
 
     ::
 
-        found = ss.spark.replay("/data/top/images", batch=12)
+        found = ss.spark.replay("/data/top/checkpoint", batch=12)
         found.output, found.state.counts, found.difference
     """
-    store = store_of(checkpoint)
-    given, before, after = _read(store, batch)
-    origin = given.origin
+    store, batch = store_of(checkpoint), integer("batch", batch, 0)
+    pdb, event = flag("pdb", pdb), integer("event", event, 0)
+    if operator is not None:
+        checked_operator(operator)
+    if progress is not None:
+        function("progress", progress, "a function of the events done and their number")
+    recorded = read_batch(store, batch)
+    origin, after = recorded.given.origin, recorded.after
     what = f"batch {batch} of {store!r}"
-    if origin.event_time is None and (origin.waits or (after is not None and after.arrivals)):
+    if origin.event_time is None and (origin.waits or (after is not None and after.pending)):
         raise SnapshotError(
             f"{what} cannot be replayed: events wait in its engine for the frontier of their "
             "source, and how far a batch moves it is not in the record: they were submitted beside "
             "the batches, or an older specstream has written the record"
         )
-    the_operator = given.operator() if operator is None else operator
-    start = before.restored(the_operator.layout, what)
+    the_operator = recorded.given.operator() if operator is None else operator
+    start = restored(recorded.before, the_operator.layout, what)
     with refused(what):
         strings = start.table(the_operator.program.strings)
     run = _Run(the_operator, origin, start, strings)
-    is_whole = run.all(given.rows, what, pdb, event, progress)
-    recorded = None if after is None else after.output
+    is_whole = run.all(recorded.given.rows, what, pdb, event, progress)
     output = run.output()
     state = StateView(the_operator.layout, start.words)
     difference = None
     if is_whole and after is not None:
-        words = after.restored(the_operator.layout, what).words
+        words = restored(after.snapshot, the_operator.layout, what).words
         difference = (
             _difference_of_errors(None, run.raised())
             or first_difference(after.output, output)
             or first_difference_of_states(StateView(the_operator.layout, words), state)
-            or run.difference_of_waiting(after.arrivals)
+            or run.difference_of_waiting(after.pending)
         )
     elif is_whole and origin.raised is not None:
         difference = _difference_of_errors(origin.raised, run.raised())
@@ -168,7 +164,7 @@ def replay(
         run.rows()[:, 0],
         state,
         run.error,
-        recorded,
+        None if after is None else after.output,
         None if after is not None else origin.raised,
         difference,
         is_whole,
@@ -192,7 +188,7 @@ class _Run:
         self.origin = origin
         self.strings = strings
         self.first = start.next_sequence
-        self.arrivals = start.pending
+        self.pending = start.pending
         self.committing: Committing | None = None  # in event time
         self.oracle = Oracle(operator.program, operator.layout, start.words)
         self.events: Events | None = None
@@ -208,16 +204,16 @@ class _Run:
         return 0 if self.committing is None else self.committing.waiting
 
     def difference_of_waiting(self, recorded: bytes) -> Difference | None:
-        """Of what an image has of the events that wait."""
+        """Of what was recorded of the events that wait."""
         if self.committing is None:
             return None
-        return first_difference_of_waiting(recorded, self.committing.arrivals)
+        return first_difference_of_waiting(recorded, self.committing.pending)
 
     def read(self, rows: pa.Table) -> Events:
         """The events that the batch commits, in order."""
         operator, origin = self.operator, self.origin
         if origin.event_time is not None:
-            self.committing = committing(operator, origin, rows, self.arrivals, self.strings)
+            self.committing = committing(operator, origin, rows, self.pending, self.strings)
             return self.committing.events
         return read_events(
             rows,
@@ -231,9 +227,9 @@ class _Run:
             rejected_rows=origin.bad_rows,
         )
 
-    def sequences(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The sequence numbers of events, by their places."""
-        return places + self.first if self.committing is None else self.committing.sequences[places]
+    def sequences(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The sequence numbers of events, by their rows in the batch's order."""
+        return rows + self.first if self.committing is None else self.committing.sequences[rows]
 
     def all(
         self,
@@ -256,7 +252,13 @@ class _Run:
             )
         sequences = None if self.committing is None else self.committing.sequences
         self.oracle.begin(
-            operator.event, operator.emits, events.columns, self.first, origin.seed, sequences
+            operator.event,
+            operator.emits,
+            events.columns,
+            self.first,
+            origin.seed,
+            sequences,
+            self.strings,
         )
         debugger = Debugger() if pdb else None
 
@@ -287,7 +289,7 @@ class _Run:
             return "the batch has no events"
         assert self.events is not None
         schema, keys = self.operator.event, self.events.keys
-        nulls = dict(zip(schema.nullable, self.events.columns[2 + len(schema) :], strict=True))
+        nulls = dict(zip(schema.nullable, self.events.columns[2 + len(schema) :], strict=False))
         values = ", ".join(
             f"{name}=None"
             if name in nulls and nulls[name][row]
@@ -319,147 +321,3 @@ class _Run:
             keys = keys_of(self.events, rows[:, 0], self.first)
             keys["sequence"] = pa.array(self.sequences(rows[:, 0]))
         return rows_to_table(rows, self.operator.emits, self.strings, keys)
-
-
-# ---- what is on disk ----
-
-
-@dataclass(frozen=True)
-class _State:
-    """An engine between two batches, in the layout that it had then."""
-
-    words: npt.NDArray[np.int64]
-    next_sequence: int
-    strings: pa.ChunkedArray
-    arrivals: bytes
-    layout: Layout
-    output: pa.Table
-    checksum: int
-
-    def restored(self, layout: Layout, what: str) -> Snapshot:
-        """In the layout of the operator that is run: by names, as an engine restores it."""
-        content = Snapshot(self.words, self.next_sequence, self.strings, self.arrivals)
-        restored = Snapshot.from_bytes(content.to_bytes(self.layout), layout, what)
-        return replace(restored, words=restored.words.copy())
-
-
-@dataclass(frozen=True)
-class _Start:
-    """An engine before the first batch that it recorded: new, or a snapshot."""
-
-    snapshot: bytes
-
-    def restored(self, layout: Layout, what: str) -> Snapshot:
-        if not self.snapshot:
-            nothing = pa.chunked_array([], pa.large_string())
-            return Snapshot(layout.allocate(), 0, nothing)
-        content = Snapshot.from_bytes(self.snapshot, layout, what)
-        return replace(content, words=content.words.copy())
-
-
-def _read(store: Store, batch_id: int) -> tuple[Input, _State | _Start, _State | None]:
-    """A batch's input, the engine before it, and after it where that was recorded."""
-    for look in range(_LOOKS):
-        names = _names(store)
-        try:
-            given = read_input(store, batch_id)
-            before = _before(store, names, given)
-            after = _state(store, names, batch_id) if _has(names, batch_id) else None
-            return given, before, after
-        except FileNotFoundError as error:
-            if look == _LOOKS - 1:
-                _refuse(store, names, batch_id, error)
-    raise AssertionError
-
-
-def _refuse(store: Store, names: list[str], batch_id: int, error: OSError) -> NoReturn:
-    kept = input_batches(store)
-    there = f"batches that can be replayed: {', '.join(map(str, kept)) or 'none'}"
-    if batch_id not in kept:
-        recorded = _has(names, batch_id)
-        raise ConfigurationError(
-            f"batch {batch_id} of {store!r} cannot be replayed: "
-            + ("it is recorded, but " if recorded else "")
-            + f"its rows are not there; {there}. Those of the last K batches are kept by "
-            "foreach_batch(..., checkpoint=..., keep_batches=K), and those of one that fails"
-        ) from None
-    raise SnapshotError(
-        f"batch {batch_id} of {store!r} cannot be replayed: an image of the state before it is not "
-        f"there any more ({error})"
-    ) from None
-
-
-def _names(store: Store) -> list[str]:
-    try:
-        return store.names()
-    except OSError as error:
-        raise ConfigurationError(
-            f"checkpoint={store!r} cannot be read: {error}; expected the directory that "
-            "foreach_batch(checkpoint=...) got"
-        ) from None
-
-
-def _has(names: list[str], batch_id: int) -> bool:
-    return any(f"{batch_id:010d}.{kind}" in names for kind in ("full", "increment"))
-
-
-def _before(store: Store, names: list[str], given: Input) -> _State | _Start:
-    origin = given.origin
-    if origin.builds_on is None:
-        return _Start(given.before)
-    batch_id, checksum = origin.builds_on
-    state = _state(store, names, batch_id)
-    if state.checksum != checksum:
-        raise SnapshotError(
-            f"batch {origin.batch_id} of {store!r} cannot be replayed: its rows are of another "
-            f"history than image {batch_id}, which was written anew since"
-        )
-    return state
-
-
-def _state(store: Store, names: list[str], batch_id: int) -> _State:
-    """The engine after a batch: a full image, and the increments on it."""
-    matches = map(_NAME.fullmatch, names)
-    fulls = [int(m[1]) for m in matches if m and m[2] == "full" and int(m[1]) <= batch_id]
-    if not fulls:
-        raise FileNotFoundError(f"no full image up to batch {batch_id}")
-    at = max(fulls)
-    image = _image(store, f"{at:010d}.full")
-    fields = image.about.fields
-    with refused(f"image {at} of {store!r}"):
-        layout = Layout.described(image.about.state, fields)
-    content = Snapshot.from_bytes(image.sections[0], layout, f"image {at} of {store!r}")
-    words, strings, arrivals = content.words.copy(), content.strings.chunks, content.pending
-    while at < batch_id:
-        name = f"{at + 1:010d}.increment"
-        following = _image(store, name)
-        if following.about.builds_on != (at, image.checksum):
-            raise SnapshotError(f"{name} in {store!r} builds on another image {at}")
-        with refused(f"{name} in {store!r}"):
-            if following.about.fields != fields:
-                raise Malformed("its fields are not those of the image that it builds on")
-            strings.append(pa.array(following.apply(words), pa.large_string()))
-        pending = following.named("arrivals")
-        arrivals = arrivals if pending is None else bytes(pending)
-        image, at = following, at + 1
-    with refused(f"image {at} of {store!r}"):
-        output = image.output
-    return _State(
-        words,
-        image.about.next_sequence,
-        pa.chunked_array(strings, pa.large_string()),
-        arrivals,
-        layout,
-        output,
-        image.checksum,
-    )
-
-
-def _image(store: Store, name: str) -> CheckpointFile:
-    try:
-        image = CheckpointFile.from_bytes(store.read(name))
-        if image.about.batch_id != int(name[:10]):
-            raise Malformed(f"it is the image of batch {image.about.batch_id}")
-        return image
-    except (DamagedFile, SnapshotError) as error:
-        raise SnapshotError(f"{name} in {store!r} cannot be used: {error}") from None

@@ -1,4 +1,4 @@
-"""Where the images of a checkpoint lie: a local directory, or any filesystem that Arrow reaches.
+"""Where the files of a checkpoint lie: a local directory, or any filesystem that Arrow reaches.
 
 A file is either there whole or not there at all. Locally it is written under a hidden name and
 synced, renamed, and then the directory is synced, because the new name is part of the directory and
@@ -22,12 +22,13 @@ from typing import IO, Protocol
 from pyarrow import fs
 
 from specstream.checkpoint import failpoints
+from specstream.declarations.options import path
 from specstream.errors import ConfigurationError
+from specstream.files.untrusted import Buffer
 from specstream.files.writing import writing
 
 __all__ = ["LocalStore", "RemoteStore", "Store", "store_of"]
 
-Buffer = bytes | memoryview
 LOCK = "lock"
 _SUFFIX = ".writing"
 
@@ -73,26 +74,21 @@ def store_of(checkpoint: str | os.PathLike[str]) -> Store:
     Raises:
         ConfigurationError: it is neither.
 
-    >>> store_of("images").key.endswith("/images")
+    >>> store_of("top").key.endswith("/top")
     True
     """
-    if not isinstance(checkpoint, str | os.PathLike):
-        raise ConfigurationError(
-            f"checkpoint={checkpoint!r}: expected a path or a URI of a directory, beside Spark's "
-            "own checkpoint"
-        )
-    text = os.fspath(checkpoint)
+    text = path("checkpoint", checkpoint, "a path or a URI of a directory, beside Spark's own")
     if "://" not in text:
         return LocalStore(text)
     try:
-        filesystem, path = fs.FileSystem.from_uri(text)
+        filesystem, place = fs.FileSystem.from_uri(text)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"checkpoint={text!r} is no URI that pyarrow.fs.FileSystem.from_uri reaches: {error}"
         ) from error
     if isinstance(filesystem, fs.LocalFileSystem):
-        return LocalStore(path)
-    return RemoteStore(filesystem, path, text)
+        return LocalStore(place)
+    return RemoteStore(filesystem, place, text)
 
 
 class LocalStore:
@@ -113,7 +109,7 @@ class LocalStore:
             self._lock = self._locked()
         except OSError as error:
             raise ConfigurationError(
-                f"checkpoint={self.key!r} cannot be a directory of images: {error}"
+                f"checkpoint={self.key!r} cannot be a directory of checkpoint files: {error}"
             ) from error
         for left in self.path.glob(f".*{_SUFFIX}"):
             left.unlink()  # of a writer that was killed
@@ -194,7 +190,7 @@ class RemoteStore:
             self.names()
         except OSError as error:
             raise ConfigurationError(
-                f"checkpoint={self.key!r} cannot be a directory of images: {error}"
+                f"checkpoint={self.key!r} cannot be a directory of checkpoint files: {error}"
             ) from error
 
     def names(self) -> list[str]:

@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from specstream.checkpoint.delivery import Sink, is_sink
-from specstream.checkpoint.event_time import Amount
+from specstream.checkpoint.delivery import Sink, checked_sink
+from specstream.checkpoint.event_time import Amount, Delay
+from specstream.columns.events import column
+from specstream.declarations.options import flag, function, integer
 from specstream.engine.engine import Engine
 from specstream.engine.snapshot import Migrate
-from specstream.engine.sources import Late, Name, checked_sources
+from specstream.engine.sources import Late, Name, checked_late, checked_sources
 from specstream.errors import ConfigurationError
 
 __all__ = ["StreamOptions"]
@@ -18,7 +20,13 @@ __all__ = ["StreamOptions"]
 
 @dataclass(frozen=True, kw_only=True)
 class StreamOptions:
-    """The options of ``foreach_batch``, which says what each of them means."""
+    """The options of ``foreach_batch``, which says what each of them means.
+
+    They are listed here, with types and defaults, and nowhere else: its signature is this one.
+
+    Raises:
+        ConfigurationError: one of them has a value that it cannot have; names it.
+    """
 
     to: Sink
     order_by: str | None = None
@@ -34,22 +42,39 @@ class StreamOptions:
     late: Late | None = None
     late_to: Sink | None = None
 
+    def __post_init__(self) -> None:
+        column("order_by", self.order_by)
+        column("source", self.source)
+        checked_sink("to", self.to)
+        for option in ("rejected_rows_to", "late_to"):
+            if getattr(self, option) is not None:
+                checked_sink(option, getattr(self, option))
+        if self.migrate is not None:
+            function("migrate", self.migrate, "a function from the old fields' values to new ones")
+        if self.watermark is not None:
+            Delay("watermark", self.watermark)
+        if self.idle_timeout is not None:
+            Delay("idle_timeout", self.idle_timeout)
+        checked = {
+            "keep_batches": integer(
+                "keep_batches",
+                self.keep_batches,
+                0,
+                other=", so many batches are kept; 0 keeps those of a batch that fails",
+            ),
+            "prefetch": flag("prefetch", self.prefetch),
+            "sources": checked_sources(self.sources),
+            "late": None if self.late is None else checked_late(self.late),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
     def check(self, engine: Engine) -> None:
         """Whether they go together, and with the engine; the rest is told by who uses it.
 
         Raises:
             ConfigurationError: they do not.
         """
-        for option, column in (("order_by", self.order_by), ("source", self.source)):
-            if column is not None and not isinstance(column, str):
-                raise ConfigurationError(
-                    f"{option}={column!r}: expected the name of a column or None"
-                )
-        if not is_sink(self.to):
-            raise ConfigurationError(
-                f"to={self.to!r}: expected a sink such as ss.spark.parquet_sink(path), or any "
-                "function (pyarrow.Table, batch_id)"
-            )
         if self.migrate is not None and self.checkpoint is None:
             raise ConfigurationError(
                 "migrate= converts the fields of a checkpoint: give checkpoint= as well"
@@ -59,31 +84,20 @@ class StreamOptions:
         if self.prefetch and self.checkpoint is None:
             raise ConfigurationError(
                 "prefetch=True lets Spark go on before a batch has run, and keeps its rows beside "
-                "the images until then: give checkpoint= as well"
+                "the checkpoint until then: give checkpoint= as well"
             )
         self._check_event_time()
 
     def _check_keep(self) -> None:
-        keep = self.keep_batches
-        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
+        if self.keep_batches and self.checkpoint is None:
             raise ConfigurationError(
-                f"keep_batches={keep!r}: expected the number of batches whose rows are kept "
-                "for replay; 0 keeps those of a batch that fails"
-            )
-        if keep and self.checkpoint is None:
-            raise ConfigurationError(
-                f"keep_batches={keep} keeps rows beside a checkpoint: give checkpoint= as well"
+                f"keep_batches={self.keep_batches} keeps rows beside a checkpoint: give "
+                "checkpoint= as well"
             )
 
     def _check_rejected(self, engine: Engine) -> None:
-        sink = self.rejected_rows_to
-        if sink is None:
+        if self.rejected_rows_to is None:
             return
-        if not is_sink(sink):
-            raise ConfigurationError(
-                f"rejected_rows_to={sink!r}: expected a sink such as ss.spark.parquet_sink(path), "
-                "or any function (pyarrow.Table, batch_id)"
-            )
         if engine.durable.rejected.policy != "side":
             raise ConfigurationError(
                 f"rejected_rows_to= gets the rows that the engine of {engine.name!r} leaves out, "
@@ -99,7 +113,7 @@ class StreamOptions:
                 )
         elif (
             self.idle_timeout is not None
-            or checked_sources(self.sources)
+            or self.sources
             or self.late is not None
             or self.late_to is not None
         ):

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from specstream.errors import ConfigurationError, InputError
+from specstream.declarations.options import one_of
+from specstream.errors import InputError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import Malformed, read_tables
 
-__all__ = ["Policy", "RejectedRows", "RowError", "as_stream", "checked_policy", "take_together"]
+__all__ = ["Policy", "RejectedRows", "RowError", "checked_policy", "take_together"]
 
 Policy = Literal["error", "side"]
 _POLICIES = ("error", "side")
@@ -28,10 +29,7 @@ def checked_policy(policy: Policy) -> Policy:
     Raises:
         ConfigurationError: there is no such.
     """
-    if policy not in _POLICIES:
-        raise ConfigurationError(
-            f"rejected_rows={policy!r}; expected one of {', '.join(_POLICIES)}"
-        )
+    one_of("rejected_rows", policy, _POLICIES)
     return policy
 
 
@@ -47,12 +45,6 @@ class RowError(InputError):
         super().__init__(message)
         self.wrong = wrong
         self.reason = reason
-
-
-def as_stream(table: pa.Table) -> bytes:
-    """A table as an Arrow stream."""
-    content: bytes = stream_of(table).to_pybytes()
-    return content
 
 
 def take_together(kept: list[pa.Table]) -> pa.Table | None:
@@ -78,23 +70,25 @@ class RejectedRows:
         self._kept: list[pa.Table] = []
 
     def keep(self, rows: pa.Table | None) -> None:
-        """Keeps rows, if there are any."""
-        if rows is not None:
+        """Keeps rows, if there are any and they are not the last that are kept."""
+        if rows is not None and not (self._kept and self._kept[-1] is rows):
+            # No call between the two: a signal handler might raise there.
+            kept = [*self._kept, rows]
             self.count += rows.num_rows
-            self._kept.append(rows)
+            self._kept = kept
 
     def to_bytes(self) -> bytes:
         """The rows that nobody has fetched: Arrow streams, one behind the other."""
-        return b"".join(map(as_stream, self._kept))
+        return b"".join(map(stream_of, self._kept))
 
     @staticmethod
-    def read(image: bytes) -> list[pa.Table]:
+    def read(content: bytes) -> list[pa.Table]:
         """What :meth:`to_bytes` gave, as tables.
 
         Raises:
             Malformed: it gave none such.
         """
-        tables = read_tables(image, "rejected rows")
+        tables = read_tables(content, "rejected rows")
         for table in tables:
             reasons = [field.type for field in table.schema if field.name == "reason"]
             if not reasons or reasons[-1] != pa.string():

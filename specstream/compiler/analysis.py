@@ -57,9 +57,9 @@ class Analysis(ABC):
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
-        uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
         catches: whether any of its functions has a try statement.
         errors: the exception classes met so far.
+        uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class Analysis(ABC):
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False
-        self.uses_arena = False
         self.catches = False
         self.errors = ErrorClasses()
+        self.uses_arena = False
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

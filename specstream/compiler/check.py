@@ -24,6 +24,9 @@ from specstream.compiler.math_functions import MATH
 from specstream.compiler.scopes import bound_names, own_name
 
 __all__ = [
+    "FORBIDDEN_CALLS",
+    "FORBIDDEN_MODULES",
+    "REFUSED",
     "Check",
     "branches",
     "builtin_name",
@@ -79,6 +82,9 @@ _FORBIDDEN_MODULES = {
     "os": "operators do no input or output",
     "sys": "operators do no input or output",
 }
+
+# What else decides whether something can be compiled has to know the same.
+REFUSED, FORBIDDEN_CALLS, FORBIDDEN_MODULES = _REFUSED, _FORBIDDEN_CALLS, _FORBIDDEN_MODULES
 
 
 class Check:
@@ -200,6 +206,8 @@ class Check:
             if node.func.id in self.source.parameters:
                 for value in (*node.args, *(keyword.value for keyword in node.keywords)):
                     self.nulls.update(branches(value))
+        elif isinstance(node, ast.keyword) and node.arg == "key":
+            self.nulls.add(node.value)
         elif isinstance(node, ast.Return | ast.Slice):
             self.nulls.update(ast.iter_child_nodes(node))
         elif isinstance(node, ast.AnnAssign):

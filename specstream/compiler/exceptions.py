@@ -59,7 +59,9 @@ def reaches_try(
     while waiting:
         one = waiting.pop()
         tree = tree_of(one)
-        for node in () if tree is None else ast.walk(tree):
+        # Not its decorators, which are no part of the operator.
+        body = tree.body if isinstance(tree, ast.FunctionDef) else []
+        for node in ast.walk(ast.Module(body, [])):
             if isinstance(node, ast.Try):
                 return True
             called = lookup(one, node.id) if isinstance(node, ast.Name) else None

@@ -195,6 +195,8 @@ class _Flow:
                 for item in node.items:
                     assigned = self.read(item.context_expr, assigned)
                 return self.block(node.body, assigned)
+            case ast.Try():
+                return self.tried(node, assigned)
             case ast.Assert():
                 holds, fails = self.condition(node.test, assigned)
                 self.read(node.msg, fails)
@@ -205,8 +207,6 @@ class _Flow:
                 for target in node.targets:
                     assigned = self.delete(target, assigned)
                 return assigned
-            case ast.Try():
-                return self.tried(node, assigned)
             case ast.Break():
                 self.breaks[-1] = _meet(self.breaks[-1], assigned)
                 return None
@@ -247,7 +247,7 @@ class _Flow:
             for part in ast.walk(statement)
             if isinstance(part, ast.Delete)
             for name in ast.walk(part)
-            if isinstance(name, ast.Name)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Del)
         }
         return None if assigned is None else assigned - gone
 
@@ -256,7 +256,10 @@ class _Flow:
         after = self.block(node.orelse, self.block(node.body, assigned))
         assigned = self.again([node], assigned)
         for handler in node.handlers:
-            after = _meet(after, self.block(handler.body, assigned))
+            caught = assigned
+            if caught is not None and handler.name is not None:
+                caught = caught | {handler.name}
+            after = _meet(after, self.block(handler.body, caught))
         if not node.finalbody:
             return after
         # It may come after any of them; what goes on behind it has come to its end.

@@ -62,21 +62,21 @@ class Table(Head):
 
     def packed_key(self, key: Value) -> Value:
         """The address of a key's words; a fault where a number in it is a NaN."""
-        words = pack(self, self.type.key, key)
-        for word, of in zip(words, _leaf_types(self.type.key), strict=True):
+        words = pack(self, self.type.key_type, key)
+        for word, of in zip(words, _leaf_types(self.type.key_type), strict=True):
             if of == types.float64:
                 self.fault_if(self.is_nan(self.builder.bitcast(word, ir.DoubleType())))
         return self.in_memory(words)
 
     def find(self, key: Value) -> Value:
         """The entry of a key, or null."""
-        kinds = self.kinds(self.type.key)
+        kinds = self.kinds(self.type.key_type)
         return self.call("ss_table_find", _WORDS, self.pointer, kinds, self.packed_key(key))
 
     def put(self, key: Value) -> tuple[Value, Value]:
         """The entry of a key, made where there is none, and whether it is new."""
         is_new = cgutils.alloca_once(self.builder, I64)
-        kinds = self.kinds(self.type.key), self.kinds(self.type.value)
+        kinds = self.kinds(self.type.key_type), self.kinds(self.type.value_type)
         entry = self.call(
             "ss_table_put", _WORDS, self.pointer, *kinds, self.packed_key(key), is_new
         )
@@ -84,20 +84,22 @@ class Table(Head):
         return entry, self.builder.icmp_unsigned("!=", self.builder.load(is_new), I64(0))
 
     def set(self, key: Value, value: Value) -> None:
-        words = pack(self, self.type.value, value)
+        words = pack(self, self.type.value_type, value)
         entry, _ = self.put(key)
         self.put_words(self.value_address(entry), words)
 
     def value_address(self, entry: Value) -> Value:
-        return self.builder.gep(entry, [I64(1 + width_of(self.type.key))], inbounds=True)
+        return self.builder.gep(entry, [I64(1 + width_of(self.type.key_type))], inbounds=True)
 
     def key_of(self, entry: Value) -> Value:
         address = self.builder.gep(entry, [I64(1)], inbounds=True)
-        return unpack(self, self.type.key, self.words_at(address, width_of(self.type.key)))
+        return unpack(
+            self, self.type.key_type, self.words_at(address, width_of(self.type.key_type))
+        )
 
     def value_of(self, entry: Value) -> Value:
-        words = self.words_at(self.value_address(entry), width_of(self.type.value))
-        return unpack(self, self.type.value, words)
+        words = self.words_at(self.value_address(entry), width_of(self.type.value_type))
+        return unpack(self, self.type.value_type, words)
 
 
 def _leaf_types(of: types.Type) -> list[types.Type]:
@@ -113,18 +115,20 @@ def keys(of: TableType, given: types.Type) -> types.Type:
     key = storable(given, what)
     if any(isinstance(leaf, LocalType) for leaf in _leaf_types(key)):
         raise refuse(f"{key} is a key: keys are numbers, strings and tuples of these")
-    found = meet(of.key, key)
+    found = meet(of.key_type, key)
     if found is None:
-        raise refuse(f"the keys of {what} are {of.key} and one is {key}: make them one type")
+        raise refuse(f"the keys of {what} are {of.key_type} and one is {key}: make them one type")
     return found
 
 
 def values(of: DictType, given: types.Type) -> types.Type:
     """What the values are after one was given."""
     value = storable(given, "a dict")
-    found = meet(of.value, value)
+    found = meet(of.value_type, value)
     if found is None:
-        raise refuse(f"the values of a dict are {of.value} and one is {value}: make them one type")
+        raise refuse(
+            f"the values of a dict are {of.value_type} and one is {value}: make them one type"
+        )
     return found
 
 
@@ -172,7 +176,7 @@ def _dict_of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
             table.set(key, value)
         return table.pointer
 
-    return made, (run, *[made.key, made.value] * (len(given) // 2)), code
+    return made, (run, *[made.key_type, made.value_type] * (len(given) // 2)), code
 
 
 @set_of.rule
@@ -188,7 +192,7 @@ def _set_of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
             table.put(key)
         return table.pointer
 
-    return made, (run, *[made.key] * len(given)), code
+    return made, (run, *[made.key_type] * len(given)), code
 
 
 # ---- items ----
@@ -233,7 +237,7 @@ class _Item(AbstractTemplate):
         if not isinstance(of, DictType):
             return None
         taken = keys(of, key)
-        return signature(known(of.value, "a dict"), of, taken)
+        return signature(known(of.value_type, "a dict"), of, taken)
 
 
 @lower_builtin(operator.getitem, DictType, types.Any)
@@ -257,17 +261,6 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return context.get_dummy_value()
 
     return types.void, (value, of, key), code
-
-
-@infer_global(len)
-class _Length(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(types.int64, *args) if isinstance(args[0], TableType) else None
-
-
-@lower_builtin(len, TableType)
-def _length(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    return Table(context, builder, sig.args[0], args[0]).count()
 
 
 # ---- going through one ----

@@ -39,6 +39,7 @@ __all__ = [
     "meet",
     "pack",
     "resolved",
+    "settled",
     "storable",
     "unpack",
     "width_of",
@@ -96,12 +97,12 @@ class ListType(LocalType, types.IterableType):
 class TableType(LocalType, types.IterableType):
     """A dict or set: its keys can be gone through."""
 
-    key: types.Type
-    value: types.Type
+    key_type: types.Type
+    value_type: types.Type
 
     @property
     def iterator_type(self) -> types.Type:
-        return LocalIterator(resolved(self), "keys", known(self.key, "a dict or set"))
+        return LocalIterator(resolved(self), "keys", known(self.key_type, "a dict or set"))
 
 
 class DictType(TableType):
@@ -112,41 +113,41 @@ class DictType(TableType):
         types.Type.__init__(self, f"specstream.dict({key}, {value})")
 
     @property
-    def key(self) -> types.Type:
+    def key_type(self) -> types.Type:
         return resolved(self._key)
 
     @property
-    def value(self) -> types.Type:
+    def value_type(self) -> types.Type:
         return resolved(self._value)
 
     @property
     def parts(self) -> tuple[types.Type, ...]:
-        return self.key, self.value
+        return self.key_type, self.value_type
 
 
 class SetType(TableType):
     """A set."""
 
-    value = types.none
+    value_type = types.none
 
     def __init__(self, key: types.Type) -> None:
         self._key = key
         types.Type.__init__(self, f"specstream.set({key})")
 
     @property
-    def key(self) -> types.Type:
+    def key_type(self) -> types.Type:
         return resolved(self._key)
 
     @property
     def parts(self) -> tuple[types.Type, ...]:
-        return (self.key,)
+        return (self.key_type,)
 
 
 Walk = Literal["items", "reversed", "keys", "values", "pairs"]
 
 
 class LocalIterator(types.SimpleIteratorType):
-    """Goes through a list, or through a dict or set."""
+    """Goes through a list, or through a dict or set: once."""
 
     def __init__(self, walked: LocalType, walk: Walk, yields: types.Type) -> None:
         self.walked = walked
@@ -203,6 +204,16 @@ def has_unknown(of: types.Type) -> bool:
     if isinstance(of, types.BaseTuple):
         return any(map(has_unknown, of))
     return isinstance(of, Unknown)
+
+
+def settled(of: types.Type) -> types.Type:
+    """A type for another function, which is compiled for it: nothing of it may be unknown."""
+    of = resolved(of)
+    for part in of.parts if isinstance(of, LocalType) else ():
+        settled(known(part, "a list, dict or set"))
+    for part in of if isinstance(of, types.BaseTuple) else ():
+        settled(known(part, "a tuple"))
+    return of
 
 
 def known(of: types.Type, what: str) -> types.Type:

@@ -14,11 +14,11 @@ from specstream.compiler.memory import Run
 from specstream.compiler.types import (
     BOOSTED,
     SPECULATIVE,
-    UNDOING,
+    VARIANTS,
     RunType,
 )
 
-__all__ = ["poll_for", "poll_while"]
+__all__ = ["goes_on", "poll_for", "poll_while"]
 
 
 def _poll(name: str, variants: tuple[str, ...], why: str) -> Any:
@@ -44,6 +44,17 @@ poll_for = _poll(
 )
 poll_while = _poll(
     "poll_while",
-    (*SPECULATIVE, *UNDOING),
+    # Each of them: one load, as in the plain code that the log-free one is the baseline of.
+    (*VARIANTS, BOOSTED),
     "In an unbounded loop: the user's own endless loop must not outlive Ctrl-C.",
 )
+
+
+@intrinsic
+def goes_on(typing_context: Any, run: types.Type) -> Any:
+    """Of an endless loop: always true, which LLVM sees and Numba does not."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return context.get_constant(types.boolean, True)
+
+    return types.boolean(run), code

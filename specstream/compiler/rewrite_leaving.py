@@ -16,7 +16,7 @@ from typing import Any
 
 from specstream.compiler import locking, polling
 from specstream.compiler.exceptions import catches_anything, caught_classes, parts_of
-from specstream.compiler.rewrite import Rewriter
+from specstream.compiler.rewrite import Rewriter, targets_in
 from specstream.compiler.text import formatted
 from specstream.compiler.try_regions import catcher, has_begun, throw, try_begin, try_end
 
@@ -46,7 +46,12 @@ class LeavingRewriter(Rewriter, ABC):
         """A name that no user can write."""
 
     @abstractmethod
-    def run(self) -> ast.expr:
+    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> Statements:
+        """An assignment to any target."""
+
+    @staticmethod
+    @abstractmethod
+    def run() -> ast.expr:
         """The running transaction."""
 
     def leave_nothing(self) -> None:
@@ -92,14 +97,29 @@ class LeavingRewriter(Rewriter, ABC):
         return [value, *given_back, node]
 
     def visit_While(self, node: ast.While) -> Any:
+        is_endless = isinstance(node.test, ast.Constant) and node.test.value and not _leaves(node)
         node.test = self.visit(node.test)
-        return self.loop(node, polling.poll_while)
+        loop = self.loop(node, polling.poll_while)
+        if is_endless:
+            # Numba does not know which names live in a loop that nothing leads out of.
+            node.test = self.core(polling.goes_on, self.run(), at=node)
+            fault = ast.Raise(self.load("__ss_Fault", node), None)
+            node.orelse = [ast.copy_location(fault, node)]
+        return loop
 
     def visit_For(self, node: ast.For) -> Any:
         node.iter = self.visit(node.iter)
-        return self.loop(node, polling.poll_for)
+        if all(isinstance(one, ast.Name) for one in targets_in(node.target)):
+            return self.loop(node, polling.poll_for)
+        # An item goes where an assignment would put it.
+        item, target = self.new_name("item"), node.target
+        node.target = ast.copy_location(ast.Name(item, ast.Store()), target)
+        first = self.assign(target, ast.Name(item, ast.Load()), node)
+        looped: ast.For = self.loop(node, polling.poll_for)
+        looped.body[1:1] = first
+        return looped
 
-    def loop(self, node: ast.While | ast.For, poll: Any) -> ast.AST:
+    def loop(self, node: Any, poll: Any) -> Any:
         polling = self.do(poll, self.run(), at=node)
         self.held.append(None)
         node.body = [polling, *self.statements(node.body)]
@@ -263,3 +283,15 @@ class LeavingRewriter(Rewriter, ABC):
             failed = [self.visit_Raise(failing)]
         passing = ast.copy_location(ast.Pass(), node)
         return ast.copy_location(ast.If(test, [passing], failed), node)
+
+
+def _leaves(node: ast.AST, inner: bool = False) -> bool:
+    """Whether something in a loop may leave it; ``inner``: in a loop inside."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Return | ast.Raise | ast.Assert):
+            return True
+        if isinstance(child, ast.Break) and not inner:
+            return True
+        if _leaves(child, inner or isinstance(child, ast.For | ast.While)):
+            return True
+    return False

@@ -27,6 +27,7 @@ from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.check import Check
 from specstream.compiler.exceptions import reaches_try
+from specstream.compiler.lifting import Lifting
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
@@ -73,12 +74,14 @@ class _Analysis(Analysis):
         self.written: dict[types.FunctionType, Written] = {}
         self.next_site = 1  # 0 stands for no line
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
+        self.lifting = Lifting(self, self.parse)
 
     def program(self, function: types.FunctionType) -> Program:
         called: list[Any] = [function]
         for _, one in self.layout.operations:
             called += [of for of in (one.function, one.inverse) if of is not None]
         self.catches = any(reaches_try(one, self.tree_of) for one in called)
+        self.lifting.begin(function)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         self.fingerprint.append(self.errors.described())
@@ -92,8 +95,10 @@ class _Analysis(Analysis):
             reads_timestamp=self.reads_timestamp,
             written=self.written,
             operations=operations,
-            uses_arena=self.uses_arena,
             catches=self.catches,
+            derived=tuple(self.lifting.derived),
+            forms=tuple(self.lifting.forms),
+            uses_arena=self.uses_arena,
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:
@@ -114,6 +119,7 @@ class _Analysis(Analysis):
             return self.done[original]
         source = self.parse(original)
         self.open.append(original)
+        lifted = self.lifting.lift(source)
         check = Check(self, source)
         check.run()
         native_tree = NativeRewriter(self, source, check).rewrite()
@@ -125,7 +131,9 @@ class _Analysis(Analysis):
         self.open.pop()
         self.done[original] = (native, oracle)
         line, site = source.tree.lineno, self.next_site
-        self.written[original] = Written(source.text, line, source.filename, site, check.resolved)
+        self.written[original] = Written(
+            source.text, line, source.filename, site, check.resolved | lifted
+        )
         self.next_site += len(source.text.splitlines())
         for one in (native, *source.lifted):
             sites.mark(one, site, line)

@@ -31,9 +31,11 @@ from numba.core import ir_utils, types
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.extending import intrinsic
 
+from specstream.compiler import polling
 from specstream.compiler.error_classes import ErrorClasses
 from specstream.compiler.instructions import I64, Value
 from specstream.compiler.landing import STATUS, landed_status, raise_status
+from specstream.compiler.text import text_of
 
 __all__ = [
     "ERROR",
@@ -54,6 +56,9 @@ FAILURE = "$__ss_failure_"
 _NOT_RAISING = frozenset(
     {"pair_first", "pair_second", "build_tuple", "cast", "phi", "null", "getattr"}
 )
+# Calls behind which no way to a handler is needed: it would take time to compile. A poll leaves
+# the event, past every handler.
+_NEVER_RAISING = (bool, polling.poll_for, polling.poll_while, text_of)
 
 
 @intrinsic
@@ -175,14 +180,27 @@ class _Regions:
 
     def marker(self, statement: Any) -> tuple[Any, int]:
         """Which of the two marks a statement is, and of which region."""
-        value = getattr(statement, "value", None)
-        if not (isinstance(value, numba_ir.Expr) and value.op == "call"):
-            return None, 0
-        called = ir_utils.guard(ir_utils.get_definition, self.func_ir, value.func)
-        function = getattr(called, "value", None)
+        function = self.called(statement)
         if function is not try_begin and function is not try_end:
             return None, 0
-        return function, int(self.func_ir.infer_constant(value.args[0]))
+        return function, int(self.func_ir.infer_constant(statement.value.args[0]))
+
+    def called(self, statement: Any) -> Any:
+        """The function that a statement calls; None: it calls none, or only a run knows."""
+        value = getattr(statement, "value", None)
+        if not (isinstance(value, numba_ir.Expr) and value.op == "call"):
+            return None
+        found = ir_utils.guard(ir_utils.get_definition, self.func_ir, value.func)
+        return getattr(found, "value", None)
+
+    def may_raise(self, statement: Any) -> bool:
+        if not isinstance(statement, numba_ir.Assign):
+            return isinstance(statement, numba_ir.SetItem | numba_ir.StaticSetItem)
+        value = statement.value
+        if not isinstance(value, numba_ir.Expr) or value.op in _NOT_RAISING:
+            return False
+        function = self.called(statement)
+        return not any(function is one for one in _NEVER_RAISING)
 
     def regions_at_start(self) -> dict[int, tuple[int, ...]]:
         """Of each block the regions around its beginning, the innermost last."""
@@ -221,10 +239,10 @@ class _Regions:
             mark, _ = self.marker(statement)
             if mark is try_end:
                 around = around[:-1]
-            if not around or mark is not None or not _may_raise(statement):
+            if around and mark is None and self.may_raise(statement):
+                block = self.guard(block, statement, around[-1])
+            else:
                 block.append(statement)
-                continue
-            block = self.guard(block, statement, around[-1])
 
     def guard(self, block: Any, statement: Any, region: int) -> Any:
         """Ends a block with a statement and the branch to its region's handlers; the next one."""
@@ -254,10 +272,3 @@ class _Regions:
         if target is not None:
             following.append(numba_ir.Assign(value, target, loc))
         return following
-
-
-def _may_raise(statement: Any) -> bool:
-    value = getattr(statement, "value", None)
-    if isinstance(statement, numba_ir.Assign):
-        return isinstance(value, numba_ir.Expr) and value.op not in _NOT_RAISING
-    return isinstance(statement, numba_ir.SetItem | numba_ir.StaticSetItem | numba_ir.SetAttr)

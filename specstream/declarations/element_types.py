@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from specstream.declarations.options import shown
 from specstream.errors import DeclarationError
 
 __all__ = ["Number", "Storage", "storage_of", "type_named"]
@@ -85,7 +86,7 @@ def storage_of(declared: object, what: str) -> Storage:
     """
     storage = _STORAGES.get(declared) if isinstance(declared, type) else None
     if storage is None:
-        found = declared.__name__ if isinstance(declared, type) else repr(declared)
+        found = declared.__name__ if isinstance(declared, type) else shown(declared)
         numpy = ", ".join(
             f"np.{of.__name__}"
             for of in _STORAGES

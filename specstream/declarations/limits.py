@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from specstream.errors import ConfigurationError
+from specstream.declarations.options import integer
 
 __all__ = ["Limits"]
 
@@ -43,8 +43,5 @@ class Limits:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1 << 24:
-                raise ConfigurationError(
-                    f"Limits({field.name}={value!r}); expected an integer from 1 to 2**24"
-                )
+            limit = integer(f"Limits: {field.name}", getattr(self, field.name), 1, 1 << 24)
+            object.__setattr__(self, field.name, limit)

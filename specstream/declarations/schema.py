@@ -19,6 +19,9 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from specstream.declarations.derived import Derived, Place, numbers_of
+from specstream.declarations.forms import Form
+from specstream.declarations.options import integer, one_of, shown, text
 from specstream.errors import DeclarationError
 
 __all__ = ["Column", "Declared", "Kind", "Schema", "decimal", "nullable", "timestamp"]
@@ -99,10 +102,10 @@ def timestamp(unit: str = "us", zone: str | None = None) -> Column:
     >>> str(timestamp("ms", "UTC"))
     'timestamp[ms, tz=UTC]'
     """
-    if unit not in _UNITS:
-        raise DeclarationError(
-            f"ss.timestamp has the unit {unit!r}; expected one of {', '.join(_UNITS)}"
-        )
+    one_of("ss.timestamp: unit", unit, _UNITS, DeclarationError)
+    text(
+        "ss.timestamp: zone", zone, "the name of a time zone, like 'UTC', or None", DeclarationError
+    )
     return Column("int", pa.timestamp(unit, zone))
 
 
@@ -117,12 +120,9 @@ def decimal(scale: int) -> Column:
     >>> str(decimal(2))
     'decimal128(19, 2)'
     """
-    if isinstance(scale, bool) or not isinstance(scale, int) or not 0 <= scale < DIGITS:
-        raise DeclarationError(
-            f"ss.decimal has the scale {scale!r}; expected an integer from 0 to {DIGITS - 1}: the "
-            "number of digits after the point"
-        )
-    return Column("int", pa.decimal128(DIGITS, scale))
+    after = ", the number of digits after the point"
+    digits = integer("ss.decimal: scale", scale, 0, DIGITS - 1, after, DeclarationError)
+    return Column("int", pa.decimal128(DIGITS, digits))
 
 
 def nullable(declared: Declared) -> Column:
@@ -146,7 +146,7 @@ def _column(declared: object, what: str) -> Column:
         return declared
     column = _TYPES.get(declared) if isinstance(declared, type) else None
     if column is None:
-        found = declared.__name__ if isinstance(declared, type) else repr(declared)
+        found = declared.__name__ if isinstance(declared, type) else shown(declared)
         hint = ": write ss.decimal(scale)" if declared is decimals.Decimal else ""
         raise DeclarationError(
             f"{what} has type {found}; expected one of int, float, bool, str, datetime.datetime, "
@@ -159,12 +159,21 @@ def _column(declared: object, what: str) -> Column:
 class Schema:
     """Names and types of columns, in order.
 
+    Attributes:
+        names: of the columns.
+        columns: their types.
+        derived: values that are made of an event's columns before an operator sees the event. They
+            are no columns to anybody else; a batch has their arrays behind all others.
+        forms: formatted strings among the emitted rows; a row has their parts behind all others.
+
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
     """
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
+    derived: tuple[Derived, ...] = ()
+    forms: tuple[Form, ...] = ()
 
     @classmethod
     def of(cls, declared: Mapping[str, Declared], what: str) -> Schema:
@@ -210,11 +219,35 @@ class Schema:
 
     @property
     def row_words(self) -> int:
-        """Words of an emitted row: the event's row, the values, and a bit for each nullable column.
+        """Words of an emitted row: the event's row, the values, a bit for each nullable column, and
+        the formatted strings.
 
         The bits, 1 where it is null, are those of as many words as they need, from the lowest on.
         """
+        return self._plain_words + sum(1 + count for count in self._form_parts.values())
+
+    @property
+    def _plain_words(self) -> int:
+        """Words of a row in front of the formatted strings."""
         return 1 + len(self) + -(-len(self.nullable) // NULLS_PER_WORD)
+
+    @property
+    def _form_parts(self) -> dict[int, int]:
+        """Of each column that has formatted strings, by its number: the most parts of one."""
+        most: dict[int, int] = {}
+        for form in self.forms:
+            number = self.names.index(form.column)
+            most[number] = max(most.get(number, 0), form.count)
+        return most
+
+    @property
+    def form_words(self) -> dict[int, int]:
+        """Of each such column, which word of a row says what form it is; the parts follow."""
+        words, at = {}, self._plain_words
+        for number, count in self._form_parts.items():
+            words[number] = at
+            at += 1 + count
+        return words
 
     @property
     def null_bits(self) -> dict[int, tuple[int, int]]:
@@ -227,8 +260,33 @@ class Schema:
 
     @property
     def dtypes(self) -> list[type[Any]]:
-        """Of the arrays that workers read, those of the nulls included."""
+        """Of the arrays that workers read: those of the columns, of the nulls, and derived ones."""
+        derived = (dtype for one in self.derived for dtype in one.dtypes)
+        return [*self.declared_dtypes, *derived]
+
+    @property
+    def declared_dtypes(self) -> list[type[Any]]:
+        """Of the arrays that a table has the values of: those of the columns, and of the nulls."""
         return [*(column.dtype for column in self.columns), *(np.uint8 for _ in self.nullable)]
+
+    @property
+    def declared(self) -> Schema:
+        """The same without what an operator adds."""
+        return replace(self, derived=(), forms=())
+
+    def derived_place(self, name: str) -> Place | None:
+        """Where the derived value of that name lies among the arrays of :attr:`dtypes`."""
+        found = numbers_of(name)
+        if found is None:
+            return None
+        number, at = found
+        before = self.derived[:number]
+        raised = len(self.declared_dtypes) + sum(len(one.dtypes) for one in before)
+        if at is None:
+            return Place(number, raised, None, raised)
+        parts = self.derived[number].parts
+        values = raised + 1 + sum(len(part.dtypes) for part in parts[:at])
+        return Place(number, raised, parts[at], values)
 
     def kind(self, name: str) -> Kind | None:
         """Kind of a column, or None where there is no such column."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from specstream.declarations.element_types import Number, Storage, storage_of, type_named
 from specstream.declarations.operations import Operation
+from specstream.declarations.options import shown, whole
 from specstream.errors import DeclarationError
 from specstream.files.untrusted import Malformed
 
@@ -366,48 +367,51 @@ def scratch(dtype: type, shape: int | Sequence[int]) -> Any:
 
 
 def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
-    return (shape,) if isinstance(shape, int) else tuple(shape)
+    """As they were given: that they are lengths is looked at where the field has a name."""
+    try:
+        return tuple(shape)  # type: ignore[arg-type]
+    except Exception:
+        return (shape,)  # type: ignore[return-value]
 
 
 def _shape(shape: tuple[int, ...], what: str) -> tuple[int, ...]:
-    for length in shape:
-        if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-            raise DeclarationError(f"{what} has shape {shape}; expected lengths of at least 1")
-    if math.prod(shape) >= 2**32:
-        raise DeclarationError(f"{what} has shape {shape}; a state holds less than 2**32 elements")
-    return shape
+    lengths = tuple(whole(length) or 0 for length in shape)
+    if any(length < 1 for length in lengths):
+        raise DeclarationError(f"{what} has shape {shown(shape)}; expected lengths of at least 1")
+    if math.prod(lengths) >= 2**32:
+        raise DeclarationError(
+            f"{what} has shape {shown(shape)}; a state holds less than 2**32 elements: expected "
+            "shorter lengths"
+        )
+    return lengths
 
 
 def _share(share: object, what: str) -> int | None:
     if share is None:
         return None
-    if type(share) is not int or share < 1 or share > 2**31 or share & (share - 1) != 0:
+    words = whole(share)
+    if words is None or words < 1 or words > 2**31 or words & (words - 1) != 0:
         raise DeclarationError(
-            f"{what} has share {share!r}; expected the number of words that share an ownership "
-            "record, a power of two: 1, 2, 4, 8 ..."
+            f"{what} has share {shown(share)}; expected the number of words that share an "
+            "ownership record, a power of two: 1, 2, 4, 8 ..."
         )
-    return share
-
-
-_FILLS: dict[Number, tuple[type, ...]] = {
-    "int": (int,),
-    "uint": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-}
+    return words
 
 
 def _fill(fill: Any, storage: Storage, what: str) -> int | float | bool:
-    if storage.number == "bool" and type(fill) is int and fill in (0, 1):
-        fill = bool(fill)
-    value: int | float | bool = fill
-    is_bool = isinstance(fill, bool)
-    if not isinstance(fill, _FILLS[storage.number]) or is_bool != (storage.number == "bool"):
-        raise DeclarationError(f"{what} has fill {fill!r}; expected a value of type {storage.name}")
+    value: int | float | bool | None = whole(fill)
+    if storage.number == "bool":
+        value = bool(fill) if value in (0, 1) or isinstance(fill, bool | np.bool_) else None
+    elif storage.number == "float" and isinstance(fill, float | np.floating):
+        value = float(fill)
+    if value is None:
+        raise DeclarationError(
+            f"{what} has fill {shown(fill)}; expected a value of type {storage.name}"
+        )
     if not _holds(storage, value):
         raise DeclarationError(
-            f"{what} has fill {fill!r}, outside of {storage.dtype.name}: declare a wider type or "
-            "another fill"
+            f"{what} has fill {shown(fill)}, outside of {storage.dtype.name}: declare a wider type "
+            "or another fill"
         )
     return value
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from specstream._native import ffi
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, keys_of, rows_to_table
+from specstream.engine.interrupts import LatePartial, insist
 from specstream.engine.lock_errors import lock_error
 from specstream.engine.native import ABORT_REASONS, WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure
@@ -20,100 +21,120 @@ from specstream.errors import EngineClosedError, Partial
 from specstream.predictors.checked import next_of
 from specstream.predictors.predictor import Measurement, Setting
 
-__all__ = ["run_batch"]
+__all__ = ["Batch"]
 
 
-def run_batch(parts: Parts, events: Events, ordered: bool) -> pa.Table:
-    """Runs a batch, stretch by stretch, each with the predictor's setting."""
-    first = parts.committed.next_sequence
-    if ordered:
-        parts.flight.batch = events, int(parts.native.statistics().events)
-    done = 0
-    failed = False
-    tables: list[pa.Table] = []
-    try:
-        unheard = parts.hooks.take_error()
-        if unheard is not None:  # of an earlier call, which could raise one only
-            raise unheard
-        while done < events.count and not failed:
-            setting = next_of(parts.predictor, parts.longest)
-            parts.code.compile_for(setting.horizon, parts.native)
-            parts.flight.locate = lambda row, begin=done: (
-                events,
-                begin + row,
-                time_at(events.keys[0], begin + row),
-                events.keys[1][begin + row].as_py(),
-                first + begin + row,
-            )
-            outcome, measured, interruption = _run_stretch(parts, events, done, setting)
-            # At once, because the next stretch writes over the rows; and not gathered, because
-            # copying the rows of short events takes a fifth of the events' own time.
-            tables.append(
-                _table(
-                    parts,
-                    parts.native.rows(outcome, parts.operator.emits.row_words),
-                    events,
-                    done,
-                    first,
-                )
-            )
-            done += outcome.consumed
-            failed = outcome.failed
-            refusal = parts.hooks.take_refusal()
-            # What an event raised comes first; the next call raises what hooks did besides.
-            interruption = interruption or refusal
-            if interruption is None and not failed:
-                interruption = parts.hooks.take_error()
-            try:
-                parts.predictor.record(setting, measured)
-            except Exception as error:
-                # After what the stretch has done is counted; and what an event raised comes first.
-                interruption = interruption or (None if failed else error)
-            if interruption is not None:
-                raise interruption
-    except BaseException as error:
-        output = _joined(parts, tables, events, first)
-        error.specstream_partial = Partial(output, done)  # type: ignore[attr-defined]
-        raise
-    finally:
-        with parts.flight.between:
-            # The failing event keeps its own number.
-            parts.committed.next_sequence = first + done + (1 if failed else 0)
-            parts.flight.begun = None
-        if ordered and done:
-            parts.committed.reached = time_at(events.keys[0], done - 1)
-        parts.flight.batch = None
-    output = _joined(parts, tables, events, first)
-    if failed and outcome.lock_fault.kind:
-        raise lock_error(parts.operator, outcome.lock_fault, Partial(output, done))
-    if failed:
-        # Where events run in no order, a fault says which one it was.
-        row = done - outcome.consumed + outcome.fault.event if outcome.fault.signal else done
-        raise_failure(parts, outcome, events, row, first, Partial(output, done))
-    return output
+class Batch:
+    """A batch that runs, and what it has done so far.
 
+    A signal handler may raise at any step. So what is done is what the attributes say and, for the
+    stretch in flight, what the runtime says; and :meth:`settle` may be begun anew.
 
-def _run_stretch(
-    parts: Parts, events: Events, begin: int, setting: Setting
-) -> tuple[Any, Measurement, BaseException | None]:
-    """Runs events from ``begin`` on; gives outcome and cost, and what cut the batch short."""
-    columns = ffi.new(
-        "void *[]",
-        [ffi.cast("void *", c.ctypes.data + begin * c.itemsize) for c in events.columns],
-    )
-    before = parts.native.statistics()
-    interruption: BaseException | None = None
-    try:
+    Args:
+        parts: of the engine; the caller has it to himself.
+        events: of the batch.
+        ordered: they have order times.
+
+    Attributes:
+        has_begun: it has an effect: the events' rejected rows are kept, the events run.
+        partial: what it has done, for the exception that cuts it short.
+    """
+
+    def __init__(self, parts: Parts, events: Events, ordered: bool) -> None:
+        self._parts = parts
+        self._events = events
+        self._ordered = ordered
+        self._first = parts.committed.next_sequence
+        self._applied_before = int(parts.native.statistics().events)
+        self._done = 0
+        self._job = int(parts.native.outcome().job)  # the last one that is counted
+        self._failed = False
+        self._outcome: Any = None  # of that job
+        self._tables: list[pa.Table] = []
+        self._columns: Any = None  # of the stretch in flight
+        self._is_settled = False
+        self.has_begun = False
+        self.partial = LatePartial(self._told)
+
+    def run(self) -> pa.Table:
+        """Runs it, stretch by stretch, each with the predictor's setting; gives its output."""
+        parts, events = self._parts, self._events
+        parts.lifetime.unsettled = self.settle
+        self.has_begun = True
+        try:
+            with parts.flight.between:
+                if self._ordered:
+                    parts.flight.batch = events, self._applied_before
+                parts.flight.counted = 0, self._job
+            unheard = parts.hooks.take_error()
+            if unheard is not None:  # of an earlier call, which could raise one only
+                raise unheard
+            while self._done < events.count and not self._failed:
+                self._stretch(next_of(parts.predictor, parts.longest))
+            insist(self.settle)
+            if self._failed:
+                self._raise_failure()
+            return self.partial.output
+        except BaseException:
+            insist(self.settle)
+            raise
+
+    def _raise_failure(self) -> None:
+        outcome = self._outcome
+        if outcome.lock_fault.kind:
+            raise lock_error(self._parts.operator, outcome.lock_fault, self.partial)
+        row = self._done
+        if outcome.fault.signal:  # where events run in no order, it says which one it was
+            row += outcome.fault.event - outcome.consumed
+        raise_failure(self._parts, outcome, self._events, row, self._first, self.partial)
+
+    def _stretch(self, setting: Setting) -> None:
+        parts, events, first, begin = self._parts, self._events, self._first, self._done
+        parts.code.compile_for(setting.horizon, parts.native)
+        parts.flight.locate = lambda row: (
+            events,
+            begin + row,
+            time_at(events.keys[0], begin + row),
+            events.keys[1][begin + row].as_py(),
+            first + begin + row,
+        )
+        before = parts.native.statistics()
+        interruption: BaseException | None = None
+        try:
+            self._await_stretch(setting)
+        except BaseException as error:
+            interruption = error
+        insist(self._count)
+        refusal = parts.hooks.take_refusal()
+        # What an event raised comes first; the next call raises what hooks did besides.
+        interruption = interruption or refusal
+        if interruption is None and not self._failed:
+            interruption = parts.hooks.take_error()
+        try:
+            measured = _difference(before, parts.native.statistics())
+            parts.predictor.record(setting, measured)
+        except Exception as error:
+            # After what the stretch has done is counted; and what an event raised comes first.
+            interruption = interruption or (None if self._failed else error)
+        if interruption is not None:
+            raise interruption
+
+    def _await_stretch(self, setting: Setting) -> None:
+        """Runs events from the first that is not done on, until something cuts them short."""
+        parts, events, begin = self._parts, self._events, self._done
+        self._columns = ffi.new(
+            "void *[]",
+            [ffi.cast("void *", c.ctypes.data + begin * c.itemsize) for c in events.columns],
+        )
         with parts.flight.between:
             parts.native.start(
-                columns=columns,
+                columns=self._columns,
                 count=min(setting.events, events.count - begin),
-                first_sequence=parts.committed.next_sequence + begin,
+                first_sequence=self._first + begin,
                 chunk=setting.chunk,
                 horizon=setting.horizon,
                 mode=parts.options.mode,
             )
-            parts.flight.begun = begin
         limit = None if setting.seconds is None else time.monotonic() + setting.seconds
         while True:
             milliseconds = WAIT_MILLISECONDS
@@ -126,28 +147,68 @@ def _run_stretch(
                 raise EngineClosedError(f"engine of {parts.name!r} was closed during process()")
             if limit is not None and time.monotonic() >= limit:
                 parts.native.stop()
-    except BaseException as error:
-        parts.native.end_job()
-        interruption = error
-    outcome = parts.native.outcome()
-    measured = _difference(before, parts.native.statistics())
-    return outcome, measured, interruption
 
+    def _count(self) -> None:
+        """Counts what the stretch in flight has done, and takes its rows. May be begun anew.
 
-def _table(
-    parts: Parts, rows: npt.NDArray[np.int64], events: Events, begin: int, first: int
-) -> pa.Table:
-    """A stretch's rows; it began at row ``begin`` of the batch."""
-    keys = keys_of(events, rows[:, 0] + begin, first) if parts.options.keys else None
-    return rows_to_table(rows, parts.operator.emits, parts.committed.strings, keys)
+        At once, because the next stretch writes over the rows; and not gathered, because copying
+        the rows of short events takes a fifth of the events' own time.
+        """
+        native = self._parts.native
+        if not native.wait(0):
+            native.end_job()
+        outcome = native.outcome()
+        if outcome.job == self._job:
+            return  # counted, or not begun
+        table = self._table(native.rows(outcome, self._parts.operator.emits.row_words))
+        tables, done, job = [*self._tables, table], self._done + outcome.consumed, outcome.job
+        failed = outcome.failed
+        with self._parts.flight.between:
+            # No call from here to the end: all of it, or none.
+            self._tables, self._done, self._job = tables, done, job
+            self._failed, self._outcome = failed, outcome
+            self._parts.flight.counted = done, job
 
+    def settle(self) -> None:
+        """Ends it: the engine goes on behind what was applied. May be begun anew."""
+        if self._is_settled:
+            return
+        committed, flight = self._parts.committed, self._parts.flight
+        committed.rejected.keep(self._events.rejected)
+        self._count()
+        output = self._joined()
+        reached = committed.reached
+        if self._ordered and self._done:
+            reached = time_at(self._events.keys[0], self._done - 1)
+        self.partial.tell(output, self._done)
+        with flight.between:
+            # No call from here to the end: all of it, or none.
+            # The failing event keeps its own number.
+            committed.next_sequence = self._first + self._done + (1 if self._failed else 0)
+            committed.reached = reached
+            flight.counted = flight.batch = None
+            self._is_settled = True
+            self._parts.lifetime.unsettled = None
 
-def _joined(parts: Parts, tables: list[pa.Table], events: Events, first: int) -> pa.Table:
-    """The batch's output, of one chunk for each stretch."""
-    if not tables:
-        nothing = np.empty((0, parts.operator.emits.row_words), np.int64)
-        return _table(parts, nothing, events, 0, first)
-    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+    def _told(self) -> Partial:
+        """For who asks before it is settled: after more interrupts than we have tries."""
+        if not self._is_settled:
+            with self._parts.lifetime.exclusive():  # who enters settles
+                pass
+        return Partial(self.partial.output, self.partial.consumed)
+
+    def _table(self, rows: npt.NDArray[np.int64]) -> pa.Table:
+        """Rows of the stretch that begins behind what is done."""
+        keys = None
+        if self._parts.options.keys:
+            keys = keys_of(self._events, rows[:, 0] + self._done, self._first)
+        return rows_to_table(rows, self._parts.operator.emits, self._parts.committed.strings, keys)
+
+    def _joined(self) -> pa.Table:
+        """The batch's output, of one chunk for each stretch."""
+        if not self._tables:
+            return self._table(np.empty((0, self._parts.operator.emits.row_words), np.int64))
+        return self._tables[0] if len(self._tables) == 1 else pa.concat_tables(self._tables)
 
 
 def _difference(before: Any, after: Any) -> Measurement:

@@ -79,14 +79,14 @@ class Committed:
         pending.sources.declare(self.sources)
         return pending
 
-    def _pending_of(self, strings: StringTable, image: bytes) -> PendingEvents:
+    def _pending_of(self, strings: StringTable, packed: bytes) -> PendingEvents:
         """What :meth:`PendingEvents.to_bytes` gave, as pending events.
 
         Raises:
             SnapshotError: events or rows are in it that do not fit the operator, or it is none.
         """
         pending = self._no_events(strings)
-        pending.from_bytes(image)
+        pending.from_bytes(packed)
         emits = self._operator.emits
         nothing = np.empty((0, emits.row_words), np.int64)
         keys = pending.keys(nothing[:, 0]) if self._options.keys else None
@@ -125,7 +125,7 @@ class Committed:
             self.rejected.to_bytes(),
         )
 
-    def restored(self, image: bytes, migrate: Migrate | None) -> _Restored:
+    def restored(self, snapshot: bytes, migrate: Migrate | None) -> _Restored:
         """What a snapshot holds, checked; nothing is changed.
 
         Raises:
@@ -134,7 +134,7 @@ class Committed:
         """
         operator = self._operator
         what = f"engine of {operator.name!r}"
-        content = Snapshot.from_bytes(image, operator.layout, what, migrate)
+        content = Snapshot.from_bytes(snapshot, operator.layout, what, migrate)
         with refused(what):
             strings = content.table(operator.program.strings)
             pending = self._pending_of(strings, content.pending)

@@ -6,7 +6,7 @@ private name of the engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -80,14 +80,13 @@ class Durable:
     def sources(self) -> tuple[Name, ...]:
         return self._parts.committed.sources
 
-    def exclusive(self) -> AbstractContextManager[None]:
+    def exclusive(self) -> AbstractContextManager[object]:
         """Inside, nobody else calls the engine; it is not closed."""
         return self._parts.lifetime.exclusive()
 
-    def image(self) -> bytes:
-        """A snapshot, inside :meth:`exclusive`."""
-        with self._parts.turn.taken():
-            content = self.content()
+    def snapshot(self) -> bytes:
+        """The engine as a snapshot, inside :meth:`exclusive`."""
+        content = self._parts.turn.taken(self.content)
         return content.to_bytes(self._parts.operator.layout)
 
     def content(self) -> Snapshot:
@@ -95,16 +94,21 @@ class Durable:
         flight = self._parts.flight
         with flight.between:
             done = 0
-            if flight.begun is not None:
-                done = flight.begun + self._parts.native.outcome().consumed
+            if flight.counted is not None:
+                done, counted = flight.counted
+                outcome = self._parts.native.outcome()
+                done += 0 if outcome.job == counted else outcome.consumed
             self._hold_rows()
             return self._parts.committed.content(done)
 
     def savepoint(self) -> Savepoint:
         """The engine as it is, kept in memory."""
-        with self.exclusive(), self._parts.turn.taken():
-            self._hold_rows()
-            return self._parts.committed.savepoint()
+        with self.exclusive():
+            return self._parts.turn.taken(self._savepoint)
+
+    def _savepoint(self) -> Savepoint:
+        self._hold_rows()
+        return self._parts.committed.savepoint()
 
     def _hold_rows(self) -> None:
         """What is committed and was not polled would be lost with this engine."""
@@ -116,27 +120,38 @@ class Durable:
         committed = self._parts.committed
         with self.exclusive():
             strings = committed.strings_of(to)
-            self._out_of_order.end_job()
-            with self._parts.turn.taken():
-                committed.rollback(to, strings)
-                self._parts.native.state_changed()
+            self._go_on_from(lambda: committed.rollback(to, strings))
 
-    def restore(self, image: bytes, migrate: Migrate | None) -> None:
+    def restore(self, snapshot: bytes, migrate: Migrate | None) -> None:
         """Goes on from a snapshot. See :meth:`specstream.Engine.restore`."""
         committed = self._parts.committed
         with self.exclusive():
-            restored = committed.restored(image, migrate)
+            restored = committed.restored(snapshot, migrate)
+            self._go_on_from(lambda: committed.take_over(restored))
+
+    def _go_on_from(self, take_over: Callable[[], None]) -> None:
+        """Goes on from another state, which a step that may be begun anew puts into place."""
+
+        def changed() -> None:
+            take_over()
+            self._parts.native.state_changed()
+
+        def step() -> None:
+            # With what follows: the runtime forgets events that are pending until then.
             self._out_of_order.end_job()
             # Who has seen a batch in flight may still be looking.
-            with self._parts.turn.taken():
-                committed.take_over(restored)
-                self._parts.native.state_changed()
+            self._parts.turn.taken(changed)
+
+        self._parts.lifetime.finish(step)
 
     def expect(self, sources: Iterable[Name], late: Late | None = None) -> None:
         """Declares more sources, and what happens to late events; None: that stays."""
         with self.exclusive():
             self._parts.committed.expect(sources, late)
 
-    def advance(self, reached: Mapping[Name, int]) -> None:
-        """Moves frontiers, given as they are kept: order keys of the order column's values."""
+    def advance(self, reached: Mapping[Name, int | None]) -> None:
+        """Moves frontiers, given as they are kept: order keys of the order column's values.
+
+        None: the source has ended.
+        """
         self._out_of_order.advance_all(reached)

@@ -6,6 +6,7 @@ Most of the length is what users read of each call, with an example; hence it is
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -13,33 +14,35 @@ from typing import Any
 
 import pyarrow as pa
 
-from specstream.columns.events import as_table, read_events
+from specstream.columns.events import as_table, column, read_events
 from specstream.columns.rejected_rows import Policy
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
+from specstream.declarations.options import instance, refused
 from specstream.declarations.state import StateView
-from specstream.engine.batch import run_batch
+from specstream.engine.batch import Batch
 from specstream.engine.committed import Committed, Savepoint
 from specstream.engine.durable import Durable
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Describer, Hook, Hooks
-from specstream.engine.lifetime import Lifetime
+from specstream.engine.lifetime import Lifetime, check_unused
 from specstream.engine.machine_code import MachineCode
 from specstream.engine.memory import fit
 from specstream.engine.native import Native, configuration
 from specstream.engine.options import Amount, Execution, Options
 from specstream.engine.out_of_order import OutOfOrder
 from specstream.engine.parts import Parts
-from specstream.engine.snapshot import Migrate
+from specstream.engine.snapshot import Migrate, checked_snapshot
 from specstream.engine.sources import Late, Name
 from specstream.engine.statistics import Counted, Statistics
 from specstream.engine.turn import Turn
-from specstream.errors import ConfigurationError, EngineClosedError
+from specstream.errors import ConfigurationError, EngineClosedError, SnapshotError
 from specstream.operator.operator import Operator
+from specstream.predictors.checked import speculates_of
 from specstream.predictors.predictor import Predictor
 from specstream.profiling import Profile, profile_of
 
-__all__ = ["Amount", "Engine", "Savepoint"]
+__all__ = ["Amount", "Engine", "Savepoint", "check_engine_options"]
 
 
 class Engine:
@@ -54,7 +57,8 @@ class Engine:
         chunk: consecutive events in one transaction, or "auto". With a horizon and a chunk given,
             the setting is fixed; what alone is given holds whenever the engine speculates. Other
             executions than "ordered" take 8 for "auto".
-        predictor: moves horizon and chunk itself; takes the place of both.
+        predictor: moves horizon and chunk itself; takes the place of both. It serves one open
+            engine at a time; see :class:`specstream.predictors.Predictor` for one of your own.
         protocol: how conflicts are found: "value" compares what was read with the state at commit;
             "eager" locks what is written at the access, as in the dissertation (Brito 2010, 4.2).
         record_shift: protocol "eager": 2 to this power neighbouring words share one lock, where a
@@ -70,7 +74,9 @@ class Engine:
         migrate: with ``restore``: see :meth:`restore`.
         execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
             at its first try, "log_free" is one thread without any log, "locked" runs all threads
-            without order under the operator's own locks; see :func:`specstream.locks`.
+            without order under the operator's own locks; see :func:`specstream.locks`. These two
+            undo nothing: of an event that raises, or never ends and is ended by Ctrl-C or
+            :meth:`close`, the state may hold a part.
         profile: count the lines that conflicts come from, for :meth:`profile`. Speculation then
             takes a little more time.
         sources: of events that are submitted out of order: those that hold back commits from the
@@ -162,13 +168,14 @@ class Engine:
             late=late,
             rejected_rows=rejected_rows,
         )
+        checked_snapshot("restore", restore, migrate)
         if migrate is not None and restore is None:
             raise ConfigurationError(
                 "migrate= converts the fields of a snapshot: give restore=, the snapshot, as well"
             )
         self.operator, self.name = operator, operator.name
-        self.threads, self.seed = threads, seed
-        self.limits, self.protocol = options.limits, protocol
+        self.threads, self.seed = options.threads, options.seed
+        self.limits, self.protocol = options.limits, options.protocol
         hooks = {"on_abort": on_abort, "on_commit": on_commit, "on_post_commit": on_post_commit}
         self._parts = parts = _parts(options, hooks, restore, migrate)
         self._lifetime = parts.lifetime
@@ -226,7 +233,7 @@ class Engine:
 
         Any thread may close the engine, whatever others do with it: their calls end with
         EngineClosedError. Called in the middle of another call of the same thread, by a signal
-        handler for example, it returns at once, and that call ends the threads when it ends.
+        handler for example, it returns at once, and the threads end when that call has.
 
         Raises:
             SpecstreamError: it was called by a hook, which the engine waits for.
@@ -256,40 +263,55 @@ class Engine:
 
         Raises:
             InputError: the table does not fit; nothing was run.
+            ConfigurationError: ``order_by`` or ``source`` is no name.
             EngineClosedError: the engine is closed, or was closed during the call.
             Exception: what the operator raised. Its event is not applied, the rows after it are
                 not run, and the engine goes on with the next call. ``specstream_partial`` on the
                 exception holds the output and number of the rows before it.
             OperatorCrashError: likewise, where the operator's machine code crashed.
             MemoryError: likewise, where there was no memory for what an event stores or emits.
-            KeyboardInterrupt: likewise, with what was applied until then.
+            KeyboardInterrupt: likewise, and whatever else a signal handler raises, with what was
+                applied until then. Without ``specstream_partial``: nothing was run.
 
         Calls from several threads run one after the other.
         """
+        column("order_by", order_by)
+        column("source", source)
+        batch: Batch | None = None
+        try:
+            with self._parts.lifetime.exclusive():
+                batch = self._batch(table, order_by, source)
+                return batch.run()
+        except BaseException as error:
+            # Here, as a signal handler may raise when all is done and the engine is given back.
+            if batch is not None and batch.has_begun:
+                error.specstream_partial = batch.partial  # type: ignore[attr-defined]
+            raise
+
+    def _batch(self, table: Any, order_by: str | None, source: str | None) -> Batch:
+        """The table as a batch, which no submitted event is to come before."""
         parts, committed = self._parts, self._parts.committed
-        with parts.lifetime.exclusive():
-            operator = self.operator
-            what = f"operator {self.name!r}"
-            committed.check_nothing_pending(what)
-            self._out_of_order.end_job()
-            known = len(committed.strings)
-            try:
-                events = read_events(
-                    as_table(table, what),
-                    operator.event,
-                    committed.strings,
-                    what,
-                    committed.next_sequence,
-                    order_by=order_by,
-                    source=source,
-                    reads_timestamp=operator.program.reads_timestamp,
-                    rejected_rows=committed.rejected.policy,
-                )
-            except BaseException:
-                committed.strings.truncate(known)
-                raise
-            committed.rejected.keep(events.rejected)
-            return run_batch(parts, events, ordered=order_by is not None)
+        operator = self.operator
+        what = f"operator {self.name!r}"
+        committed.check_nothing_pending(what)
+        parts.lifetime.finish(self._out_of_order.end_job)
+        known = len(committed.strings)
+        try:
+            events = read_events(
+                as_table(table, what),
+                operator.event,
+                committed.strings,
+                what,
+                committed.next_sequence,
+                order_by=order_by,
+                source=source,
+                reads_timestamp=operator.program.reads_timestamp,
+                rejected_rows=committed.rejected.policy,
+            )
+        except BaseException:
+            committed.strings.truncate(known)
+            raise
+        return Batch(parts, events, ordered=order_by is not None)
 
     def rejected_rows(self) -> pa.Table | None:
         """Rows that could not be events, since the last call; None: none.
@@ -348,6 +370,9 @@ class Engine:
         Raises:
             InputError: the table does not fit, or has late events and the engine was made with
                 ``late="error"``; nothing is submitted.
+            ConfigurationError: another argument is not what it must be.
+            KeyboardInterrupt: or whatever else a signal handler raises: the whole table is
+                submitted, or nothing of it; ``stats.pending`` counts events that are not committed.
 
         >>> import specstream as ss
         >>> class Seen(ss.State):
@@ -428,6 +453,8 @@ class Engine:
             Exception: what the operator raised. Its event is not applied; later ones are, and
                 the next call goes on behind it. ``specstream_partial`` on the exception holds what
                 this call would have returned, and how many events were applied since the last.
+            KeyboardInterrupt: or whatever else a signal handler raises: likewise with
+                ``specstream_partial``; without it, the next call returns the rows.
         """
         return self._out_of_order.poll(timeout)
 
@@ -461,8 +488,9 @@ class Engine:
         words = self._parts.committed.words
         if not lifetime.closed or lifetime.is_inherited():
             try:
-                with self._parts.turn.still() as idle:
-                    return StateView(layout, words if idle else words.copy())
+                return StateView(
+                    layout, self._parts.turn.still(lambda idle: words if idle else words.copy())
+                )
             except EngineClosedError:
                 if not lifetime.closing or lifetime.is_inherited() or not lifetime.await_end():
                     raise
@@ -522,19 +550,24 @@ class Engine:
         ...     state.count += 1
         >>> with ss.Engine(count, horizon=0) as engine:
         ...     _ = engine.process({"x": [1, 2]})
-        ...     image = engine.snapshot()
-        >>> with ss.Engine(count, horizon=0, restore=image) as engine:
+        ...     snapshot = engine.snapshot()
+        >>> with ss.Engine(count, horizon=0, restore=snapshot) as engine:
         ...     engine.state.count
         2
         """
         lifetime = self._parts.lifetime
         if lifetime.closed or not lifetime.is_inherited():
             lifetime.check_open()
-        with self._parts.turn.still():
-            content = self._durable.content()
+        content = self._parts.turn.still(lambda idle: self._durable.content())
         return content.to_bytes(self.operator.layout)
 
-    def restore(self, image: bytes, *, migrate: Migrate | None = None) -> None:
+    def restore(
+        self,
+        snapshot: bytes = b"",
+        *,
+        migrate: Migrate | None = None,
+        image: bytes | None = None,
+    ) -> None:
         """Goes on from a snapshot: state, strings, sequence numbers, submitted events, rejected
         rows.
 
@@ -547,15 +580,17 @@ class Engine:
         converts it.
 
         Args:
-            image: what :meth:`snapshot` returned.
+            snapshot: what :meth:`snapshot` returned.
             migrate: called with the snapshot's fields, arrays by name as ``state.to_dict()`` has
                 them; returns the new state's fields likewise. Those that it leaves out get their
                 fill. It is called whenever it is given, whatever the snapshot's fields are.
+            image: the former name of ``snapshot``, for one release.
 
         Raises:
             SnapshotError: it is damaged or no snapshot, or its fields, those returned by
                 ``migrate``, its events or its output do not fit the operator; names what it is.
                 The engine stays as it was.
+            ConfigurationError: ``migrate`` is no function.
             Exception: what ``migrate`` raised. The engine stays as it was.
 
         >>> import specstream as ss
@@ -573,15 +608,21 @@ class Engine:
         ...     state.events += 1
         >>> with ss.Engine(old, horizon=0) as engine:
         ...     _ = engine.process({"ms": [1500]})
-        ...     image = engine.snapshot()
+        ...     snapshot = engine.snapshot()
         >>> def migrate(fields):
         ...     return {"seconds": fields["milliseconds"] / 1000}
-        >>> with ss.Engine(new, horizon=0, restore=image, migrate=migrate) as engine:
+        >>> with ss.Engine(new, horizon=0, restore=snapshot, migrate=migrate) as engine:
         ...     _ = engine.process({"ms": [500]})
         ...     engine.state.seconds, engine.state.events
         (2.0, 1)
         """
-        self._durable.restore(image, migrate)
+        if image is not None:
+            renamed("Engine.restore(image=)", "Engine.restore(snapshot=)")
+            snapshot = image
+        if snapshot is None:
+            raise refused("snapshot", snapshot, "what snapshot() returned", SnapshotError)
+        checked_snapshot("snapshot", snapshot, migrate)
+        self._durable.restore(snapshot, migrate)
 
     def savepoint(self) -> Savepoint:
         """The engine as it is now, kept in memory; :meth:`rollback` goes back to it.
@@ -598,7 +639,7 @@ class Engine:
         :meth:`advance` or :meth:`poll`. Whatever came since the savepoint, a restored snapshot or
         an earlier savepoint that was gone back to, it can be gone back to, again and again.
         """
-        self._durable.rollback(to)
+        self._durable.rollback(instance("to", to, Savepoint, "what savepoint() returned"))
 
     def mark(self) -> Savepoint:
         """Old name of :meth:`savepoint`, for one release."""
@@ -623,6 +664,21 @@ class Engine:
         return self._parts
 
 
+def check_engine_options(taker: str, options: Mapping[str, object]) -> None:
+    """Looks whether an engine has options of these names; ``taker`` hands them to one.
+
+    Raises:
+        ConfigurationError: it has not; names the option.
+    """
+    known = [name for name in inspect.signature(Engine).parameters if name != "operator"]
+    for name in options:
+        if name not in known:
+            raise ConfigurationError(
+                f"{taker} got {name}=, which is no option of its own nor of an engine; expected "
+                f"one of {', '.join(known)}"
+            )
+
+
 def _parts(
     options: Options,
     given: Mapping[str, Hook | None],
@@ -632,6 +688,7 @@ def _parts(
     """All parts of an engine; the last of them starts its threads."""
     operator, name = options.operator, options.operator.name
     predictor = options.made_predictor()
+    check_unused(predictor)
     committed, flight = Committed(options), Flight()
     hooks = Hooks(given, Describer(operator, committed, flight).describe)
     if hooks and options.execution not in ("ordered", "speculate"):
@@ -654,11 +711,12 @@ def _parts(
     longest = fit(config, options, predictor)
     if restore is not None:
         committed.take_over(committed.restored(restore, migrate))
-    code = MachineCode(options, predictor.speculates)
+    code = MachineCode(options, speculates_of(predictor))
     native = Native(config, name)
     code.set_in(native)
     hooks.set_in(native)
     lifetime = Lifetime(native, name)
+    lifetime.serve(predictor)
     turn = Turn(native, lifetime, flight, name)
     return Parts(
         options=options,

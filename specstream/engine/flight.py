@@ -18,16 +18,17 @@ class Flight:
     """What is in flight.
 
     Attributes:
-        begun: rows of the batch in flight that earlier stretches have done; None: no batch is in
-            flight. With the count of the stretch in flight it says how far the state is.
-        between: the lock that is held while both of them change.
+        counted: rows of the batch in flight that earlier stretches have done, and the job of the
+            last of these; None: no batch is in flight. With the outcome of the job in flight, if it
+            is a later one, it says how far the state is.
+        between: the lock that is held while this or the job changes.
         batch: the batch in flight, if it has order times, and the events applied before it.
         is_open: an open job takes submitted events.
         locate: finds the event of a hook in a batch; None: it is one that was submitted.
     """
 
     def __init__(self) -> None:
-        self.begun: int | None = None
+        self.counted: tuple[int, int] | None = None
         self.between = threading.Lock()
         self.batch: tuple[Events, int] | None = None
         self.is_open = False

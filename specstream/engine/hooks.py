@@ -13,13 +13,13 @@ from typing import Any
 
 from specstream._native import ffi, lib
 from specstream.columns.python_values import event_values, row_tuples
+from specstream.declarations.options import function
 from specstream.engine.committed import Committed
 from specstream.engine.flight import Flight
 from specstream.engine.native import ABORT_REASONS, Native
-from specstream.errors import ConfigurationError
 from specstream.operator.operator import Operator
 
-__all__ = ["Abort", "Describer", "Hook", "Hooks", "Notification"]
+__all__ = ["KINDS", "Abort", "Describer", "Hook", "Hooks", "Notification"]
 
 
 class Abort(Exception):
@@ -48,7 +48,8 @@ class Notification:
 
 Hook = Callable[[Notification], object]
 
-_KINDS = {
+# The kinds of occasions, by the name of the option that asks for a hook.
+KINDS = {
     "on_abort": lib.SS_ON_ABORT,
     "on_commit": lib.SS_ON_COMMIT,
     "on_post_commit": lib.SS_ON_POST_COMMIT,
@@ -91,12 +92,10 @@ class Hooks:
         self, given: Mapping[str, Hook | None], describe: Callable[[Any], Notification]
     ) -> None:
         for name, hook in given.items():
-            if hook is not None and not callable(hook):
-                raise ConfigurationError(
-                    f"{name}={hook!r}; expected a function of one argument, the notification"
-                )
-        self._hooks = {_KINDS[name]: hook for name, hook in given.items() if hook is not None}
-        self._names = {kind: name for name, kind in _KINDS.items()}
+            if hook is not None:
+                function(name, hook, "a function of one argument, the notification")
+        self._hooks = {KINDS[name]: hook for name, hook in given.items() if hook is not None}
+        self._names = {kind: name for name, kind in KINDS.items()}
         self._describe = describe
         self._errors: deque[BaseException] = deque()
         self._refusal: BaseException | None = None

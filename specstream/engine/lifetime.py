@@ -2,21 +2,74 @@
 
 A signal handler or a finaliser may come at any point of a call, in the same thread, and use the
 engine, close it or raise. So entries come and go by operations that the interpreter does not
-divide, and what must not be left half done is no call, or in ``finally``.
+divide, and what must be given back is given back by C (``interrupts.py``).
 """
 
 from __future__ import annotations
 
-import contextlib
+import _thread
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Literal, TypeVar
 
+from specstream.declarations.options import shown
+from specstream.engine.interrupts import insist
 from specstream.engine.native import Native
-from specstream.errors import EngineClosedError, SpecstreamError
+from specstream.errors import ConfigurationError, EngineClosedError, SpecstreamError
 
-__all__ = ["Lifetime"]
+__all__ = ["CallLock", "Lifetime", "check_unused"]
+
+T = TypeVar("T")
+
+# The engine that uses a predictor, by the predictor's id. An engine that is still there keeps its
+# predictor, so that no other object has the same id.
+_served: weakref.WeakValueDictionary[int, Lifetime] = weakref.WeakValueDictionary()
+
+
+def check_unused(predictor: object) -> None:
+    """Refuses a predictor that serves an open engine of this process.
+
+    Raises:
+        ConfigurationError: it does; names the operator.
+    """
+    user = _served.get(id(predictor))
+    if user is not None and not (user.closed or user.closing or user.is_inherited()):
+        raise ConfigurationError(
+            f"predictor={shown(predictor)} serves the open engine of {user.name!r}; expected one "
+            "of its own for each engine: make another one, or close that engine first"
+        )
+
+
+class CallLock(_thread.RLock):  # type: ignore[misc]
+    """Held by the one call that has the engine to itself.
+
+    It is left by its base's ``__exit__``, which is of C: in one of Python a signal handler might
+    raise before its first step, and leave the engine locked.
+    """
+
+    lifetime: weakref.ref[Lifetime]
+
+    def __enter__(self) -> Literal[True]:  # type: ignore[override]
+        try:
+            self.acquire()
+            lifetime = self.lifetime()
+            assert lifetime is not None  # who enters holds it
+            if lifetime.closing or lifetime.closed:
+                lifetime.check_open()
+            if lifetime.unsettled is not None:
+                lifetime.settle()
+        except BaseException:
+            # Not asked first whether it is ours: a handler may raise after each question.
+            try:  # noqa: SIM105
+                self.release()
+            except RuntimeError:
+                pass
+            raise
+        return True
 
 
 class Lifetime:
@@ -31,19 +84,28 @@ class Lifetime:
         closing: it is to end as soon as nobody is inside.
         process: that it was made in.
         lock: one caller at a time. Never taken twice by one thread; but its owner is known.
-        at_end: what is done before the threads end, in order. Forgotten then: it refers to who
-            refers to this, and an engine that nobody holds is to go without the collector.
+        at_end: what is done before the threads end, in order; steps that may be begun anew.
+            Forgotten then: it refers to who refers to this, and an engine that nobody holds is to
+            go without the collector.
+        unsettled: a step that may be begun anew and has to be taken before anything else; who has
+            the lock sets it. It was left by a call that was interrupted again and again.
     """
 
     def __init__(self, native: Native, name: str) -> None:
         self._native = native
-        self._name = name
+        self.name = name
         self.closed = self.closing = False
         self.process = os.getpid()
-        self.lock = threading.RLock()
+        self.lock = CallLock()
+        self.lock.lifetime = weakref.ref(self)
         self.at_end: list[Callable[[], object]] = []
-        self._users: dict[object, int] = {}  # who is inside, each call with its thread
-        self._enders: list[tuple[int, object]] = []  # who came to end it; the first one does
+        self.unsettled: Callable[[], object] | None = None
+        # Who is inside without the lock, each call with its thread.
+        self._users: dict[object, int] = {}
+
+    def serve(self, predictor: object) -> None:
+        """The predictor is this engine's until it is closed."""
+        _served[id(predictor)] = self
 
     def close(self) -> None:
         """Ends it, or has who is inside do so. See :meth:`specstream.Engine.close`."""
@@ -57,12 +119,14 @@ class Lifetime:
             return
         self.check_hook()
         self.closing = True
-        self.await_end()
+        if not self.await_end():
+            # Who we interrupted may himself be interrupted before he could see to it.
+            threading.Thread(target=self.await_end).start()
 
     def await_end(self) -> bool:
-        """Waits until a closing engine has ended; False: this thread itself is to end it, later."""
+        """Waits until a closing engine has ended; False: this thread itself is inside."""
         while not self.closed:
-            if self.is_inside() or (self._enders and self._enders[0][0] == threading.get_ident()):
+            if self.is_inside():
                 return False
             self._end()
             if not self.closed:
@@ -70,56 +134,64 @@ class Lifetime:
         return True
 
     def _end(self) -> None:
-        """Ends a closing engine if nobody is inside. Only the first who comes that far does it."""
+        """Ends a closing engine if nobody is inside."""
         if self._users or self.is_inherited():
             return
-        mine = threading.get_ident(), object()
         try:
-            self._enders.append(mine)
-            if self._enders[0] is mine:
-                for last in self.at_end:
-                    last()
+            # Whoever waits for the lock, or comes later, sees that the engine is closing.
+            if self.lock.acquire(blocking=False) and not self._users:
+                insist(self._end_now)
         finally:
-            if self._enders[:1] == [mine]:
-                try:
-                    self._native.free()
-                finally:
-                    self.closed = True
-                    self.at_end.clear()
+            try:  # noqa: SIM105
+                self.lock.release()
+            except RuntimeError:
+                pass
 
-    @contextlib.contextmanager
-    def inside(self) -> Iterator[None]:
-        """The engine does not end before this is left."""
+    def _end_now(self) -> None:
+        if not self.closed:
+            try:
+                self.settle()
+            except Exception:  # no memory for rows that nobody can ask for any more
+                self.unsettled = None
+            for last in self.at_end:
+                last()
+            if not self._native.is_freed:
+                self._native.free()
+            self.closed = True
+        self.at_end.clear()
+
+    def inside(self, act: Callable[[], T]) -> T:
+        """What ``act`` gives; the engine does not end meanwhile."""
         use = object()
         try:
             self._users[use] = threading.get_ident()
             # Who closes sees that we are here, or we see that it closes: each looks after it spoke.
             self.check_open()
-            yield
+            return act()
         finally:
             self._users.pop(use, None)
-            if self.closing:
-                self._end()
 
     def is_inside(self) -> bool:
         """Whether the calling thread is, so that it is interrupted in another call."""
         # A copy is made at one go; the others come and go meanwhile.
-        return threading.get_ident() in self._users.copy().values()
+        if self._users and threading.get_ident() in self._users.copy().values():
+            return True
+        return bool(self.lock._is_owned())  # type: ignore[attr-defined]
 
-    @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """One caller at a time, on an engine that is not closed."""
-        self.check_open()
-        self.check_caller()
-        with self.inside(), self.lock:
+    def exclusive(self) -> AbstractContextManager[object]:
+        """For ``with``: one caller at a time, on an engine that is not closed."""
+        if self.closing or self.closed or self.is_inherited():
             self.check_open()
-            yield
+        self.check_caller()
+        return self.lock
 
-    @contextlib.contextmanager
-    def try_lock(self, seconds: float = 0.0) -> Iterator[bool]:
-        """True: nobody else has the lock, or he gave it back in time; it is ours inside."""
+    def try_lock(self, act: Callable[[], object], seconds: float = 0.0) -> bool:
+        """Whether nobody else had the lock, or gave it back in time; then ``act`` was called."""
         try:
-            yield self.lock.acquire(timeout=seconds)
+            if not self.lock.acquire(timeout=seconds):
+                return False
+            act()
+            return True
         finally:
             # Not asked first whether it is ours: a signal handler may raise after each question.
             try:  # noqa: SIM105
@@ -127,14 +199,16 @@ class Lifetime:
             except RuntimeError:
                 pass
 
-    def regain_lock(self) -> None:
-        """Takes the lock, whatever a signal handler raises meanwhile: the caller releases it."""
-        try:
-            while not self.lock._is_owned():  # type: ignore[attr-defined]
-                self.lock.acquire()
-        except BaseException:
-            self.regain_lock()
-            raise
+    def finish(self, step: Callable[[], object]) -> None:
+        """With the lock: takes a step that must not be left half done, and may be begun anew."""
+        self.unsettled = step
+        self.settle()
+
+    def settle(self) -> None:
+        """With the lock: does what is left to do."""
+        if self.unsettled is not None:
+            insist(self.unsettled)
+            self.unsettled = None
 
     def is_inherited(self) -> bool:
         """This process was forked from the engine's: neither its threads are here, nor the threads
@@ -149,13 +223,13 @@ class Lifetime:
         """Refuses an engine that is closed, or of another process."""
         if self.is_inherited() and not self._native.is_freed:
             raise EngineClosedError(
-                f"engine of {self._name!r} was made in process {self.process}, and this is process "
+                f"engine of {self.name!r} was made in process {self.process}, and this is process "
                 f"{os.getpid()}, forked from it, where the engine's threads do not exist: make a "
                 "new one here; Engine(operator, restore=engine.snapshot()) goes on from its state"
             )
         if self.closed or self.closing:
             raise EngineClosedError(
-                f"engine of {self._name!r} is closed: make a new one; "
+                f"engine of {self.name!r} is closed: make a new one; "
                 "Engine(operator, restore=snapshot) goes on from a snapshot"
             )
 
@@ -163,7 +237,7 @@ class Lifetime:
         """Refuses a hook."""
         if self.in_hook():
             raise SpecstreamError(
-                f"engine of {self._name!r}: a hook uses the engine that called it, which waits for "
+                f"engine of {self.name!r}: a hook uses the engine that called it, which waits for "
                 "the hook: use what the notification holds"
             )
 
@@ -172,7 +246,7 @@ class Lifetime:
         self.check_hook()
         if self.is_inside():
             raise SpecstreamError(
-                f"engine of {self._name!r} is used in the middle of another call of this thread: a "
+                f"engine of {self.name!r} is used in the middle of another call of this thread: a "
                 "signal handler, a finaliser, migrate= or a predictor may ask for stats and "
                 "profile(), and close(): have the rest done when the call has returned, or by "
                 "another thread"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specstream._native import lib
+from specstream.engine.native import memory_needed
 from specstream.engine.options import Options
 from specstream.errors import ConfigurationError
 from specstream.predictors.checked import least_of
@@ -23,11 +23,8 @@ def fit(config: Any, options: Options, predictor: Predictor) -> int:
     if memory is None:
         return LONGEST_HORIZON
 
-    def needed(horizon: int) -> Any:
-        return lib.ss_memory_needed(config, horizon, options.mode)
-
     least = least_of(predictor)
-    need = needed(least)
+    need = memory_needed(config, least, options.mode)
     if need.total > memory:
         others = need.fixed + config.threads * need.thread
         raise ConfigurationError(
@@ -39,7 +36,10 @@ def fit(config: Any, options: Options, predictor: Predictor) -> int:
         )
     longest = least
     # The ring is a power of two, and longer than twice the horizon.
-    while longest < LONGEST_HORIZON and needed(2 * longest + 1).total <= memory:
-        longest = 2 * longest + 1
+    while longest < LONGEST_HORIZON:
+        longer = 2 * longest + 1
+        if memory_needed(config, longer, options.mode).total > memory:
+            break
+        longest = longer
     predictor.cap(longest)
     return min(longest, LONGEST_HORIZON)

@@ -1,4 +1,4 @@
-"""The engine of the C runtime: whoever calls into it does so by this class.
+"""The engine of the C runtime: whoever calls into it does so by way of this file.
 
 It adds nothing to the C functions but types, and what belongs to every call of one of them.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from specstream.compiler.types import VARIANTS, Variant
 from specstream.declarations.state import Layout
 from specstream.operator.operator import Operator
 
-__all__ = ["ABORT_REASONS", "WAIT_MILLISECONDS", "Native", "configuration"]
+__all__ = ["ABORT_REASONS", "WAIT_MILLISECONDS", "Native", "configuration", "memory_needed"]
 
 # Between two looks at the interpreter's signals.
 WAIT_MILLISECONDS = 50
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
+_NOBODY: frozenset[int] = frozenset()
+_FRONTIER = ffi.typeof("struct ss_frontier *")
 _HOT_PLACES = 512  # that a thread remembers; see profile.c
 
 ABORT_REASONS = {
@@ -72,20 +75,28 @@ def configuration(
     return config, native_regions
 
 
+def memory_needed(config: Any, horizon: int, mode: int) -> Any:
+    """The ``struct ss_memory`` of an engine that is not there yet, for jobs with that horizon."""
+    return lib.ss_memory_needed(config, horizon, mode)
+
+
 class Native:
     """An engine of the runtime, from the start of its threads to their end.
 
     Attributes:
         pointer: ``struct ss_engine *``; NULL when it was freed.
         threads: ids of its threads; none when it was freed.
+        release_turn: gives the turn to the workers. Of C, so that no signal handler can raise
+            before it has begun (interrupts.py).
     """
 
     def __init__(self, config: Any, name: str) -> None:
         self._name = name
         self.pointer = lib.ss_engine_new(config)
-        self.threads: frozenset[int] = frozenset()
+        self.threads = _NOBODY
         if self.pointer == ffi.NULL:
             raise MemoryError(f"engine of {name!r}: no memory or no threads to be had")
+        self.release_turn = partial(lib.ss_engine_release_turn, self.pointer)
         self.threads = frozenset(
             lib.ss_engine_thread(self.pointer, number) for number in range(config.threads)
         )
@@ -100,7 +111,7 @@ class Native:
         try:
             lib.ss_engine_free(self.pointer)
         finally:
-            self.pointer, self.threads = ffi.NULL, frozenset()
+            self.pointer, self.threads = ffi.NULL, _NOBODY  # no call: see interrupts.py
 
     # ---- code ----
 
@@ -173,7 +184,7 @@ class Native:
     # ---- the open job ----
 
     def submit(self, segment: Any) -> None:
-        """Hands a ``struct ss_segment`` to the open job.
+        """Hands a ``struct ss_segment`` to the open job, and sets ``submitted`` in it.
 
         Raises:
             MemoryError: there is none for its events.
@@ -183,7 +194,8 @@ class Native:
 
     def advance(self, frontier: tuple[int, int]) -> None:
         """Events of the open job below (timestamp, source) may commit."""
-        at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
+        at = ffi.new(_FRONTIER)
+        at.timestamp, at.source = frontier
         lib.ss_engine_advance(self.pointer, at[0])
 
     def await_news(self, milliseconds: int) -> bool:
@@ -195,7 +207,7 @@ class Native:
         return bool(lib.ss_engine_is_settled(self.pointer))
 
     def clear_rows(self) -> None:
-        """With the turn: forgets the rows that were taken."""
+        """With the turn: forgets the rows that were taken; later ones have another ``edition``."""
         lib.ss_engine_clear_rows(self.pointer)
 
     def resume(self, failed_row: int) -> None:
@@ -205,12 +217,11 @@ class Native:
     # ---- the turn ----
 
     def try_turn(self, held: Any) -> bool:
-        """Waits a little for the turn; ``held``, a ``bool *``, is set where it is taken."""
-        return bool(lib.ss_engine_try_turn(self.pointer, WAIT_MILLISECONDS, held))
+        """Waits a little for the turn; ``held``, a ``bool *``, is set where it is taken.
 
-    def release_turn(self) -> None:
-        """Gives the turn to the workers."""
-        lib.ss_engine_release_turn(self.pointer)
+        It is given back by ``release_turn``.
+        """
+        return bool(lib.ss_engine_try_turn(self.pointer, WAIT_MILLISECONDS, held))
 
     def state_changed(self) -> None:
         """With the turn, and no job: the state was written to by somebody who is no worker."""

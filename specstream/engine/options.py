@@ -11,20 +11,16 @@ from specstream.columns.events import KEY_COLUMNS
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.compiler.types import PROFILED, Variant
 from specstream.declarations.limits import Limits
+from specstream.declarations.options import flag, instance, integer, one_of
 from specstream.engine.sources import Late, Name, checked_late, checked_sources
 from specstream.errors import ConfigurationError, DeclarationError
 from specstream.operator.operator import Operator
 from specstream.predictors.automatic import Auto
 from specstream.predictors.checked import checked_predictor
 from specstream.predictors.fixed import Fixed
-from specstream.predictors.predictor import (
-    LONGEST_CHUNK,
-    LONGEST_HORIZON,
-    Predictor,
-    check_range,
-)
+from specstream.predictors.predictor import LONGEST_CHUNK, LONGEST_HORIZON, Predictor
 
-__all__ = ["Amount", "Execution", "Options"]
+__all__ = ["Amount", "Execution", "Options", "checked_operator"]
 
 Amount = int | Literal["auto"]
 Execution = Literal["ordered", "speculate", "log_free", "locked"]
@@ -70,44 +66,35 @@ class Options:
     rejected_rows: Policy
 
     def __post_init__(self) -> None:
-        if not isinstance(self.operator, Operator):
-            raise DeclarationError(
-                f"Engine got {type(self.operator).__name__}; expected an operator: decorate the "
-                "function with @ss.operator(...)"
-            )
-        check_range("threads", self.threads, 1, 256)
-        if self.predictor is None:
-            self._check_amounts()
-        else:
+        checked_operator(self.operator)
+        if self.predictor is not None:
             checked_predictor(self.predictor)
-        check_range("seed", self.seed, 0, 2**64 - 1)
-        check_range("record_shift", self.record_shift, 0, 32)
-        if self.protocol not in _PROTOCOLS:
-            raise ConfigurationError(f"protocol={self.protocol!r}; expected 'value' or 'eager'")
-        if self.execution not in _EXECUTIONS:
-            raise ConfigurationError(
-                f"execution={self.execution!r}; expected one of {', '.join(_EXECUTIONS)}"
-            )
-        if not isinstance(self.limits, Limits):
-            raise ConfigurationError(f"limits={self.limits!r}; expected ss.Limits(...)")
-        if self.memory is not None:
-            check_range("memory", self.memory, 1, 2**63 - 1, " or None")
+        checked = {
+            "threads": integer("threads", self.threads, 1, 256),
+            "horizon": _amount("horizon", self.horizon, 0, LONGEST_HORIZON),
+            "chunk": _amount("chunk", self.chunk, 1, LONGEST_CHUNK),
+            "protocol": one_of("protocol", self.protocol, _PROTOCOLS),
+            "record_shift": integer("record_shift", self.record_shift, 0, 32),
+            "seed": integer("seed", self.seed, 0, 2**64 - 1),
+            "keys": flag("keys", self.keys),
+            "limits": instance("limits", self.limits, Limits, "ss.Limits(...)"),
+            "memory": self.memory
+            if self.memory is None
+            else integer("memory", self.memory, 1, 2**63 - 1, " or None"),
+            "execution": one_of("execution", self.execution, _EXECUTIONS),
+            "profile": flag("profile", self.profile),
+            "sources": checked_sources(self.sources),
+            "late": checked_late(self.late),
+            "rejected_rows": checked_policy(self.rejected_rows),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         clash = [name for name in KEY_COLUMNS if name in self.operator.emits.names]
         if self.keys and clash:
             raise ConfigurationError(
                 f"keys=True adds the column {clash[0]!r}, which operator {self.operator.name!r} "
                 "emits itself: rename that column"
             )
-        checked_late(self.late)
-        checked_policy(self.rejected_rows)
-        object.__setattr__(self, "sources", checked_sources(self.sources))
-
-    def _check_amounts(self) -> None:
-        horizon, chunk = self._amounts()
-        if horizon != "auto":
-            check_range("horizon", horizon, 0, LONGEST_HORIZON, ' or "auto"')
-        if chunk != "auto":
-            check_range("chunk", chunk, 1, LONGEST_CHUNK, ' or "auto"')
 
     def _amounts(self) -> tuple[Amount, Amount]:
         """Horizon and chunk as the execution has them."""
@@ -157,3 +144,20 @@ class Options:
         """All variants of the operator that the execution runs."""
         variants = _EXECUTIONS[self.execution][1]
         return tuple(self.speculative if v == "transactional" else v for v in variants)
+
+
+def checked_operator(operator: object) -> Operator:
+    """The operator.
+
+    Raises:
+        DeclarationError: it is none.
+    """
+    expected = "an operator: decorate the function with @ss.operator(...)"
+    found: Operator = instance("operator", operator, Operator, expected, DeclarationError)
+    return found
+
+
+def _amount(option: str, value: object, low: int, high: int) -> Amount:
+    if isinstance(value, str) and value == "auto":
+        return "auto"
+    return integer(option, value, low, high, ' or "auto"')

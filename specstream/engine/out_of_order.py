@@ -6,27 +6,33 @@ the runtime, whose *open job* takes events while it runs, and brings back what t
 
 from __future__ import annotations
 
-import numbers
+import math
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import lib
-from specstream.columns.events import as_table, rows_to_table
+from specstream.columns.events import as_table, column, rows_to_table
 from specstream.columns.python_values import row_tuples
+from specstream.declarations.options import flag, number, refused, text
+from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
 from specstream.engine.operator_errors import raise_failure
 from specstream.engine.parts import Parts
+from specstream.engine.pending_events import Before
 from specstream.engine.segments import Segment
 from specstream.engine.sources import Name
-from specstream.errors import ConfigurationError, Partial
+from specstream.errors import ConfigurationError, Partial, SpecstreamError
 from specstream.predictors.checked import open_of
 
 __all__ = ["OutOfOrder"]
+
+T = TypeVar("T")
 
 # Nothing is below it: there is no earlier key.
 NO_FRONTIER = (-(2**63), -(2**63))
@@ -45,8 +51,12 @@ class OutOfOrder:
         self._committed = parts.committed
         self._emits = parts.operator.emits
         self._frontier = NO_FRONTIER  # that the open job was told
+        self._highest = NO_FRONTIER  # key of the last event that it was given
+        self._joined = 0  # sources that the frontier was looked at for
         self._applied = 0  # events of the open job that a poll has told of
-        self._taken: list[npt.NDArray[np.int64]] = []  # rows of the open job, not yet a table
+        self._taken: list[
+            tuple[int, npt.NDArray[np.int64]]
+        ] = []  # rows that nobody has, by edition
 
     def submit(
         self,
@@ -58,96 +68,140 @@ class OutOfOrder:
         ordered: bool = False,
     ) -> None:
         """See :meth:`specstream.Engine.submit`."""
+        text("order_by", order_by, "the name of a column")
+        column("source_column", source_column)
+        ordered = flag("ordered", ordered)
+        if order_by is None:
+            raise refused("order_by", order_by, "the name of a column: the time of the events")
         if source is not None and source_column is not None:
             raise ConfigurationError(
                 "source and source_column were both given: name the one source of the table, or "
                 "the column that names each row's"
             )
         with self._lifetime.exclusive():
-            known = len(self._committed.strings)
-            try:
-                segments = self._committed.pending.read(
+            pending = self._committed.pending
+            self._take(
+                pending.before(),
+                lambda: pending.read(
                     as_table(table, f"operator {self._parts.name!r}"),
                     order_by,
                     0 if source is None and source_column is None else source,
                     source_column,
-                )
-            except BaseException:
-                self._committed.strings.truncate(known)
-                raise
-            self._start_open_job()
-            for segment in segments:
-                self._submit(segment, ordered)
-            if ordered:
-                self._move_frontier()
+                    ordered,
+                ),
+            )
+            self._send()
 
     def submit_event(
         self, timestamp: Any, source: Name, ordered: bool, values: Mapping[str, Any]
     ) -> None:
         """See :meth:`specstream.Engine.submit_event`."""
+        if ordered is not False and ordered is not True:
+            ordered = flag("ordered", ordered)
         with self._lifetime.exclusive():
-            known = len(self._committed.strings)
-            try:
-                segment = self._committed.pending.one(source, timestamp, values)
-            except BaseException:
-                self._committed.strings.truncate(known)
-                raise
-            self._start_open_job()
-            if segment is not None:
-                self._submit(segment, ordered)
-            if ordered:
-                self._move_frontier()
+            pending = self._committed.pending
+            self._take(
+                pending.before(source), lambda: pending.one(source, timestamp, values, ordered)
+            )
+            self._send()
 
-    def _submit(self, segment: Segment, ordered: bool) -> None:
-        self._native.submit(segment.native)
-        if ordered:
-            source = segment.source
-            reached = source.frontier
-            source.frontier = segment.until if reached is None else max(reached, segment.until)
+    def _take(self, before: Before, read: Callable[[], list[Segment]]) -> None:
+        """Takes segments to be sent, or leaves all as it was before."""
+        pending, lifetime = self._committed.pending, self._lifetime
+        lifetime.unsettled = before.bring_back
+        try:
+            unsent = [*read(), *pending.unsent]
+            pending.unsent, lifetime.unsettled = unsent, None  # at one go
+        except BaseException:
+            lifetime.settle()
+            raise
 
     def advance(self, source: Name, to: Any = None) -> None:
         """See :meth:`specstream.Engine.advance`."""
         with self._lifetime.exclusive():
-            self._committed.pending.advance(self._committed.pending.sources.get(source), to)
-            self._start_open_job()
+            pending = self._committed.pending
+            before = pending.before(source)
+            try:
+                pending.advance(pending.sources.get(source), to)
+            except BaseException:
+                before.bring_back()
+                raise
+            self._send()
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table:
         """See :meth:`specstream.Engine.poll`."""
-        with self._lifetime.exclusive():
-            outcome = self._collect(timeout)
-            output = self._polled()
-            self._finish_poll(outcome, output)
-            return output
+        return self._poll(timeout, self._as_table)
 
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
         """See :meth:`specstream.Engine.poll_rows`."""
-        with self._lifetime.exclusive():
-            outcome = self._collect(timeout)
-            failed = self._parts.hooks.has_errors or (outcome is not None and outcome.failed)
-            if not failed and not self._committed.pending.has_held:
-                rows = row_tuples(self._emits, self._taken_rows(), self._committed.strings)
-                self._finish_poll(outcome, None)
-                return rows
-            output = self._polled()
-            self._finish_poll(outcome, output)
-            names = self._emits.names
-            return list(zip(*(output[name].to_pylist() for name in names), strict=True))
+        return self._poll(timeout, self._as_tuples)
+
+    def _poll(self, timeout: float | None, made: Callable[[Any], tuple[T, Partial]]) -> T:
+        """What ``made`` makes of the outcome and of all rows that are there for a poll."""
+        until = _deadline(timeout)
+        given: Partial | None = None
+        try:
+            while True:
+                with self._lifetime.exclusive():
+                    wait, outcome = self._collect(until)
+                    if wait is None:
+                        output, told = made(outcome)
+                        # The caller's from here on: by the return, or by the exception. No call
+                        # in between.
+                        given, self._taken, self._committed.pending.held = told, [], None
+                        self._finish_poll(outcome, told)
+                        return output
+                # Without the lock, as somebody else may bring what we wait for.
+                self._lifetime.inside(wait)
+        except BaseException as error:
+            # Here, as a signal handler may raise when all is done and the engine is given back.
+            if given is not None:
+                error.specstream_partial = given  # type: ignore[attr-defined]
+            raise
+
+    def _as_table(self, outcome: Any) -> tuple[pa.Table, Partial]:
+        output = self._polled()
+        return output, Partial(output, self._consumed(outcome))
+
+    def _as_tuples(self, outcome: Any) -> tuple[list[tuple[Any, ...]], Partial]:
+        failed = self._parts.hooks.has_errors or (outcome is not None and outcome.failed)
+        consumed = self._consumed(outcome)
+        if failed or self._parts.options.keys or self._committed.pending.held is not None:
+            output, told = self._as_table(outcome)
+            columns = [output[name].to_pylist() for name in self._emits.names]
+            return list(zip(*columns, strict=True)), told
+        words, strings = self._taken_rows(), self._committed.strings
+        late = LatePartial(
+            lambda: Partial(rows_to_table(words, self._emits, strings, None), consumed)
+        )
+        return row_tuples(self._emits, words, strings), late
 
     def late(self) -> pa.Table | None:
         """See :meth:`specstream.Engine.late`."""
         with self._lifetime.exclusive():
             return self._committed.pending.take_late()
 
-    def _start_open_job(self) -> None:
-        """Has a job that takes events, with those that were restored, and the frontier as it is."""
+    def _send(self) -> None:
+        """Has a job that has all events and the frontier as it is. May be begun anew."""
         if not self._flight.is_open:
             self._start_job()
-        # The frontier last: what lies below it commits at once, though earlier ones were to follow.
+        # Before what is sent: a source that has joined may have moved it back. Else after it: what
+        # lies below it commits at once, though earlier ones were to follow.
+        if len(self._committed.pending.sources) != self._joined:
+            if self._reached() < self._frontier:
+                self._move_frontier()
+            self._joined = len(self._committed.pending.sources)
         unsent = self._committed.pending.unsent
         while unsent:
-            self._submit(unsent[-1], ordered=False)
+            segment, source = unsent[-1], unsent[-1].source
+            if not segment.native.submitted:
+                self._check((segment.since, source.rank), self._frontier, "an event")
+                self._native.submit(segment.native)
+            self._highest = max(self._highest, (segment.until, source.rank))
+            reached = source.frontier
+            if segment.is_ordered and (reached is None or reached < segment.until):
+                source.frontier = segment.until
             unsent.pop()
-        # And before what is submitted next: a source that joins may have moved it back.
         self._move_frontier()
 
     def _start_job(self) -> None:
@@ -156,75 +210,94 @@ class OutOfOrder:
                 'events can be submitted to an engine with execution="ordered" only'
             )
         horizon, chunk = open_of(self._parts.predictor, self._parts.longest)
-        self._parts.code.compile_for(horizon, self._parts.native)
+        self._parts.code.compile_for(horizon, self._native)
+        before = self._native.outcome().job
+        self._lifetime.unsettled = lambda: self._note_job(before)
         self._native.start(chunk=chunk, horizon=horizon, mode=lib.SS_MODE_OPEN)
-        self._flight.is_open = True
-        self._applied = 0
-        self._flight.locate = None
-        self._frontier = NO_FRONTIER
+        self._lifetime.settle()
+
+    def _note_job(self, before: int) -> None:
+        """Takes the open job for begun, if a job was begun since that one."""
+        if not self._flight.is_open and self._native.outcome().job != before:
+            self._applied = 0
+            self._flight.locate = None
+            self._frontier = self._highest = NO_FRONTIER
+            self._joined = 0
+            self._flight.is_open = True
 
     def end_job(self) -> None:
-        """Ends the open job, if there is one; what it has emitted is kept for the next poll."""
+        """Ends the open job, if there is one; what it has emitted is kept for the next poll.
+
+        Events that are not applied are forgotten by the runtime. May be begun anew.
+        """
         if self._flight.is_open:
             self._native.end_job()
-            self._flight.is_open = False
             # Its event is still pending: it will be asked again.
             self._parts.hooks.take_refusal()
-            with self._parts.turn.taken():
-                self.hold_rows()
+            self._parts.turn.taken(self.hold_rows)
             self._committed.pending.forget()
+            self._flight.is_open = False
 
-    def advance_all(self, reached: Mapping[Name, int]) -> None:
-        """Moves frontiers, given as they are kept: order keys of the order column's values."""
+    def advance_all(self, reached: Mapping[Name, int | None]) -> None:
+        """Moves frontiers, given as they are kept: order keys of the order column's values.
+
+        None: the source has ended.
+        """
         with self._lifetime.exclusive():
             self._committed.pending.sources.advance(reached)
-            self._start_open_job()
+            self._send()
+
+    def _reached(self) -> tuple[int, int]:
+        return self._committed.pending.sources.frontier() or NO_FRONTIER
 
     def _move_frontier(self) -> None:
-        frontier = self._committed.pending.sources.frontier() or NO_FRONTIER
+        frontier = self._reached()
         if frontier != self._frontier:
-            self._frontier = frontier
+            self._check(frontier, min(self._frontier, self._highest), "the frontier")
             self._native.advance(frontier)
+            self._frontier = frontier
 
-    def _collect(self, timeout: float | None) -> Any:
-        """Takes rows emitted since the last call; the C side's outcome, None: no job is open."""
-        if timeout is not None and not (_is_number(timeout) and timeout >= 0):
-            raise ConfigurationError(
-                f"timeout={timeout!r}; expected seconds, 0 or more, or None to wait for all events "
-                "below the frontier"
+    def _check(self, at: tuple[int, int], committed: tuple[int, int], what: str) -> None:
+        """What the runtime relies on: nothing comes below what may be committed already.
+
+        Late events were sorted out by their sources' frontiers, so this can only be a bug here; but
+        the answer would be wrong without a word.
+        """
+        if at < committed:
+            raise SpecstreamError(
+                f"operator {self._parts.name!r}: {what} lies at {at}, and events are committed up "
+                f"to (timestamp, source) = {committed}; expected nothing below. This is a bug in "
+                "specstream: please report it, and make a new engine from an earlier snapshot"
             )
-        until = time.monotonic() + (timeout or 0.0)
-        while self._flight.is_open or self._committed.pending.unsent:
-            if self._committed.pending.unsent:
-                self._start_open_job()
-            rest, pause = WAIT_MILLISECONDS, 0.0
-            if timeout is None:
-                # All rows of events below the frontier, or of those before one that has failed.
-                with self._parts.turn.taken():
-                    outcome = self._take_rows()
-                    settled = self._native.is_settled()
-                    if outcome.failed or settled or self._parts.hooks.has_errors:
-                        return outcome
-                # Rows keep coming; who fetched each of them would keep others from committing.
-                pause = DRAIN_SECONDS if len(self._taken[-1]) else 0.0
-            else:
-                rest = min(rest, int(1000 * min(until - time.monotonic(), 1.0) + 0.999))
-                if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
-                    with self._parts.turn.taken():
-                        return self._take_rows()
-            self._wait(rest, pause)
-        return None
+
+    def _collect(self, until: float | None) -> tuple[Callable[[], None] | None, Any]:
+        """Takes rows emitted since the last poll.
+
+        Returns:
+            What to wait for, without the lock, before the next look; None: that was the last. And
+            then the C side's outcome; None: no job is open.
+        """
+        if self._committed.pending.unsent:
+            self._send()
+        if not self._flight.is_open:
+            return None, None
+        if until is None:
+            # All rows of events below the frontier, or of those before one that has failed.
+            outcome, settled = self._parts.turn.taken(self._take_settled)
+            if outcome.failed or settled or self._parts.hooks.has_errors:
+                return None, outcome
+            # Rows keep coming; who fetched each of them would keep others from committing.
+            pause = DRAIN_SECONDS if outcome.row_count else 0.0
+            return partial(self._wait, WAIT_MILLISECONDS, pause), None
+        rest = int(1000 * min(until - time.monotonic(), 1.0) + 0.999)
+        if self._native.await_news(0) or self._parts.hooks.has_errors or rest <= 0:
+            return None, self._parts.turn.taken(self._take_rows)
+        return partial(self._wait, min(rest, WAIT_MILLISECONDS)), None
 
     def _wait(self, milliseconds: int, at_least: float = 0.0) -> None:
-        """Waits for news of the open job; without the lock, as somebody else may bring them."""
-        try:
-            self._lifetime.lock.release()
-            if at_least:
-                time.sleep(at_least)
-            self._native.await_news(milliseconds)
-        finally:
-            self._lifetime.regain_lock()
-        self._lifetime.check_open()
+        if at_least:
+            time.sleep(at_least)
+        self._native.await_news(milliseconds)
 
     def _take_rows(self) -> Any:
         """With the turn: takes the emitted rows of the open job; its outcome."""
@@ -232,14 +305,23 @@ class OutOfOrder:
         if self._has_heard(outcome):
             self._native.resume(outcome.failed_row)
             outcome.failed = False
-        self._taken.append(self._native.rows(outcome, self._emits.row_words).copy())
+        rows = self._native.rows(outcome, self._emits.row_words).copy()
+        edition = int(outcome.edition)
+        if self._taken and self._taken[-1][0] == edition:
+            # Who took them was interrupted before they were cleared; there may be more by now.
+            self._taken[-1] = edition, rows
+        else:
+            self._taken.append((edition, rows))
         self._native.clear_rows()
         self._committed.pending.settle()
         return outcome
 
+    def _take_settled(self) -> tuple[Any, bool]:
+        return self._take_rows(), self._native.is_settled()
+
     def _taken_rows(self) -> npt.NDArray[np.int64]:
-        taken, self._taken = self._taken, []
-        return np.concatenate([np.empty((0, self._emits.row_words), np.int64), *taken])
+        nothing = np.empty((0, self._emits.row_words), np.int64)
+        return np.concatenate([nothing, *(rows for _, rows in self._taken)])
 
     def abandon(self) -> None:
         """Ends the open job, if there is one, with the engine."""
@@ -250,27 +332,28 @@ class OutOfOrder:
     def hold_rows(self) -> None:
         """With the turn: keeps what nobody has polled for the next poll."""
         self._take_rows()
-        self._committed.pending.hold(self._polled())
+        output = self._polled()
+        # None, if there are no rows: they would only make snapshots of one state differ.
+        held = output if output.num_rows else None
+        self._committed.pending.held, self._taken = held, []
 
     def _polled(self) -> pa.Table:
         """All that is there for a poll."""
         rows = self._taken_rows()
         keys = self._committed.pending.keys(rows[:, 0]) if self._parts.options.keys else None
         output = rows_to_table(rows, self._emits, self._committed.strings, keys)
-        held = self._committed.pending.take_held()
-        return output if held is None else pa.concat_tables([held, output])
+        return self._committed.pending.with_held(output)
 
-    def _finish_poll(self, outcome: Any, output: pa.Table | None) -> None:
+    def _consumed(self, outcome: Any) -> int:
+        """Events that were applied and that no poll has told of."""
+        return 0 if outcome is None else int(outcome.consumed - self._applied)
+
+    def _finish_poll(self, outcome: Any, told: Partial) -> None:
         """Raises one thing that keeps the events from going on; after the last they go on."""
-        consumed = 0
         if outcome is not None:
-            consumed = int(outcome.consumed - self._applied)
             self._applied = outcome.consumed
-        heard = output is not None and outcome is not None and outcome.failed
+        heard = outcome is not None and outcome.failed
         try:
-            if output is None:
-                return
-            partial = Partial(output, consumed)
             error = self._parts.hooks.take_error()
             if error is not None:
                 # Whatever else has failed is for the next call.
@@ -280,12 +363,11 @@ class OutOfOrder:
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._committed.pending.find(outcome.failed_row)
                     first = segment.first_sequence
-                    raise_failure(self._parts, outcome, segment.events, row, first, partial)
+                    raise_failure(self._parts, outcome, segment.events, row, first, told)
                 error = error or MemoryError(
                     f"engine of {self._parts.name!r}: no memory for more events"
                 )
             if error is not None:
-                error.specstream_partial = partial  # type: ignore[attr-defined]
                 raise error
         finally:
             if heard:
@@ -301,5 +383,9 @@ class OutOfOrder:
         return bool(by_hook and not self._parts.hooks.has_errors)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+def _deadline(timeout: float | None) -> float | None:
+    """Until when a poll waits; None: for all events below the frontier."""
+    if timeout is None:
+        return None
+    seconds = "seconds, 0 or more, or None to wait for all events below the frontier"
+    return time.monotonic() + number("timeout", timeout, 0, math.inf, seconds)

@@ -3,6 +3,7 @@
 Events run as they come; they commit in the order of their keys (timestamp, source, sequence) once
 the frontiers of all sources have passed them (``sources.py``; Brito 2010, 4.3.1). The C side keeps
 that order; what is here keeps the events' columns until then, for output, messages and snapshots.
+One piece, as all of it reads and changes the same lists, and brings them back together.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns.conversion import of_order, order_distance, time_at
+from specstream.columns.derived import derived_columns
 from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
+from specstream.declarations.options import shown
 from specstream.declarations.schema import Schema
-from specstream.engine.pending_image import Waiting, column_names, columns_of, packed, unpacked
+from specstream.engine.packed_pending import Waiting, column_names, columns_of, packed, unpacked
 from specstream.engine.segments import Block, Segment, SingleEvent, shifted
-from specstream.engine.sources import END, Late, Name, Source, Sources, checked_late
+from specstream.engine.sources import Late, Name, Source, Sources, checked_late
 from specstream.errors import InputError, SnapshotError
 from specstream.files.untrusted import Malformed
 
-__all__ = ["PendingEvents"]
+__all__ = ["Before", "PendingEvents"]
 
 
 class PendingEvents:
@@ -57,6 +60,10 @@ class PendingEvents:
     ) -> None:
         self.sources = sources
         self._schema = schema
+        # What is asked of each column for each event.
+        self._columns = tuple(
+            (name, column, column.kind if column.is_plain else None) for name, column in schema
+        )
         self._strings = strings
         self._late: Late = checked_late(late)
         self._rejected = rejected_rows
@@ -73,8 +80,8 @@ class PendingEvents:
         self._given: list[tuple[Source, Any]] = []  # frontiers given before any event
         self._side: list[pa.Table] = []
         self._block: Block | None = None
-        self._held: pa.Table | None = None
-        self.unsent: list[Segment] = []  # of a snapshot, for the next open job
+        self.held: pa.Table | None = None  # see :meth:`with_held`
+        self.unsent: list[Segment] = []  # that the runtime does not have
 
     @property
     def pending(self) -> int:
@@ -84,7 +91,7 @@ class PendingEvents:
     @property
     def late(self) -> int:
         """Events that came below their source's frontier."""
-        return sum(source.late for source in self.sources)
+        return self.sources.late + sum(source.late for source in self.sources)
 
     def expect(self, sources: Iterable[Name], late: Late) -> None:
         """Declares more sources, and sets the policy for late events."""
@@ -100,10 +107,25 @@ class PendingEvents:
 
     # ---- in ----
 
+    def before(self, source: Name | None = None) -> Before:
+        """All as it is now, before an event of this source comes, or a table."""
+        # The first of all events settles the type, and with it frontiers that were given.
+        if source is None or self._type is None:
+            return Before(self, list(self.sources))
+        known = self.sources.known(source)
+        return Before(self, [] if known is None else [known])
+
     def read(
-        self, table: pa.Table, order_by: str, source: Name | None, source_column: str | None
+        self,
+        table: pa.Table,
+        order_by: str,
+        source: Name | None,
+        source_column: str | None,
+        ordered: bool = False,
     ) -> list[Segment]:
-        """The table's events as segments, one for each source, late ones sorted out.
+        """The table's events as segments to be sent, one for each source, late ones sorted out.
+
+        What else it changes, :meth:`before` can bring back.
 
         Raises:
             InputError: the table does not fit, or has late events and the policy is "error".
@@ -130,13 +152,13 @@ class PendingEvents:
         if self._type is None and not nothing:
             self._settle_type(of)
         known_before = len(self.sources)
-        try:
-            pieces = self._on_time(table, events, source, order_by)
-        except BaseException:
-            self.sources.truncate(known_before)
-            raise
+        pieces = self._on_time(table, events, source, order_by)
+        self.sources.leave_out(known_before, (source for source, _ in pieces))
         self._rejected.keep(events.rejected)
-        return [self._segment(*piece) for piece in pieces]
+        segments = [self._segment(*piece) for piece in pieces]
+        for segment in segments:
+            segment.is_ordered = ordered
+        return segments
 
     def _on_time(
         self, table: pa.Table, events: Events, source: Name | None, order_by: str
@@ -147,8 +169,8 @@ class PendingEvents:
         for name, rows in _by_source(events, source):
             known = self.sources.get(name)
             mine = events if rows is None else events.take(rows)
-            count = 0
-            if known.frontier is not None:
+            count = mine.count if known.ended else 0
+            if known.frontier is not None and not known.ended:
                 count = int(np.searchsorted(mine.columns[0], known.frontier, side="left"))
             if count:
                 late.append((known, mine.take(np.arange(count))))
@@ -157,10 +179,11 @@ class PendingEvents:
                 pieces.append((known, mine))
         if late and self._late == "error":
             known, below = late[0]
+            why = "which has ended" if known.ended else "below its frontier"
             raise InputError(
                 f"{self._what}: {sum(some.count for _, some in late)} event(s) are late, the first "
-                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, below its "
-                "frontier: nothing was submitted; send events before advance(), or use "
+                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, {why}: "
+                "nothing was submitted; send events before advance(), or use "
                 'late="drop" or late="side"'
             )
         for known, below in late:
@@ -203,15 +226,19 @@ class PendingEvents:
         return native
 
     def _append(self, segment: Segment, count: int, first: int, last: int) -> None:
-        segment.until = last
+        segment.since, segment.until = first, last
         self._segments.append(segment)
         heapq.heappush(self._ending, ((last, segment.source.rank, segment.first), segment))
         self._rows += count
         segment.source.next_sequence += count
         self.sources.note(first, last, segment.source)
 
-    def one(self, source: Name, timestamp: Any, values: Mapping[str, Any]) -> Segment | None:
-        """A single event as a segment; None: it was late or bad, and that is no error.
+    def one(
+        self, source: Name, timestamp: Any, values: Mapping[str, Any], ordered: bool = False
+    ) -> list[Segment]:
+        """A single event as a segment; none: it was late or bad, and that is no error.
+
+        What else it changes, :meth:`before` can bring back.
 
         Raises:
             InputError: it does not fit.
@@ -237,42 +264,49 @@ class PendingEvents:
                 raise
             row = self._row(timestamp, source, values)
             self._rejected.keep(row.append_column("reason", pa.array([error.reason])))
-            return None
+            return []
         known_before = len(self.sources)
         known = self.sources.get(source)
-        if known.frontier is not None and at < known.frontier:
+        if known.ended or (known.frontier is not None and at < known.frontier):
             if self._late == "error":
-                self.sources.truncate(known_before)
+                why = "the source has ended" if known.ended else "below its frontier"
                 raise InputError(
-                    f"{self._what}: the event of source {source!r} at {timestamp} is late, below "
-                    'its frontier: send events before advance(), or use late="drop" or late="side"'
+                    f"{self._what}: the event of source {source!r} at {timestamp} is late, {why}: "
+                    'send events before advance(), or use late="drop" or late="side"'
                 )
             known.late += 1
+            self.sources.leave_out(known_before, ())
             if self._late == "side":
                 self._side.append(self._row(timestamp, source, values))
-            return None
+            return []
         if self._block is None or not self._block.follows(self._rows, self._type):
             self._block = Block(self._schema, self._rows, self._type)
         block = self._block
         row = block.used
-        for column, value in zip(block.columns, (at, known.code, *fitting), strict=True):
+        for column, value in zip(block.columns, (at, known.code, *fitting), strict=False):
             column[row] = value
+        if self._schema.derived:
+            declared = 2 + len(fitting)
+            own = [column[row : row + 1] for column in block.columns]
+            derived = derived_columns(self._schema, own[:declared], self._strings)
+            for column, array in zip(own[declared:], derived, strict=True):
+                column[:] = array
         block.given.append(timestamp)
         block.used += 1
         native = self._native(block.pointers, known, 1)
         segment = SingleEvent(self._rows, known, native, block, row)
+        segment.is_ordered = ordered
         self._append(segment, 1, at, at)
-        return segment
+        return [segment]
 
     def _fitting(self, values: Mapping[str, Any]) -> list[Any]:
         """An event's values in the order of the schema, as its columns hold them."""
         fitting: list[Any] = []
         nulls = []
-        for name, column in self._schema:
+        for name, column, kind in self._columns:
             if name not in values:
                 raise InputError(f"{self._what}: the event has no value for column {name!r}")
             value, null = values[name], False
-            kind = column.kind if column.is_plain else None
             if kind == "str" and type(value) is str:
                 value = self._strings.add(value)
             elif (
@@ -335,7 +369,7 @@ class PendingEvents:
             return pa.int64()
         try:
             of = pa.array([time]).type
-        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        except Exception:  # of Arrow, or of an object that it asks what it is
             of = None
         if of is None or of_order(pa.array([], of)) is None:
             raise InputError(
@@ -347,7 +381,7 @@ class PendingEvents:
     def advance(self, source: Source, to: Any) -> None:
         """Moves a source's frontier; one that lies behind changes nothing."""
         if to is None:
-            source.frontier = END
+            source.end()
         elif self._type is None:
             whom = f" of source {source.name!r}'s frontier"
             of = self._type_of(to, whom)
@@ -380,7 +414,9 @@ class PendingEvents:
                 "of that type; a frontier may be None, the end of the source"
             )
         if of_whom and pa.types.is_floating(of) and value != value:
-            raise InputError(f"{self._what}: time {value!r}{of_whom} has no place in an order")
+            raise InputError(
+                f"{self._what}: time {value!r}{of_whom} has no place in an order: give a number"
+            )
         return int(order_key(array, "timestamp", self._what)[0])
 
     # ---- snapshots ----
@@ -398,8 +434,10 @@ class PendingEvents:
             events = segment.events
             done = events.count - left
             segments.append((numbers[segment.source.name], segment.first_sequence + done, left))
+            # What is derived of them is derived again, maybe by another version of the operator.
+            own = 2 + len(self._schema.declared_dtypes)
             columns = [
-                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:])
+                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:own])
             ]
             names = ["key", *column_names(self._schema)]
             pieces.append(pa.table([events.keys[0].slice(done), *columns], names=names))
@@ -408,28 +446,29 @@ class PendingEvents:
             self.sources.highest,
             self._schema.describe(),
             segments,
-            self._held is not None,
+            self.held is not None,
             self.sources.lowest,
             [numbers[source.name] for source, _ in self._given],
             len(self._side),
+            self.sources.late,
         )
-        tables = [] if self._held is None else [self._held]
+        tables = [] if self.held is None else [self.held]
         if self._given:
             tables.append(pa.table({str(at): _given(to) for at, (_, to) in enumerate(self._given)}))
         tables += self._side
         table = pa.concat_tables(pieces) if pieces else pa.table({"key": pa.array([], self._type)})
         return packed(about, table, tables)
 
-    def from_bytes(self, image: bytes) -> None:
+    def from_bytes(self, content: bytes) -> None:
         """Takes over what :meth:`to_bytes` gave; the events are to be submitted again.
 
         Raises:
             Malformed: it gave none such.
             SnapshotError: events are pending that do not fit the operator.
         """
-        if not image:
+        if not content:
             return
-        about, table, self._held, given, side = unpacked(image)
+        about, table, self.held, given, side = unpacked(content)
         if about.segments and about.event != self._schema.describe():
             raise SnapshotError(
                 f"{self._what}: the snapshot holds {table.num_rows} event(s) that are not "
@@ -438,10 +477,16 @@ class PendingEvents:
                 "for another operator"
             )
         columns = columns_of(table, self._schema, self._strings) if about.segments else ()
+        if columns:
+            declared = (columns[0], columns[0], *columns[1:])
+            columns = (*columns, *derived_columns(self._schema, declared, self._strings))
         key = table.column("key")
         self._type = None if pa.types.is_null(key.type) else key.type
         self.sources.restore(
-            [replace(source) for source in about.sources], about.highest, about.lowest
+            [replace(source) for source in about.sources],
+            about.highest,
+            about.lowest,
+            about.late,
         )
         known = list(self.sources)
         self._given = [(known[number], to) for number, to in zip(about.given, given, strict=True)]
@@ -466,37 +511,25 @@ class PendingEvents:
             source.next_sequence = following
 
     def check_held(self, expected: pa.Schema) -> None:
-        """Looks whether what :meth:`hold` has kept goes together with later output.
+        """Looks whether what :attr:`held` has goes together with later output.
 
         Raises:
             SnapshotError: it is of another operator, or of an engine with another ``keys``.
         """
-        if self._held is not None and self._held.schema != expected:
+        if self.held is not None and self.held.schema != expected:
             columns = [
                 ", ".join(f"{field.name} ({field.type})" for field in schema)
-                for schema in (self._held.schema, expected)
+                for schema in (self.held.schema, expected)
             ]
             raise SnapshotError(
-                f"{self._what}: the snapshot holds {self._held.num_rows} row(s) that nobody has "
+                f"{self._what}: the snapshot holds {self.held.num_rows} row(s) that nobody has "
                 f"polled, with the columns {columns[0]}, and the engine's output has {columns[1]}: "
                 "poll before a snapshot for another operator, or restore with the same keys="
             )
 
-    def hold(self, output: pa.Table) -> None:
-        """Keeps output that was taken from the C side for the next poll."""
-        if output.num_rows == 0:
-            return  # it would only make snapshots of one state differ
-        self._held = output if self._held is None else pa.concat_tables([self._held, output])
-
-    @property
-    def has_held(self) -> bool:
-        """Whether :meth:`hold` has kept anything."""
-        return self._held is not None
-
-    def take_held(self) -> pa.Table | None:
-        """What :meth:`hold` has kept."""
-        held, self._held = self._held, None
-        return held
+    def with_held(self, output: pa.Table) -> pa.Table:
+        """Output behind that which was taken from the C side and is ``held`` for the next poll."""
+        return output if self.held is None else pa.concat_tables([self.held, output])
 
     # ---- out ----
 
@@ -541,7 +574,10 @@ class PendingEvents:
     def settle(self) -> None:
         """Notes what is applied; while nothing commits, so that it fits what was emitted."""
         while self._ending and self._ending[0][1].is_done:
-            self._applied.append(heapq.heappop(self._ending)[1])
+            # First noted, then taken out: a signal handler may raise in between, and then it is
+            # noted twice, which changes nothing.
+            self._applied.append(self._ending[0][1])
+            heapq.heappop(self._ending)
 
     def forget(self) -> None:
         """Lets go of what was applied when :meth:`settle` was called."""
@@ -549,8 +585,8 @@ class PendingEvents:
             return
         for segment in self._applied:
             segment.release()
-        self._forgotten += len(self._applied)
-        self._applied = []
+        forgotten = self._forgotten + len(self._applied)
+        self._forgotten, self._applied = forgotten, []
         # Taking each out at once would move all that are behind it, each time.
         if 2 * self._forgotten >= len(self._segments):
             self._segments = [segment for segment in self._segments if not segment.is_released]
@@ -559,6 +595,40 @@ class PendingEvents:
     def take_late(self) -> pa.Table | None:
         """Late events of policy "side" since the last call."""
         return take_together(self._side)
+
+
+class Before:
+    """What pending events were before a table, or an event, came that may yet be refused."""
+
+    def __init__(self, pending: PendingEvents, sources: list[Source]) -> None:
+        self._pending = pending
+        self._known = len(pending.sources)
+        self._sources = [(source, dict(vars(source))) for source in sources]
+        self._reached = pending.sources.highest, pending.sources.lowest, pending.sources.late
+        self._rows, self._type, self._given = pending._rows, pending._type, pending._given
+        self._side = len(pending._side)
+        self._rejected = pending._rejected.savepoint()
+        self._strings = len(pending._strings)
+
+    def bring_back(self) -> None:
+        """May be begun anew."""
+        pending = self._pending
+        if pending._rows != self._rows or (
+            pending._segments and pending._segments[-1].first >= self._rows
+        ):
+            ending = [one for one in pending._ending if one[1].first < self._rows]
+            heapq.heapify(ending)
+            pending._segments = [one for one in pending._segments if one.first < self._rows]
+            pending._ending = ending
+        pending._rows, pending._type, pending._given = self._rows, self._type, self._given
+        pending._block = None  # it may hold the event
+        del pending._side[self._side :]
+        pending._rejected.rollback(self._rejected)
+        pending._strings.truncate(self._strings)
+        for source, before in self._sources:
+            vars(source).update(before)
+        pending.sources.truncate(self._known)
+        pending.sources.bring_back(*self._reached)
 
 
 def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
@@ -574,7 +644,7 @@ def _given(value: Any, of: pa.DataType | None = None) -> pa.Array:
 def _shown(time: Any) -> str:
     """A time in a message; one of a snapshot is Arrow's, which may have no way to show it."""
     if not isinstance(time, pa.Scalar):
-        return repr(time)
+        return shown(time)
     try:
         return str(time)
     except (KeyError, OverflowError, ValueError):  # no such zone, no such year

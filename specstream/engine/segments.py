@@ -27,7 +27,9 @@ class Segment:
         first: row of its first event; rows run on from segment to segment.
         source: where they came from.
         first_sequence: sequence number of the first event.
+        since: timestamp of the first event.
         until: timestamp of the last event.
+        is_ordered: its source sends no earlier event later.
         native: ``struct ss_segment``; ``left`` says how many are not applied.
         kept: what ``native`` points to.
     """
@@ -38,7 +40,8 @@ class Segment:
         self.first = first
         self.source = source
         self.first_sequence = source.next_sequence
-        self.until = source.last
+        self.since = self.until = source.last
+        self.is_ordered = False
         self.native = native
         self.kept = kept
         self._events = events

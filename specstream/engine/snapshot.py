@@ -1,11 +1,10 @@
 """Snapshots: committed state, string table and next sequence number, as bytes.
 
-The format is a magic word, a CRC-32 of all that follows, the length of a JSON header, the header
-(layout, sequence number, strings), the state's words in little-endian order, the strings as an
-Arrow stream where they are too many for the header, and what was submitted out of order and is not
-committed (see :meth:`specstream.engine.pending_events.PendingEvents.to_bytes`), and rejected rows
-that nobody has fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), if
-anything.
+In their container (``files/container.py``) the header has layout, sequence number and strings, and
+the parts are the state's words in little-endian order, the strings as an Arrow stream where they
+are too many for the header, and what was submitted out of order and is not committed (see
+:meth:`specstream.engine.pending_events.PendingEvents.to_bytes`), and rejected rows that nobody has
+fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), if anything.
 
 A snapshot of another layout is brought into the operator's: field by field, by name, or by the
 user's own function. A state may be large, so nothing here copies its words without need.
@@ -17,9 +16,6 @@ and one that does not fit is refused before anything of an engine has changed.
 from __future__ import annotations
 
 import contextlib
-import json
-import struct
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,17 +25,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns.strings import StringTable
+from specstream.declarations import options
+from specstream.declarations.options import whole
 from specstream.declarations.state import Description, Field, Layout, StateView
 from specstream.errors import InputError, SnapshotError
 from specstream.files.arrow_stream import stream_of
-from specstream.files.untrusted import Malformed, json_of, made_of, natural, read_table
+from specstream.files.container import Container, DamagedFile
+from specstream.files.untrusted import Buffer, Malformed, made_of, natural, read_table
 
-__all__ = ["Migrate", "Snapshot", "refused"]
+__all__ = ["Migrate", "Snapshot", "checked_snapshot", "refused"]
 
-MAGIC = b"SPECSNP1"
+SNAPSHOT = Container("snapshot", b"SPECSNP1")
 # So many strings at most are in the header.
 _LISTED = 4096
-_PREFIX = struct.Struct("<8sIQ")
 
 # From the snapshot's fields, as StateView.to_dict() shows them, to those of the new state.
 Migrate = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -82,28 +80,23 @@ class Snapshot:
     def to_bytes(self, layout: Layout) -> bytes:
         """Packs it."""
         strings = _packed(self.strings) if len(self.strings) > _LISTED else None
-        header = json.dumps(
-            {
-                "state": layout.name,
-                "fields": layout.describe(),
-                "next_sequence": self.next_sequence,
-                "strings": self.strings.to_pylist() if strings is None else strings.size,
-                **({"arrivals": len(self.pending)} if self.pending else {}),
-                **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
-            }
-        ).encode()
+        header = {
+            "state": layout.name,
+            "fields": layout.describe(),
+            "next_sequence": self.next_sequence,
+            "strings": self.strings.to_pylist() if strings is None else strings.nbytes,
+            **({"arrivals": len(self.pending)} if self.pending else {}),
+            **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
+        }
         words = self.words.astype("<i8", copy=False).data.cast("B")
-        texts = [] if strings is None else [strings]
-        parts = [header, words, *texts, self.pending, self.rejected_rows]
-        checksum = 0
-        for part in parts:
-            checksum = zlib.crc32(part, checksum)
-        return b"".join((_PREFIX.pack(MAGIC, checksum, len(header)), *parts))
+        texts: list[Buffer] = [] if strings is None else [strings]
+        parts, _ = SNAPSHOT.pack(header, [words, *texts, self.pending, self.rejected_rows])
+        return b"".join(parts)
 
     @classmethod
     def from_bytes(
         cls,
-        image: bytes | memoryview,
+        content: Buffer,
         layout: Layout,
         what: str,
         migrate: Migrate | None = None,
@@ -111,7 +104,7 @@ class Snapshot:
         """Unpacks and checks it; the words come in the order of ``layout``.
 
         Args:
-            image: what :meth:`to_bytes` gave.
+            content: what :meth:`to_bytes` gave.
             layout: of the operator that it is restored into.
             what: names the engine in errors.
             migrate: gives the fields' values where the snapshot's own do not do.
@@ -120,33 +113,28 @@ class Snapshot:
             SnapshotError: it is damaged, no snapshot although its checksum is right, its fields do
                 not fit the layout, or what ``migrate`` returns does not; names the field.
         """
-        if not isinstance(image, bytes | bytearray | memoryview) or image[:8] != MAGIC:
+        if not isinstance(content, bytes | bytearray | memoryview) or not SNAPSHOT.is_in(content):
             raise SnapshotError(
                 f"{what}: these bytes are no snapshot: give what snapshot() returned"
             )
-        body = memoryview(image)[_PREFIX.size :]
-        if len(image) < _PREFIX.size or zlib.crc32(body) != _PREFIX.unpack_from(image)[1]:
-            raise SnapshotError(
-                f"{what}: the snapshot is damaged (its checksum differs): use an earlier one"
-            )
         with refused(what):
-            length = natural(_PREFIX.unpack_from(image)[2], "the header's length", len(body))
-            header = made_of(json_of(body[:length], "the header"), _Header, "the header")
+            try:
+                unpacked = SNAPSHOT.unpack(content)
+            except DamagedFile as error:
+                raise SnapshotError(
+                    f"{what}: the snapshot is damaged ({error}): use an earlier one"
+                ) from None
+            header = made_of(unpacked.header, _Header, "the header")
             natural(header.next_sequence, "the header: next_sequence")
             saved = Layout.described(header.state, header.fields)
-            lengths = {
-                "state": 8 * saved.words("state"),
-                "strings": header.strings if isinstance(header.strings, int) else 0,
-                "arrivals": header.arrivals,
-                "bad_rows": header.bad_rows,
-            }
-            sections, at = {}, length
-            for name, size in lengths.items():
-                natural(size, f"the length of section {name!r}", len(body) - at)
-                sections[name] = body[at : at + size]
-                at += size
-            if at != len(body):
-                raise Malformed(f"{len(body) - at} bytes follow its last section")
+            sections = unpacked.parts(
+                {
+                    "state": 8 * saved.words("state"),
+                    "strings": header.strings if isinstance(header.strings, int) else 0,
+                    "arrivals": header.arrivals,
+                    "bad_rows": header.bad_rows,
+                }
+            )
             words = np.frombuffer(sections["state"], "<i8").astype(np.int64, copy=False)
             saved.check(words)
             if isinstance(header.strings, int):
@@ -180,13 +168,29 @@ class Snapshot:
         return table
 
 
-def _packed(strings: pa.ChunkedArray) -> pa.Buffer:
-    table = pa.table([strings], names=["strings"])
-    return stream_of(table)
+def checked_snapshot(option: str, snapshot: object, migrate: object) -> None:
+    """Looks whether they are bytes, and a function; None is neither.
+
+    Raises:
+        SnapshotError: the one is something else.
+        ConfigurationError: the other one is.
+    """
+    if not isinstance(snapshot, bytes | bytearray | memoryview | None):
+        raise options.refused(
+            option, snapshot, "what snapshot() returned: it is no snapshot", SnapshotError
+        )
+    if migrate is not None:
+        options.function(
+            "migrate", migrate, "a function from the old fields' values to the new ones'"
+        )
 
 
-def _unpacked(image: memoryview) -> pa.ChunkedArray:
-    table = read_table(image, "strings")
+def _packed(strings: pa.ChunkedArray) -> memoryview:
+    return stream_of(pa.table([strings], names=["strings"]))
+
+
+def _unpacked(stream: memoryview) -> pa.ChunkedArray:
+    table = read_table(stream, "strings")
     if table.column_names != ["strings"] or table.schema.types != [pa.large_string()]:
         raise Malformed(f"strings have the columns {_columns(table)}; expected texts alone")
     if table.column(0).null_count:
@@ -294,6 +298,32 @@ def _store(value: Any, elements: npt.NDArray[Any], field: Field, what: str) -> N
             f"{what}: migrate= returned {given.dtype} values for field {field.name!r} that do not "
             f"fit its type, {field.storage.name}: {_WRITE[field.kind]}"
         )
+    if field.kind == "float":
+        _check_integers(value, given, elements.dtype.type, field, what)
     elements[...] = given
     if field.kind == "float":
         elements[np.isnan(elements)] = np.nan  # all NaNs of a state have the same bits
+
+
+# Every integer up to here is a float32.
+_SMALL = 2**24
+
+
+def _check_integers(
+    value: Any, given: npt.NDArray[Any], of: type[np.floating[Any]], field: Field, what: str
+) -> None:
+    """Refuses integers that would be rounded, which no cast of the user's has asked for."""
+    if given.dtype.kind in "iu":
+        large = given[(given > _SMALL) | (given < -_SMALL)].tolist()
+    elif isinstance(value, np.ndarray):
+        return
+    else:  # numbers of Python, among which NumPy has made floats of the integers
+        large = [one for one in np.asarray(value, object).flat if whole(one) is not None]
+    for one in large:
+        stored = float(of(one))
+        if stored != one:
+            raise SnapshotError(
+                f"{what}: migrate= returned {one} for field {field.name!r}, which its type, "
+                f"{field.storage.name}, holds as {stored!r} only: give float({one}), or an array "
+                "of floats, if it may be rounded; or declare the field as an int"
+            )

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 
 from specstream.columns.strings import StringTable
-from specstream.errors import ConfigurationError, InputError
+from specstream.declarations.options import items, one_of, shown, whole
+from specstream.errors import ConfigurationError, InputError, SpecstreamError
 
 __all__ = ["END", "Late", "Name", "Source", "Sources", "checked_late", "checked_sources"]
 
@@ -29,8 +29,7 @@ def checked_late(late: Late) -> Late:
     Raises:
         ConfigurationError: there is no such.
     """
-    if late not in LATE:
-        raise ConfigurationError(f"late={late!r}; expected one of {', '.join(LATE)}")
+    one_of("late", late, LATE)
     return late
 
 
@@ -43,11 +42,12 @@ def checked_sources(sources: Iterable[Name]) -> tuple[Name, ...]:
     Raises:
         ConfigurationError: it is no list of names.
     """
-    if isinstance(sources, str | bytes) or not isinstance(sources, Iterable):
-        raise ConfigurationError(
-            f"sources={sources!r}; expected a list of sources' names: write sources=[{sources!r}]"
-        )
-    return tuple(sources)
+    names = items(
+        "sources",
+        sources,
+        f"a list of sources' names: write sources=[{shown(sources)}]",
+    )
+    return tuple(_checked(name, "sources=", ConfigurationError) for name in names)
 
 
 END = 2**63 - 1
@@ -67,6 +67,8 @@ class Source:
         next_sequence: number of its next event.
         last: the highest timestamp of its events.
         late: its events that came below its frontier.
+        ended: whether nothing of it comes any more, at no time at all; None: a snapshot does not
+            say, because it is of version 0.1.
     """
 
     name: Name
@@ -76,6 +78,11 @@ class Source:
     next_sequence: int = 0
     last: int = -(2**63)
     late: int = 0
+    ended: bool | None = False
+
+    def end(self) -> None:
+        """No event of it comes any more."""
+        self.frontier, self.ended = END, True
 
 
 class Sources:
@@ -87,6 +94,7 @@ class Sources:
         self._known: dict[Name, Source] = {}
         self._highest: tuple[int, int] | None = None  # (timestamp, rank) of all events
         self.lowest: int | None = None  # timestamp of all events
+        self.late = 0  # events of sources that have not joined with another one
 
     def __iter__(self) -> Iterator[Source]:
         # A copy, because others may look while a new source comes.
@@ -95,10 +103,29 @@ class Sources:
     def __len__(self) -> int:
         return len(self._known)
 
+    def known(self, name: Name) -> Source | None:
+        """The source of that name, if there is one."""
+        return self._known.get(name)
+
+    def bring_back(self, highest: tuple[int, int] | None, lowest: int | None, late: int) -> None:
+        """Takes the first and the last of all events, and the number of late ones, for these."""
+        self._highest, self.lowest, self.late = highest, lowest, late
+
     def truncate(self, length: int) -> None:
         """Forgets all but the first ``length`` sources."""
         for name in list(self._known)[length:]:
             del self._known[name]
+
+    def leave_out(self, length: int, joined: Iterable[Source]) -> None:
+        """Forgets those behind the first ``length`` of which no event was taken.
+
+        A source joins, and holds back the others, with its first event; a row that is late or no
+        event is none.
+        """
+        names = {source.name for source in joined}
+        for name in list(self._known)[length:]:
+            if name not in names:
+                self.late += self._known.pop(name).late
 
     def declare(self, names: Iterable[Name]) -> None:
         """Sources that hold back commits from the start, also while they are silent."""
@@ -108,10 +135,14 @@ class Sources:
 
     def get(self, name: Name) -> Source:
         """The source of that name; a new one begins where nothing is committed yet."""
-        known = self._known.get(name)
+        # Not by what only equals a name, as True does.
+        known = self._known.get(name) if type(name) is int or type(name) is str else None
         if known is not None:
             return known
         name = _checked(name, self._what)
+        known = self._known.get(name)
+        if known is not None:
+            return known
         kinds = {type(other) for other in self._known}
         if kinds - {type(name)}:
             raise InputError(
@@ -119,7 +150,7 @@ class Sources:
                 f"are {kinds.pop().__name__}: name them all alike"
             )
         reached = self.frontier()
-        if reached is not None and reached[0] == END:
+        if reached == (END, END):
             # All sources have ended; what comes after their last event is still to be applied.
             reached = self._highest
         rank = self._rank(name)
@@ -129,6 +160,8 @@ class Sources:
             # What may commit ends at (timestamp, rank): an event before that comes no more.
             start = reached[0] + (1 if rank < reached[1] else 0)
         source = Source(name, rank, code, start)
+        if start is not None and start > END:
+            source.end()  # no time is left that its events could have
         self._known[name] = source
         return source
 
@@ -163,10 +196,18 @@ class Sources:
         return self._highest
 
     def restore(
-        self, sources: list[Source], highest: Iterable[int] | None, lowest: int | None
+        self,
+        sources: list[Source],
+        highest: Iterable[int] | None,
+        lowest: int | None,
+        late: int,
     ) -> None:
         """Takes over the sources of a snapshot; those declared since stay."""
         before = self._known
+        self.late = late
+        for source in sources:
+            if source.ended is None:
+                source.ended = source.frontier == END
         self._known = {source.name: source for source in sources}
         if highest is not None:
             timestamp, rank = highest
@@ -182,10 +223,16 @@ class Sources:
         here = (last, source.rank)
         self._highest = here if self._highest is None else max(self._highest, here)
 
-    def advance(self, reached: Mapping[Name, int]) -> None:
-        """Moves frontiers, given as they are kept; one that lies behind changes nothing."""
+    def advance(self, reached: Mapping[Name, int | None]) -> None:
+        """Moves frontiers, given as they are kept; one that lies behind changes nothing.
+
+        None: the source has ended.
+        """
         for name, to in reached.items():
             source = self.get(name)
+            if to is None:
+                source.end()
+                continue
             source.frontier = to if source.frontier is None else max(source.frontier, to)
 
     def frontier(self) -> tuple[int, int] | None:
@@ -194,15 +241,16 @@ class Sources:
         for source in self:
             if source.frontier is None:
                 return None
-            reached.append((source.frontier, END if source.frontier == END else source.rank))
+            reached.append((source.frontier, END if source.ended else source.rank))
         return min(reached, default=None)
 
 
-def _checked(name: object, what: str) -> Name:
-    if isinstance(name, np.integer):
-        name = int(name)
-    if isinstance(name, bool) or not isinstance(name, int | str):
-        raise InputError(f"{what}: source {name!r}; expected an integer or a string")
-    if isinstance(name, int) and not -(2**63) <= name < END:
-        raise InputError(f"{what}: source {name!r}; expected an integer from -2**63 to {END - 1}")
-    return name
+def _checked(name: object, what: str, error: type[SpecstreamError] = InputError) -> Name:
+    if isinstance(name, str):
+        return str(name)
+    number = whole(name)
+    if number is None:
+        raise error(f"{what}: source {shown(name)}; expected an integer or a string")
+    if not -(2**63) <= number < END:
+        raise error(f"{what}: source {number}; expected an integer from -2**63 to {END - 1}")
+    return number

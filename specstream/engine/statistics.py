@@ -159,7 +159,7 @@ class Counted:
     def look(self) -> Statistics:
         """The statistics as they are at this instant; in a forked process, or of an engine that is
         closed, as they were at the end."""
-        lifetime, native = self._parts.lifetime, self._parts.native
+        lifetime = self._parts.lifetime
         if lifetime.is_inherited():
             # No mutex may be asked for, and what was in flight has no end.
             if not lifetime.closed and lifetime.lock.acquire(blocking=False):
@@ -168,20 +168,23 @@ class Counted:
                 finally:
                     lifetime.lock.release()
             return self.latest
-        with contextlib.suppress(EngineClosedError), lifetime.inside(), self._lock:
-            if self._parts.flight.begun is not None:
-                native.ask(ASK_NANOSECONDS)
-            self.count()
+        with contextlib.suppress(EngineClosedError):
+            lifetime.inside(self._look)
         return self.latest
+
+    def _look(self) -> None:
+        with self._lock:
+            if self._parts.flight.counted is not None:
+                self._parts.native.ask(ASK_NANOSECONDS)
+            self.count()
 
     def look_at_places(self) -> None:
         """Takes in the places of conflicts, if nobody else uses the engine."""
         lifetime = self._parts.lifetime
         if lifetime.is_inside():
             return
-        with contextlib.suppress(EngineClosedError), lifetime.inside(), lifetime.try_lock() as mine:
-            if mine:
-                self.take_places()
+        with contextlib.suppress(EngineClosedError):
+            lifetime.inside(lambda: lifetime.try_lock(self.take_places))
 
     def take_places(self) -> None:
         """Takes in the places of conflicts; between two jobs."""
@@ -216,7 +219,7 @@ class Counted:
             pending=committed.pending.pending,
             late=committed.pending.late,
             rejected_rows=committed.rejected.count,
-            running=parts.flight.begun is not None,
+            running=parts.flight.counted is not None,
             waiting=waiting,
             reached=reached,
             lag=lag,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import TypeVar
 
 from specstream._native import ffi
 from specstream.engine.flight import Flight
@@ -12,6 +12,8 @@ from specstream.engine.native import Native
 from specstream.errors import EngineClosedError
 
 __all__ = ["Turn"]
+
+T = TypeVar("T")
 
 # Between two looks whether who uses the engine has begun with a batch.
 LOOK_SECONDS = 0.001
@@ -26,44 +28,41 @@ class Turn:
         self._flight = flight
         self._name = name
 
-    @contextlib.contextmanager
-    def taken(self) -> Iterator[None]:
-        """Nothing commits inside; for who is inside the engine already."""
+    def taken(self, act: Callable[[], T]) -> T:
+        """What ``act`` gives: nothing commits meanwhile; for who is inside the engine already."""
         # Set where the turn is taken: a signal handler may raise before we see what was returned.
         held = ffi.new("bool *", False)
         try:
             while not self._native.try_turn(held):
                 self._lifetime.check_open()
-            yield
+            return act()
         finally:
             if held[0]:
                 self._native.release_turn()
 
-    @contextlib.contextmanager
-    def still(self) -> Iterator[bool]:
-        """The state stands still inside; True: no batch is in flight."""
-        lifetime, flight = self._lifetime, self._flight
-        if lifetime.is_inherited():
+    def still(self, look: Callable[[bool], T]) -> T:
+        """What ``look`` gives, while the state stands still; told True: no batch is in flight."""
+        if self._lifetime.is_inherited():
             self._check_left_idle()
-            yield True
-            return
-        lifetime.check_caller()
-        with lifetime.inside():
-            # Everything but a batch is soon done, and must not be seen half done.
-            while flight.begun is None:
-                with lifetime.try_lock(LOOK_SECONDS) as mine:
-                    if not mine:
-                        lifetime.check_open()
-                        continue
-                    if not flight.is_open:
-                        yield True
-                        return
-                    with self.taken():
-                        yield False
-                    return
-            # A batch is in flight in another thread.
-            with self.taken():
-                yield False
+            return look(True)
+        self._lifetime.check_caller()
+        return self._lifetime.inside(lambda: self._still(look))
+
+    def _still(self, look: Callable[[bool], T]) -> T:
+        lifetime, flight = self._lifetime, self._flight
+        seen: list[T] = []
+
+        def alone() -> None:
+            lifetime.settle()
+            seen.append(self.taken(lambda: look(False)) if flight.is_open else look(True))
+
+        # Everything but a batch is soon done, and must not be seen half done.
+        while flight.counted is None:
+            if lifetime.try_lock(alone, LOOK_SECONDS):
+                return seen[0]
+            lifetime.check_open()
+        # A batch is in flight in another thread.
+        return self.taken(lambda: look(False))
 
     def _check_left_idle(self) -> None:
         """In a forked process: the state was whole at the fork, and nobody changes it any more."""

@@ -26,6 +26,7 @@ from specstream.errors import SnapshotError
 
 __all__ = [
     "MOST",
+    "Buffer",
     "Malformed",
     "json_of",
     "made_of",

@@ -62,6 +62,8 @@ except ImportError as error:
         'specstream.metrics needs prometheus_client: pip install "specstream[metrics]"'
     ) from error
 
+from specstream.declarations.options import instance, shown
+from specstream.declarations.options import text as text_or_none
 from specstream.engine.engine import Engine
 from specstream.engine.statistics import Statistics
 from specstream.errors import ConfigurationError
@@ -256,9 +258,11 @@ def watch(
         feed, engine = watched, getattr(watched, "engine", None)
     if not isinstance(engine, Engine):
         raise ConfigurationError(
-            f"watch({watched!r}): expected an ss.Engine, or what ss.spark.foreach_batch(engine, "
-            "...) returned"
+            f"watch({shown(watched)}): expected an ss.Engine, or what "
+            "ss.spark.foreach_batch(engine, ...) returned"
         )
+    text_or_none("name", name, "the label of the engine, a text, or None")
+    instance("registry", registry, CollectorRegistry, "a registry of prometheus_client")
     with _collectors_guard:
         collector = _collectors.get(registry)
         if collector is None:

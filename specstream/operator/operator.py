@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 
-from specstream.columns.events import as_table, keys_of, read_events, rows_to_table
+from specstream.columns.events import as_table, column, keys_of, read_events, rows_to_table
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
@@ -17,9 +17,10 @@ from specstream.compiler.program import Program
 from specstream.compiler.shipping import pack, unpack
 from specstream.compiler.source import analyse
 from specstream.declarations.deprecated import renamed
+from specstream.declarations.options import flag, function, integer, one_of, shown, text
 from specstream.declarations.schema import Declared, Schema
 from specstream.declarations.state import Layout, State, StateView
-from specstream.errors import CompileError, ConfigurationError, DeclarationError, Partial
+from specstream.errors import CompileError, DeclarationError, Partial
 
 __all__ = ["Operator", "SequentialRun", "operator"]
 
@@ -72,12 +73,31 @@ class Operator:
     ) -> None:
         if not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
-                f"state= is {state!r}; expected a class: class MyState(ss.State): ..."
+                f"state= is {shown(state)}; expected a class: class MyState(ss.State): ..."
             )
+        text("name", name, "a text, or None", DeclarationError)
         name = name or str(getattr(function, "__name__", "operator"))
         self._declare(
             function, name, state.layout(), Schema.of(event, "event"), Schema.of(emits, "emits")
         )
+
+    @classmethod
+    def of_layout(
+        cls,
+        function: Callable[..., None],
+        name: str,
+        layout: Layout,
+        event: Schema,
+        emits: Schema,
+    ) -> Self:
+        """An operator made of declarations that are read already: another one's, perhaps changed.
+
+        Raises:
+            CompileError: the function has something that cannot be compiled.
+        """
+        made = cls.__new__(cls)
+        made._declare(function, name, layout, event, emits)
+        return made
 
     def _declare(
         self,
@@ -90,9 +110,9 @@ class Operator:
         self.function = function
         self.name = name
         self.layout = layout
-        self.event = event
-        self.emits = emits
-        self.program: Program = analyse(function, name, event, emits, layout)
+        self.program: Program = analyse(function, name, event.declared, emits.declared, layout)
+        self.event = replace(event, derived=self.program.derived)
+        self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,8 +121,8 @@ class Operator:
         return {
             "name": self.name,
             "layout": self.layout,
-            "event": self.event,
-            "emits": self.emits,
+            "event": self.event.declared,
+            "emits": self.emits.declared,
             "functions": pack(self.program.written),
             "operations": tuple(
                 (places[one.function], None if one.inverse is None else places[one.inverse])
@@ -160,6 +180,7 @@ class Operator:
 
         Raises:
             InputError: the table does not fit.
+            ConfigurationError: another argument is not what it must be.
             Exception: whatever the function raises, with ``specstream_partial``.
 
         >>> import specstream as ss
@@ -172,8 +193,12 @@ class Operator:
         >>> running_total.run_sequential({"x": [1, 2, 3]}).output["total"].to_pylist()
         [1, 3, 6]
         """
-        if on_error not in ("raise", "skip"):
-            raise ConfigurationError(f"on_error={on_error!r}; expected 'raise' or 'skip'")
+        one_of("on_error", on_error, ("raise", "skip"))
+        seed, keys = integer("seed", seed, 0, 2**64 - 1), flag("keys", keys)
+        column("order_by", order_by)
+        column("source", source)
+        if progress is not None:
+            function("progress", progress, "a function of the number of events done")
         if bad_rows is not None:
             renamed("bad_rows=", "rejected_rows=")
             rejected_rows = bad_rows
@@ -192,7 +217,7 @@ class Operator:
         )
         words = self.layout.allocate()
         oracle = Oracle(self.program, self.layout, words)
-        oracle.begin(self.event, self.emits, events.columns, 0, seed)
+        oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
 
         def output() -> pa.Table:
             rows = pack_rows(oracle.rows, self.emits)
@@ -200,20 +225,35 @@ class Operator:
                 rows, self.emits, strings, keys_of(events, rows[:, 0], 0) if keys else None
             )
 
-        raised: list[tuple[int, Exception]] = []
-        for row in range(events.count):
-            try:
-                oracle.run(row)
-            except Exception as error:
-                if on_error == "raise" or isinstance(error, CompileError):
-                    error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
-                    raise
-                raised.append((row, error))
-            if progress is not None and row % 1024 == 1023:
-                progress(row + 1)
+        raised = _run_all(oracle, events.count, on_error == "skip", output, progress)
         return SequentialRun(
             output(), StateView(self.layout, words), tuple(raised), events.rejected
         )
+
+
+def _run_all(
+    oracle: Oracle,
+    count: int,
+    skip: bool,
+    output: Callable[[], pa.Table],
+    progress: Callable[[int], None] | None,
+) -> list[tuple[int, Exception]]:
+    """Runs the events; gives those that have raised, which end the run unless it is to skip them.
+
+    What ends it is raised with the output of the events before it.
+    """
+    raised: list[tuple[int, Exception]] = []
+    for row in range(count):
+        try:
+            oracle.run(row)
+        except Exception as error:
+            if not skip or isinstance(error, CompileError):
+                error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
+                raise
+            raised.append((row, error))
+        if progress is not None and row % 1024 == 1023:
+            progress(row + 1)
+    return raised
 
 
 def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:
@@ -253,4 +293,5 @@ def operator(
         DeclarationError: state or columns are not declared as they must be.
         CompileError: the function uses what cannot be compiled.
     """
-    return lambda function: Operator(function, state, event, emits or {}, name)
+    declared = {} if emits is None else emits
+    return lambda function: Operator(function, state, event, declared, name)

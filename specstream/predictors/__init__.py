@@ -1,1 +1,5 @@
 """What moves horizon and chunk."""
+
+from specstream.predictors.predictor import Decision, Measurement, Predictor, Setting
+
+__all__ = ["Decision", "Measurement", "Predictor", "Setting"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from specstream.errors import ConfigurationError
+from specstream.declarations.options import integer, number
 from specstream.predictors.moving import Moving
 from specstream.predictors.predictor import (
     EVERYTHING,
     Measurement,
     Setting,
-    check_range,
 )
 
 __all__ = ["AbortDriven"]
@@ -48,15 +47,8 @@ class AbortDriven(Moving):
         retry: int = 10,
     ) -> None:
         super().__init__(every, chunk, start, limit)
-        check_range("retry", retry, 1, EVERYTHING)
-        if (
-            isinstance(threshold, bool)
-            or not isinstance(threshold, int | float)
-            or not 0 <= threshold <= 1
-        ):
-            raise ConfigurationError(f"threshold={threshold!r}; expected a number from 0 to 1")
-        self.threshold = threshold
-        self.retry = retry
+        self.retry = integer("retry", retry, 1, EVERYTHING)
+        self.threshold = number("threshold", threshold, 0, 1, "a number from 0 to 1")
         self._idle = 0
 
     def _learn(self, setting: Setting, measured: Measurement) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from specstream.declarations.options import integer
 from specstream.predictors.predictor import (
     EVERYTHING,
     LONGEST_CHUNK,
@@ -18,7 +19,6 @@ from specstream.predictors.predictor import (
     Measurement,
     Predictor,
     Setting,
-    check_range,
 )
 
 __all__ = ["Auto"]
@@ -142,12 +142,11 @@ class Auto(Predictor):
         self, threads: int = 2, *, chunk: int | None = None, horizon: int | None = None
     ) -> None:
         super().__init__()
-        check_range("Auto: threads", threads, 1, 256)
+        self.threads = threads = integer("Auto: threads", threads, 1, 256)
         if chunk is not None:
-            check_range("Auto: chunk", chunk, 1, LONGEST_CHUNK, " or None")
+            chunk = integer("Auto: chunk", chunk, 1, LONGEST_CHUNK, " or None")
         if horizon is not None:
-            check_range("Auto: horizon", horizon, 1, LONGEST_HORIZON, " or None")
-        self.threads = threads
+            horizon = integer("Auto: horizon", horizon, 1, LONGEST_HORIZON, " or None")
         self._free_chunk = chunk is None
         self._free_horizon = horizon is None
         self._start = (horizon or max(8, 4 * threads), chunk or 8)

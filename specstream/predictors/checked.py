@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-import operator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from numbers import Real
 
+import numpy as np
+
+from specstream.declarations.options import refused, shown, whole
 from specstream.errors import ConfigurationError
 from specstream.predictors.predictor import LONGEST_CHUNK, LONGEST_HORIZON, Predictor, Setting
 
-__all__ = ["checked_predictor", "current_of", "least_of", "next_of", "open_of"]
+__all__ = [
+    "checked_predictor",
+    "current_of",
+    "least_of",
+    "next_of",
+    "open_of",
+    "speculates_of",
+]
 
 
 def checked_predictor(predictor: object) -> Predictor:
@@ -20,9 +29,7 @@ def checked_predictor(predictor: object) -> Predictor:
         ConfigurationError: it is none.
     """
     if not isinstance(predictor, Predictor):
-        raise ConfigurationError(
-            f"predictor={predictor!r}; expected a predictor, like ss.Auto() or ss.Fixed(8, 8)"
-        )
+        raise refused("predictor", predictor, "a predictor, like ss.Auto() or ss.Fixed(8, 8)")
     if not hasattr(predictor, "decisions"):
         raise ConfigurationError(
             f"predictor {type(predictor).__name__} is not complete: its __init__ has to call "
@@ -44,10 +51,11 @@ def next_of(predictor: Predictor, longest: int) -> Setting:
     horizon, chunk = asks.reach(setting.horizon, setting.chunk, longest)
     events, seconds = asks.integer("events", setting.events, 1), setting.seconds
     if seconds is not None:
-        is_number = not isinstance(seconds, bool) and isinstance(seconds, int | float)
+        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
         if not is_number or not 0 < seconds < math.inf:
             raise asks.wrong("seconds above 0, or None")
-    return replace(setting, horizon=horizon, chunk=chunk, events=events)
+        seconds = float(seconds)
+    return Setting(horizon, chunk, events, seconds)
 
 
 def open_of(predictor: Predictor, longest: int) -> tuple[int, int]:
@@ -78,6 +86,18 @@ def least_of(predictor: Predictor) -> int:
     return _Asks(predictor, "least", least).integer("the horizon", least, 0, LONGEST_HORIZON)
 
 
+def speculates_of(predictor: Predictor) -> bool:
+    """Whether a stretch may have a horizon.
+
+    Raises:
+        ConfigurationError: as of :func:`next_of`.
+    """
+    speculates = predictor.speculates
+    if not isinstance(speculates, bool | np.bool_):
+        raise _Asks(predictor, "speculates", speculates).wrong("True or False")
+    return bool(speculates)
+
+
 @dataclass(frozen=True)
 class _Asks:
     """What a method of a predictor has returned."""
@@ -97,12 +117,9 @@ class _Asks:
             self.integer("chunk", chunk, 1, LONGEST_CHUNK),
         )
 
-    def integer(self, what: str, value: Any, low: int, high: int | None = None) -> int:
-        try:
-            number = operator.index(value)  # NumPy's integers as well
-        except TypeError:
-            number = None
-        if number is None or isinstance(value, bool) or number < low or number > (high or number):
+    def integer(self, what: str, value: object, low: int, high: int | None = None) -> int:
+        number = whole(value)
+        if number is None or number < low or (high is not None and number > high):
             most = "or more" if high is None else f"to {high}"
             capped = high is not None and what == "horizon" and high < LONGEST_HORIZON
             why = ", as memory= has capped it with cap()" if capped else ""
@@ -110,7 +127,8 @@ class _Asks:
         return number
 
     def wrong(self, expected: str) -> ConfigurationError:
+        called = " is" if self.method == "speculates" else "() returned"
         return ConfigurationError(
-            f"predictor {type(self.predictor).__name__}: {self.method}() returned "
-            f"{self.returned!r}; expected {expected}"
+            f"predictor {type(self.predictor).__name__}: {self.method}{called} "
+            f"{shown(self.returned)}; expected {expected}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specstream.declarations.options import integer
 from specstream.predictors.predictor import (
     EVERYTHING,
     LONGEST_CHUNK,
@@ -9,7 +10,6 @@ from specstream.predictors.predictor import (
     Measurement,
     Predictor,
     Setting,
-    check_range,
 )
 
 __all__ = ["Fixed"]
@@ -28,10 +28,8 @@ class Fixed(Predictor):
 
     def __init__(self, horizon: int, chunk: int) -> None:
         super().__init__()
-        check_range("Fixed: horizon", horizon, 0, LONGEST_HORIZON)
-        check_range("Fixed: chunk", chunk, 1, LONGEST_CHUNK)
-        self.horizon = horizon
-        self.chunk = chunk
+        self.horizon = integer("Fixed: horizon", horizon, 0, LONGEST_HORIZON)
+        self.chunk = integer("Fixed: chunk", chunk, 1, LONGEST_CHUNK)
 
     def current(self) -> tuple[int, int]:
         return self.horizon, self.chunk

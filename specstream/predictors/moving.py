@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from specstream.declarations.options import integer
 from specstream.predictors.predictor import (
     EVERYTHING,
     LONGEST_CHUNK,
     LONGEST_HORIZON,
     Predictor,
     Setting,
-    check_range,
 )
 
 __all__ = ["Moving"]
@@ -19,14 +19,10 @@ class Moving(Predictor):
 
     def __init__(self, every: int, chunk: int, start: int, limit: int) -> None:
         super().__init__()
-        check_range("every", every, 1, EVERYTHING)
-        check_range("chunk", chunk, 1, LONGEST_CHUNK)
-        check_range("limit", limit, 1, LONGEST_HORIZON)
-        check_range("start", start, 0, limit, " (limit)")
-        self.every = every
-        self.chunk = chunk
-        self.limit = limit
-        self.horizon = start
+        self.every = integer("every", every, 1, EVERYTHING)
+        self.chunk = integer("chunk", chunk, 1, LONGEST_CHUNK)
+        self.limit = integer("limit", limit, 1, LONGEST_HORIZON)
+        self.horizon = integer("start", start, 0, self.limit, " (limit)")
 
     def current(self) -> tuple[int, int]:
         return self.horizon, self.chunk

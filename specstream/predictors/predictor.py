@@ -16,8 +16,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
 
-from specstream.errors import ConfigurationError
-
 __all__ = [
     "EVERYTHING",
     "LONGEST_CHUNK",
@@ -26,23 +24,10 @@ __all__ = [
     "Measurement",
     "Predictor",
     "Setting",
-    "check_range",
 ]
 
 LONGEST_HORIZON = 1 << 16
 LONGEST_CHUNK = 1 << 20
-
-
-def check_range(option: str, value: object, low: int, high: int, other: str = "") -> None:
-    """Refuses all but integers of a range.
-
-    Raises:
-        ConfigurationError: it is none; names the option.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigurationError(
-            f"{option}={value!r}; expected an integer from {low} to {high}{other}"
-        )
 
 
 @dataclass(frozen=True)
@@ -102,11 +87,57 @@ class Decision:
 
 
 class Predictor(ABC):
-    """Base of all predictors. One predictor serves one engine.
+    """Base of all predictors. One predictor serves one open engine at a time.
 
-    What a predictor of your own returns is looked at before it is used: a horizon from 0 to 65536
-    (or what it was capped to), a chunk from 1 to 1048576, a stretch of at least one event, and of
-    more than no time. Anything else ends the call with a ConfigurationError that names it.
+    A predictor of your own calls ``super().__init__()`` and defines five methods:
+
+    - ``next()``: the :class:`Setting` of the next stretch.
+    - ``_learn(setting, measured)``: takes in what a stretch took, a :class:`Measurement`; it is
+      called after each that has applied events. ``self._decide(horizon, chunk, reason)`` puts a
+      change of mind into ``decisions``, of which ``engine.stats`` tells.
+    - ``current()``: horizon and chunk as they stand, for statistics, and for ``open()``.
+    - ``least()`` and ``cap(horizon)``: the shortest horizon that it can do with, and the longest
+      that there is memory for (``Engine(memory=...)``). It asks for no longer one from then on.
+
+    It may define ``open()``, horizon and chunk for events that are submitted out of order, and
+    ``speculates``, which is False where no stretch ever has a horizon.
+
+    What it returns is looked at before it is used: a horizon from 0 to 65536 (or what it was capped
+    to), a chunk from 1 to 1048576, a stretch of at least one event, and of more than no time.
+    Anything else ends the call with a ConfigurationError that names it. Whatever it asks for, the
+    operator's answer is the same.
+
+    >>> import specstream as ss
+    >>> from specstream.predictors import Measurement, Predictor, Setting
+    >>> class Alternating(Predictor):
+    ...     '''A thousand events ahead, a thousand plainly, and so on.'''
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.horizon, self.longest = 8, 8
+    ...     def next(self):
+    ...         return Setting(self.horizon, chunk=4, events=1000)
+    ...     def _learn(self, setting, measured):
+    ...         self.horizon = 0 if self.horizon else self.longest
+    ...         self._decide(self.horizon, 4, f"{measured.events} events were run")
+    ...     def current(self):
+    ...         return self.horizon, 4
+    ...     def least(self):
+    ...         return 0
+    ...     def cap(self, horizon):
+    ...         self.longest = min(self.longest, horizon)
+    ...         self.horizon = min(self.horizon, horizon)
+    >>> class Seen(ss.State):
+    ...     count = ss.scalar(int)
+    >>> @ss.operator(state=Seen, event={"x": int}, emits={})
+    ... def count(state, event, emit):
+    ...     state.count += 1
+    >>> predictor = Alternating()
+    >>> with ss.Engine(count, threads=2, predictor=predictor) as engine:
+    ...     _ = engine.process({"x": [0] * 2500})
+    ...     engine.state.count
+    2500
+    >>> [(decision.event, decision.horizon) for decision in predictor.decisions]
+    [(1000, 0), (2000, 8), (2500, 0)]
     """
 
     def __init__(self) -> None:

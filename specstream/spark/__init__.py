@@ -14,7 +14,7 @@ from typing import Any
 
 from specstream.checkpoint.replay import Replay, replay
 
-# A replay reads images, and needs no Spark; everything else here does.
+# A replay reads checkpoint files, and needs no Spark; everything else here does.
 if importlib.util.find_spec("pyspark") is not None:
     from specstream.spark.apply import Applied, apply
     from specstream.spark.directory import stream_directory

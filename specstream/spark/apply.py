@@ -18,9 +18,12 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from specstream.columns.events import column
+from specstream.declarations.options import instance
 from specstream.declarations.state import StateView
-from specstream.engine.engine import Engine
-from specstream.errors import ConfigurationError, DeclarationError, InputError
+from specstream.engine.engine import Engine, check_engine_options
+from specstream.engine.options import checked_operator
+from specstream.errors import ConfigurationError, InputError
 from specstream.operator.operator import Operator
 from specstream.spark import packing
 from specstream.spark.fetching import reason, result_is_too_large
@@ -46,31 +49,25 @@ class Applied:
 
 
 def needed_columns(
-    frame: DataFrame, operator: Operator, order_by: str | None, source: str | None
+    frame: DataFrame, operator: Operator, order_by: str | None, source: str | None, option: str
 ) -> list[str]:
-    """The columns of a DataFrame that a run of the operator reads.
+    """The columns of a DataFrame, given as ``option``, that a run of the operator reads.
 
     Raises:
         DeclarationError: ``operator`` is none.
         ConfigurationError: ``order_by`` or ``source`` is no name.
         InputError: the DataFrame lacks one of the columns; names it.
     """
-    if not isinstance(operator, Operator):
-        raise DeclarationError(
-            f"operator={operator!r}; expected an operator: decorate the function with "
-            "@ss.operator(...)"
-        )
+    instance(option, frame, DataFrame, "a DataFrame of Spark")
+    checked_operator(operator)
     needed = dict.fromkeys(operator.event.names, "the operator reads")
-    for option, column in (("order_by", order_by), ("source", source)):
-        if column is None:
-            continue
-        if not isinstance(column, str):
-            raise ConfigurationError(f"{option}={column!r}: expected the name of a column or None")
-        needed.setdefault(column, f"{option}= names")
-    for column, why in needed.items():
-        if column not in frame.columns:
+    for option, name in (("order_by", order_by), ("source", source)):
+        if column(option, name) is not None:
+            needed.setdefault(str(name), f"{option}= names")
+    for name, why in needed.items():
+        if name not in frame.columns:
             raise InputError(
-                f"operator {operator.name!r}: {why} column {column!r}, which the DataFrame has not "
+                f"operator {operator.name!r}: {why} column {name!r}, which the DataFrame has not "
                 f"(columns: {', '.join(frame.columns)}): select or rename it before"
             )
     return list(needed)
@@ -122,7 +119,8 @@ def apply(
         applied = ss.spark.apply(session.read.parquet(path), operator, order_by="time")
         applied.output, applied.state.total
     """
-    columns = needed_columns(df, operator, order_by, source)
+    columns = needed_columns(df, operator, order_by, source, "df")
+    check_engine_options("apply", engine_options)
     if df.isStreaming:
         raise ConfigurationError(
             f"operator {operator.name!r}: apply= takes a static DataFrame, and this one is a "

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from specstream.errors import ConfigurationError
+from specstream.declarations.options import function, instance, integer
+from specstream.declarations.options import path as checked_path
 from specstream.spark.feed import BatchFeed
 from specstream.spark.stopping import ending_on_sigterm
 
@@ -43,15 +44,19 @@ def stream_directory(
         on_batch: called with the batch id after each batch that was applied, on Spark's thread.
 
     Raises:
-        ConfigurationError: ``files_per_trigger`` is below 1.
+        ConfigurationError: an argument is not what it must be.
         Exception: what the operator, the engine or the sink raised, as it was raised.
         SystemExit: with status 143; SIGTERM came, and the batch under way is done.
     """
-    if files_per_trigger is not None and files_per_trigger < 1:
-        raise ConfigurationError(
-            f"files_per_trigger={files_per_trigger}: a micro-batch has at least one file"
-        )
-    text = os.fspath(path)
+    instance("session", session, SparkSession, "a session of Spark")
+    instance("feed", feed, BatchFeed, "what ss.spark.foreach_batch(...) returned")
+    if files_per_trigger is not None:
+        files_per_trigger = integer("files_per_trigger", files_per_trigger, 1)
+    if where is not None:
+        instance("where", where, str | Column, "a condition: a Column of Spark, or SQL")
+    if on_batch is not None:
+        function("on_batch", on_batch, "a function of the batch id")
+    text, place = checked_path("path", path), checked_path("checkpoint", checkpoint)
     reader = session.readStream.schema(session.read.parquet(text).schema)
     if files_per_trigger is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_trigger)
@@ -66,7 +71,7 @@ def stream_directory(
 
     query = (
         stream.writeStream.foreachBatch(run)
-        .option("checkpointLocation", os.fspath(checkpoint))
+        .option("checkpointLocation", place)
         .trigger(availableNow=True)
         .start()
     )

@@ -14,10 +14,11 @@ that nobody processed.
 
 from __future__ import annotations
 
-import os
+import functools
+import inspect
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from py4j.protocol import Py4JError
 
@@ -25,14 +26,12 @@ from specstream.checkpoint.batch import Batch
 from specstream.checkpoint.batch_runner import BatchRunner
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.delivery import Sink
-from specstream.checkpoint.event_time import Amount
 from specstream.checkpoint.feed_stats import FeedStats
 from specstream.checkpoint.prefetch import Prefetch, catch_up
 from specstream.checkpoint.stream_options import StreamOptions
 from specstream.declarations.deprecated import renamed
+from specstream.declarations.options import refused
 from specstream.engine.engine import Engine
-from specstream.engine.snapshot import Migrate
-from specstream.engine.sources import Late, Name
 from specstream.errors import ConfigurationError, InputError
 from specstream.spark.fetching import reason, result_is_too_large
 from specstream.spark.tenancy import tenancy_of
@@ -41,6 +40,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["BatchFeed", "FeedStats", "Sink", "foreach_batch"]
+
+P = ParamSpec("P")
+
+# Of options, for one release.
+FORMER_NAMES = {"bad_rows_to": "rejected_rows_to", "ahead": "prefetch"}
 
 
 class BatchFeed:
@@ -55,10 +59,7 @@ class BatchFeed:
 
     def __init__(self, engine: Engine, options: StreamOptions) -> None:
         if not isinstance(engine, Engine):
-            raise ConfigurationError(
-                f"engine={engine!r}: foreach_batch expects an ss.Engine, like "
-                "foreach_batch(ss.Engine(operator), ...)"
-            )
+            raise refused("engine", engine, "an ss.Engine: foreach_batch(ss.Engine(operator), ...)")
         self.engine = engine
         self.error: Exception | None = None
         self._tenancy = tenancy_of(engine)
@@ -80,7 +81,7 @@ class BatchFeed:
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """The images that are written, or None."""
+        """Where the batches are recorded, or None."""
         return self.runner.checkpoint
 
     def _in_use(self) -> bool:
@@ -231,25 +232,44 @@ def _run_id(frame: DataFrame) -> str | None:
     return found
 
 
-def foreach_batch(
-    engine: Engine,
-    *,
-    order_by: str | None = None,
-    source: str | None = None,
-    to: Sink,
-    checkpoint: str | os.PathLike[str] | None = None,
-    keep_batches: int = 0,
-    rejected_rows_to: Sink | None = None,
-    migrate: Migrate | None = None,
-    prefetch: bool = False,
-    watermark: Amount | None = None,
-    idle_timeout: Amount | None = None,
-    sources: Iterable[Name] = (),
-    late: Late | None = None,
-    late_to: Sink | None = None,
-    bad_rows_to: Sink | None = None,
-    ahead: bool | None = None,
-) -> BatchFeed:
+def _takes(
+    options: Callable[P, StreamOptions],
+) -> Callable[[Callable[..., BatchFeed]], Callable[Concatenate[Engine, P], BatchFeed]]:
+    """Gives a function the options, one by one, of the class that lists them.
+
+    Type checkers, ``help()`` and the errors of a wrong call see a function of an engine and of all
+    the options; what is called has them as keywords, the former names as well.
+    """
+
+    def decorate(
+        function: Callable[..., BatchFeed],
+    ) -> Callable[Concatenate[Engine, P], BatchFeed]:
+        engine = inspect.Parameter("engine", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        taken = inspect.signature(options).parameters.values()
+        listed = inspect.Signature(
+            [engine.replace(annotation="Engine"), *taken], return_annotation="BatchFeed"
+        )
+
+        @functools.wraps(function)
+        def call(*args: Any, **given: Any) -> BatchFeed:
+            for old, new in FORMER_NAMES.items():
+                if old in given:
+                    renamed(f"{function.__name__}({old}=)", f"{function.__name__}({new}=)")
+                    given[new] = given.pop(old)
+            try:
+                bound = listed.bind(*args, **given)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            return function(**bound.arguments)
+
+        call.__signature__ = listed  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+@_takes(StreamOptions)
+def foreach_batch(engine: Engine, **options: Any) -> BatchFeed:
     """A callback for Spark's ``foreachBatch`` that runs each micro-batch through an engine.
 
     Inside a micro-batch the events run in the order (``order_by``, ``source``, position in the
@@ -278,7 +298,7 @@ def foreach_batch(
             never inside it: a path, or a URI that ``pyarrow.fs.FileSystem.from_uri`` reaches. It is
             made if it is not there. What it holds comes before the state that the engine has.
         keep_batches: with ``checkpoint``: so many batches, the latest ones, can be replayed by
-            ``specstream replay``: their rows are kept as well, and the images that lead to them.
+            ``specstream replay``: their rows are kept as well, and the files that lead to them.
             Whatever it is, the rows of a batch that fails are kept until it has been applied.
         rejected_rows_to: a second sink, for the rows that an engine made with
             ``rejected_rows="side"`` leaves out: as they came, with a last column ``reason``. It is
@@ -302,8 +322,6 @@ def foreach_batch(
             made, which is "error" by default.
         late_to: a sink for late rows, with all columns of the stream; called after ``to``, with the
             same batch id, for batches that have any.
-        bad_rows_to: the former name of ``rejected_rows_to``.
-        ahead: the former name of ``prefetch``.
 
     Returns:
         The callback.
@@ -314,25 +332,4 @@ def foreach_batch(
             query with another ``order_by``, ``source`` or seed, or with ``watermark`` and now
             without or the other way round (names the option); or nothing in it is whole.
     """
-    if bad_rows_to is not None:
-        renamed("foreach_batch(bad_rows_to=)", "foreach_batch(rejected_rows_to=)")
-        rejected_rows_to = bad_rows_to
-    if ahead is not None:
-        renamed("foreach_batch(ahead=)", "foreach_batch(prefetch=)")
-        prefetch = ahead
-    options = StreamOptions(
-        to=to,
-        order_by=order_by,
-        source=source,
-        checkpoint=checkpoint,
-        keep_batches=keep_batches,
-        rejected_rows_to=rejected_rows_to,
-        migrate=migrate,
-        prefetch=prefetch,
-        watermark=watermark,
-        idle_timeout=idle_timeout,
-        sources=sources,
-        late=late,
-        late_to=late_to,
-    )
-    return BatchFeed(engine, options)
+    return BatchFeed(engine, StreamOptions(**options))

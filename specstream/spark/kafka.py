@@ -18,6 +18,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from specstream.declarations import schema
+from specstream.declarations.options import instance, shown
+from specstream.engine.options import checked_operator
 from specstream.errors import ConfigurationError, DeclarationError, InputError
 from specstream.operator.operator import Operator
 from specstream.spark.packing import quoted
@@ -94,11 +96,8 @@ def from_kafka(frame: DataFrame, operator: Operator, *, value: str | Column = "j
 
 def _own_columns(frame: DataFrame, operator: Operator) -> list[str]:
     """The columns of the frame that are kept as they are; a missing one is named."""
-    if not isinstance(operator, Operator):
-        raise DeclarationError(
-            f"operator={operator!r}; expected an operator: decorate the function with "
-            "@ss.operator(...)"
-        )
+    instance("frame", frame, DataFrame, "a DataFrame of Spark")
+    checked_operator(operator)
     needed = dict.fromkeys([*NEEDED, *(name for name in operator.event.names if name in RECORD)])
     for column in needed:
         if column not in frame.columns:
@@ -120,10 +119,10 @@ def _struct(operator: Operator, decoded: dict[str, schema.Column], value: str | 
         )
     if isinstance(value, Column):
         return value
-    if value == "json":
+    if isinstance(value, str) and value == "json":
         return _json(decoded)
     raise ConfigurationError(
-        f"value={value!r}; expected 'json' or a Column of structs, such as "
+        f"value={shown(value)}; expected 'json' or a Column of structs, such as "
         "from_avro(frame.value, schema)"
     )
 

@@ -18,14 +18,14 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from specstream.checkpoint.batch_log import Record, figures_of
-from specstream.errors import ConfigurationError
+from specstream.declarations.options import instance, path, refused
 from specstream.files.writing import writing
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.listener import (
         QueryProgressEvent,
         QueryStartedEvent,
@@ -107,11 +107,12 @@ def watch(
         ConfigurationError: ``to`` is nothing of that kind.
         OSError: the file cannot be opened.
     """
+    instance("session", session, SparkSession, "a session of Spark")
     if isinstance(to, logging.Logger):
         logger = to
         listener = ProgressListener(session, lambda record: logger.info(json.dumps(record)))
     elif isinstance(to, str | os.PathLike):
-        file = open(to, "a", encoding="utf-8")  # noqa: SIM115
+        file = open(path("to", to), "a", encoding="utf-8")  # noqa: SIM115
 
         def write(record: Record) -> None:
             with writing(to):
@@ -123,8 +124,6 @@ def watch(
     elif callable(to):
         listener = ProgressListener(session, to)
     else:
-        raise ConfigurationError(
-            f"to={to!r}: expected a function of one record, the path of a file, or a logger"
-        )
+        raise refused("to", to, "a function of one record, the path of a file, or a logger")
     session.streams.addListener(listener)
     return listener

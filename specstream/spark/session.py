@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from specstream.errors import ConfigurationError
+from specstream.declarations.options import instance, integer, refused
 from specstream.spark.java import find_java
 from specstream.spark.stopping import shielded_session
 
@@ -46,8 +46,13 @@ def local_session(
     Raises:
         ConfigurationError: ``cores`` is below 1, or there is no Java that Spark can use.
     """
-    if cores < 1:
-        raise ConfigurationError(f"cores={cores}: Spark needs at least one core")
+    cores = integer("cores", cores, 1)
+    name = str(instance("name", name, str, "the application's name"))
+    if settings is not None:
+        expected = "a dict of Spark's settings, texts by their names"
+        for key in instance("settings", settings, Mapping, expected):
+            if not isinstance(key, str):
+                raise refused("settings", settings, expected)
     find_java()
     builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
     for key, value in {**SETTINGS, **(settings or {})}.items():

@@ -46,7 +46,8 @@ from pyspark.sql.types import (
 )
 
 from specstream.checkpoint.settings import check_settings
-from specstream.engine.engine import Engine
+from specstream.declarations.options import integer, shown, whole
+from specstream.engine.engine import Engine, check_engine_options
 from specstream.errors import ConfigurationError, InputError
 from specstream.operator.operator import Operator
 from specstream.spark import packing
@@ -111,6 +112,7 @@ class _Shards(StatefulProcessor):
     call: str
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        # The column keeps its old name: Spark has it in the checkpoints of running queries.
         self.snapshot = handle.getValueState("snapshot", "image binary")
         # Apart from the snapshot, so that it can be read without it. Of the mark: the settings.
         self.version = handle.getValueState("version", "version string, sharding string")
@@ -174,9 +176,9 @@ class _Shards(StatefulProcessor):
         kept = self._engine(shard)
         try:
             output = kept.engine.process(table, order_by=self.order_by, source=self.source)
-            image = kept.engine.snapshot()
+            snapshot = kept.engine.snapshot()
             kept.version = uuid.uuid4().hex
-            self.snapshot.update((image,))
+            self.snapshot.update((snapshot,))
             self.version.update((kept.version, json.dumps(self.settings)))
         except BaseException:
             kept.engine.close()
@@ -199,8 +201,8 @@ class _Shards(StatefulProcessor):
             return kept
         if kept is not None:
             kept.engine.close()
-        image = self.snapshot.get() if version else None
-        restore = bytes(image[0]) if image is not None else None
+        found = self.snapshot.get() if version else None
+        restore = bytes(found[0]) if found is not None else None
         # A predictor among the options has a state of its own, one for each engine.
         options = copy.deepcopy(self.options)
         return _Kept(Engine(self.operator, restore=restore, **options), version)
@@ -268,9 +270,10 @@ def sharded(
         rows = ss.spark.sharded(stream, operator, by="account", order_by="time")
         rows.writeStream.format("parquet").option("checkpointLocation", checkpoint).start(path)
     """
-    columns = needed_columns(stream, operator, order_by, source)
+    columns = needed_columns(stream, operator, order_by, source, "stream")
     what = f"operator {operator.name!r}"
-    _check(stream, operator, by, shards, engine_options)
+    _check(stream, operator, by, engine_options)
+    shards = integer(f"{what}: shards", shards, 1, MOST_SHARDS)
     options = {"threads": 1, **engine_options}
     needed = stream.select(*map(packing.quoted, columns))
     # On an empty batch: options and types are found wrong here, and not in an executor.
@@ -294,7 +297,7 @@ def sharded(
         "shards": shards,
         "order_by": order_by,
         "source": source,
-        "seed": options.get("seed", 0),
+        "seed": whole(options.get("seed", 0)),
     }
     processor = _Shards(operator, order_by, source, options, settings, uuid.uuid4().hex)
     return (
@@ -310,9 +313,7 @@ def sharded(
     )
 
 
-def _check(
-    stream: DataFrame, operator: Operator, by: object, shards: object, options: dict[str, Any]
-) -> None:
+def _check(stream: DataFrame, operator: Operator, by: object, options: dict[str, Any]) -> None:
     what = f"operator {operator.name!r}"
     if not stream.isStreaming:
         raise ConfigurationError(
@@ -321,12 +322,8 @@ def _check(
         )
     if not isinstance(by, str) or by not in stream.columns:
         raise InputError(
-            f"{what}: by={by!r} is no column of the stream ({', '.join(stream.columns)}): name the "
-            "column of the key"
-        )
-    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
-        raise ConfigurationError(
-            f"{what}: shards={shards!r}; expected an integer from 1 to {MOST_SHARDS}"
+            f"{what}: by={shown(by)} is no column of the stream ({', '.join(stream.columns)}): "
+            "expected the column of the key"
         )
     for option, why in _REFUSED.items():
         if option in options:
@@ -334,6 +331,7 @@ def _check(
                 f"{what}: {option}= cannot be given in sharded mode: {why}: leave it out, or use "
                 "foreach_batch"
             )
+    check_engine_options("sharded", options)
     if len(operator.emits) == 0:
         raise ConfigurationError(
             f"{what} emits no columns, and a streaming query without columns cannot be written: "

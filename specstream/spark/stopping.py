@@ -30,6 +30,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from specstream.declarations.options import items, refused, shown, whole
 from specstream.errors import ConfigurationError
 
 __all__ = ["StopOnSignal", "ending_on_sigterm", "shielded_session", "stop_on_signal"]
@@ -55,16 +56,24 @@ class StopOnSignal:
         close: Iterable[_Closable],
         signals: Iterable[signal.Signals],
     ) -> None:
+        expected = "a list of what has close()"
+        for one in (closing := items("close", close, expected)):
+            if not callable(getattr(one, "close", None)):
+                raise refused("close", closing, expected)
+        expected = "a list of signals, like [signal.SIGTERM]"
+        numbers = items("signals", signals, expected)
+        if not all(whole(number) in set(signal.Signals) for number in numbers):
+            raise refused("signals", numbers, expected)
         self.requested = threading.Event()
         self._queries = [_Ending(query) for query in queries]
-        self._close = list(close)
+        self._close = list(closing)
         self._before: dict[signal.Signals, Any] = {}
         self._thread: threading.Thread | None = None
         if threading.current_thread() is not threading.main_thread():
             raise ConfigurationError(
                 "stop_on_signal: Python lets only the main thread handle signals: call it there"
             )
-        for number in signals:
+        for number in numbers:
             self._before[number] = signal.signal(number, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -119,8 +128,8 @@ class _Ending:
             self._state.get()
         except (AttributeError, TypeError, Py4JError) as error:
             raise ConfigurationError(
-                f"stop_on_signal: {query!r} is no streaming query of PySpark 4.3 in this process, "
-                "as writeStream.start() returns it without Spark Connect"
+                f"stop_on_signal: {shown(query)} is no streaming query of PySpark 4.3 in this "
+                "process; expected one as writeStream.start() returns it without Spark Connect"
             ) from error
 
     def begin_no_batch(self) -> None:
@@ -170,7 +179,7 @@ def stop_on_signal(
     ::
 
         with ss.Engine(operator) as engine:
-            feed = ss.spark.foreach_batch(engine, order_by="time", to=sink, checkpoint=images)
+            feed = ss.spark.foreach_batch(engine, order_by="time", to=sink, checkpoint=path)
             query = stream.writeStream.foreachBatch(feed).start()
             with ss.spark.stop_on_signal(query):
                 query.awaitTermination()

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from specstream.declarations.operations import operations_of
+from specstream.declarations.options import shown
 from specstream.declarations.state import Declaration
 from specstream.errors import DeclarationError
 from specstream.structures.sorted_list import (
@@ -69,7 +70,7 @@ def boosted(field: Any, /, **operations: Function | tuple[Function, Function]) -
     """
     if not isinstance(field, Declaration) or field.space != "state" or field.shape == ():
         raise DeclarationError(
-            f"boosted() is given {field!r}; expected an array of the state, like "
+            f"boosted() is given {shown(field)}; expected an array of the state, like "
             "boosted(ss.array(int, 100), ...) or boosted(sorted_list(100), ...)"
         )
     return replace(field, operations=operations_of(operations))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from specstream.declarations.options import integer
 from specstream.declarations.state import array
 from specstream.errors import DeclarationError
 from specstream.structures.commutative import add
@@ -83,11 +84,8 @@ def hash_set(capacity: int) -> Any:
 
 
 def _table(what: str, capacity: int, words: int) -> Any:
-    for name, given, least in (("capacity", capacity, 1), ("words", words, 0)):
-        if isinstance(given, bool) or not isinstance(given, int) or given < least:
-            raise DeclarationError(
-                f"{what}({name}={given!r}); expected an integer of at least {least}"
-            )
+    capacity = integer(f"{what}: capacity", capacity, 1, error=DeclarationError)
+    words = integer(f"{what}: words", words, 0, error=DeclarationError)
     slots = 1 << (capacity + capacity // 3).bit_length()
     return array(int, (1 + slots, 2 + words))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from specstream.declarations.options import integer
 from specstream.declarations.state import array
 from specstream.errors import DeclarationError
 
@@ -48,9 +49,8 @@ def heap(blocks: int, words: int) -> Any:
     [4, 5, 3]
     0
     """
-    for name, size in (("blocks", blocks), ("words", words)):
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise DeclarationError(f"heap({name}={size!r}); expected an integer of at least 1")
+    blocks = integer("heap: blocks", blocks, 1, error=DeclarationError)
+    words = integer("heap: words", words, 1, error=DeclarationError)
     return array(int, (blocks + 1, max(words + 1, 3)))
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from specstream.declarations.options import integer
+from specstream.errors import DeclarationError
 from specstream.structures.heap import allocate, heap, release
 
 __all__ = ["sorted_contains", "sorted_insert", "sorted_list", "sorted_remove"]
@@ -36,7 +38,7 @@ def sorted_list(capacity: int) -> Any:
     ...     engine.process({"user": [7, 5, 7, 6]})["user"].to_pylist()
     [7, 5, 6]
     """
-    return heap(capacity, 3)
+    return heap(integer("sorted_list: capacity", capacity, 1, error=DeclarationError), 3)
 
 
 def _next(keys: Any, block: Any) -> Any:

@@ -63,15 +63,13 @@ def under_one_lock(operator: Operator) -> Operator:
         "locks",
         operator.layout.words("locks"),
     )
-    made = Operator.__new__(Operator)
-    made._declare(
+    return Operator.of_layout(
         process,
         f"{operator.name}_under_one_lock",
         Layout(operator.layout.name, (*operator.layout.fields, lock)),
         operator.event,
         operator.emits,
     )
-    return made
 
 
 def warm_oracle(operator: Operator, engine: Engine) -> Oracle:
@@ -113,7 +111,7 @@ class PurePython(Contestant):
             source=self._order["source"],
             reads_timestamp=operator.program.reads_timestamp,
         )
-        self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0)
+        self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0, strings=strings)
         began = time.perf_counter()
         for row in range(read.count):
             self._oracle.run(row)

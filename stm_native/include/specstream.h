@@ -146,10 +146,10 @@ struct ss_run {
     uint32_t changed; /* by the operation that was called: 0: nothing, as it has reported */
     uint32_t boosting; /* operations of an in-place run on boosted structures are followed */
     uint64_t operands[SS_OPERANDS + 1]; /* of the operation that is called; an inverse gets its result, too */
+    uint32_t raised; /* by the operation that was called: its status, 0: nothing */
     struct ss_arena *arena; /* NULL: the operator makes no lists, dicts and sets of its own */
     uint64_t arena_words;   /* that the event has taken of it */
     uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
-    uint32_t raised; /* by the operation that was called: its status, 0: nothing */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and
@@ -238,6 +238,7 @@ struct ss_segment {
     int64_t left;           /* kept by the runtime: events that are not yet applied */
     int64_t ahead;          /* with the turn: of these, so many are: the head lends it in their midst */
     int64_t untold;         /* likewise: applied, and on_post_commit is still to be told of them */
+    bool submitted;         /* set by ss_engine_submit: its caller may be interrupted */
 };
 
 /* An order key without its sequence number. */
@@ -303,6 +304,7 @@ enum ss_no_row {
 };
 
 struct ss_outcome {
+    uint64_t job;         /* which it is of, counted from 1: tells whether one has been started */
     int64_t consumed;     /* events applied, a prefix of the job */
     bool failed;          /* the operator raised at event `failed_row`, on committed state */
     int64_t failed_row;   /* `consumed`; in an open job also an enum ss_no_row */
@@ -311,6 +313,7 @@ struct ss_outcome {
     bool no_memory;       /* if it did not raise, but there was no memory for what it did */
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
+    uint64_t edition;     /* of the rows: another one once they were cleared, or a job was started */
 };
 
 struct ss_statistics {

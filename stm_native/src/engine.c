@@ -295,6 +295,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     if (!prepared)
         return false;
     engine->row_words = 0;
+    engine->row_edition++;
     engine->consumed = 0;
     engine->failed = false;
     engine->fault = (struct ss_fault){0};
@@ -323,6 +324,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
 struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
 {
     return (struct ss_outcome){
+        .job = engine->job_number,
         .consumed = engine->consumed,
         .failed = ss_is_open(engine) ? engine->queue.failed : engine->failed,
         .failed_row = ss_is_open(engine) ? engine->queue.failed_row : engine->consumed,
@@ -331,6 +333,7 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
         .no_memory = engine->no_memory,
         .rows = engine->rows,
         .row_count = engine->row_words / engine->config.emit_words,
+        .edition = engine->row_edition,
     };
 }
 

@@ -44,6 +44,7 @@ struct ss_engine {
     /* output of the job; written by whoever holds the turn */
     uint64_t *rows;
     uint64_t row_words;
+    uint64_t row_edition; /* of the rows from the first on; see struct ss_outcome */
     uint64_t row_capacity;
     int64_t consumed;
     bool failed;

@@ -807,7 +807,8 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
     struct ss_queue *queue = &engine->queue;
     segment->left = segment->last - segment->first;
     segment->ahead = segment->untold = 0;
-    if (segment->left == 0)
+    segment->submitted = segment->left == 0;
+    if (segment->submitted)
         return true;
     pthread_mutex_lock(&queue->mutex);
     if (!reserve(queue, 1)) {
@@ -831,6 +832,7 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment)
             ask_to_dissolve(engine, i);
     }
     push(queue, (struct ss_span){segment, segment->first, segment->last, segment->first});
+    segment->submitted = true;
     refresh(engine);
     pthread_mutex_unlock(&queue->mutex);
     return true;
@@ -898,6 +900,7 @@ void ss_engine_clear_rows(struct ss_engine *engine)
 {
     assert(ss_turn_is_held(engine));
     engine->row_words = 0;
+    engine->row_edition++;
     pthread_mutex_lock(&engine->queue.mutex);
     engine->queue.has_rows = engine->queue.has_moved = false;
     refresh(engine);

@@ -56,13 +56,13 @@ static int by_key(const void *left, const void *right)
 
 /* Pieces of the sources, in the order in which they come: each source's nearly sorted by time, with
  * gaps, ties, and pieces that overtake their predecessors. */
-static void draw_plan(struct plan *plan, const struct arrivals *arrivals, struct dice *dice)
+static void draw_plan(struct plan *plan, const struct open_batch *open, struct dice *dice)
 {
     int64_t clock[SOURCES] = {0}, sequence[SOURCES] = {0};
     uint64_t sources = 1 + below(dice, SOURCES);
     uint64_t longest = 1 + spread(dice, 64);
     int64_t at = 0;
-    plan->count = arrivals->count;
+    plan->count = open->count;
     plan->events = allocate(plan->count, sizeof *plan->events);
     plan->timestamps = allocate(plan->count, sizeof *plan->timestamps);
     plan->seeds = allocate(plan->count, sizeof *plan->seeds);
@@ -86,8 +86,8 @@ static void draw_plan(struct plan *plan, const struct arrivals *arrivals, struct
                                                 (int64_t)source,
                                                 sequence[source]++,
                                                 at,
-                                                arrivals->seeds[at],
-                                                arrivals->tempers[at]};
+                                                open->seeds[at],
+                                                open->tempers[at]};
         }
         if (time > clock[source])
             clock[source] = time;
@@ -102,7 +102,7 @@ static void draw_plan(struct plan *plan, const struct arrivals *arrivals, struct
         package->columns[COLUMN_TIMESTAMP] = plan->timestamps;
         package->columns[COLUMN_SEED] = plan->seeds;
         package->columns[COLUMN_TEMPER] = plan->tempers;
-        package->columns[COLUMN_SHAPE] = (void *)arrivals->shape;
+        package->columns[COLUMN_SHAPE] = (void *)open->shape;
         package->segment.columns = package->columns;
     }
 }
@@ -131,11 +131,11 @@ static struct ss_frontier frontier_before(const struct plan *plan, uint64_t from
 }
 
 /* With the turn: brings the sequential run to where the job is, and compares. */
-static void compare(struct arrivals *arrivals, struct plan *plan, int64_t *done, int64_t *applied,
+static void compare(struct open_batch *open, struct plan *plan, int64_t *done, int64_t *applied,
                     const struct ss_outcome *outcome)
 {
-    struct model *model = arrivals->model;
-    void *columns[COLUMNS] = {[COLUMN_SHAPE] = (void *)arrivals->shape};
+    struct model *model = open->model;
+    void *columns[COLUMNS] = {[COLUMN_SHAPE] = (void *)open->shape};
     model->row_words = 0;
     for (;;) {
         if (*applied == outcome->consumed && !outcome->failed)
@@ -160,35 +160,35 @@ static void compare(struct arrivals *arrivals, struct plan *plan, int64_t *done,
         ++*done;
         ++*applied;
     }
-    uint64_t words = arrivals->shape->words + arrivals->shape->boosted_words;
-    if (memcmp(model->state, arrivals->state, words * sizeof(uint64_t)) != 0)
+    uint64_t words = open->shape->words + open->shape->boosted_words;
+    if (memcmp(model->state, open->state, words * sizeof(uint64_t)) != 0)
         fail("after %" PRId64 " events out of order the state differs", outcome->consumed);
-    if (outcome->row_count * arrivals->emit_words != model->row_words ||
+    if (outcome->row_count * open->emit_words != model->row_words ||
         (model->row_words > 0 &&
          memcmp(model->rows, outcome->rows, model->row_words * sizeof(uint64_t)) != 0))
         fail("after %" PRId64 " events out of order the rows differ", outcome->consumed);
-    arrivals->rows += outcome->row_count;
+    open->rows += outcome->row_count;
 }
 
-static void look(struct arrivals *arrivals, struct plan *plan, int64_t *done, int64_t *applied)
+static void look(struct open_batch *open, struct plan *plan, int64_t *done, int64_t *applied)
 {
-    ss_engine_take_turn(arrivals->engine);
-    struct ss_outcome outcome = ss_engine_outcome(arrivals->engine);
-    compare(arrivals, plan, done, applied, &outcome);
-    ss_engine_clear_rows(arrivals->engine);
-    ss_engine_release_turn(arrivals->engine);
+    ss_engine_take_turn(open->engine);
+    struct ss_outcome outcome = ss_engine_outcome(open->engine);
+    compare(open, plan, done, applied, &outcome);
+    ss_engine_clear_rows(open->engine);
+    ss_engine_release_turn(open->engine);
     if (outcome.failed) {
-        arrivals->failures++;
-        ss_engine_resume(arrivals->engine, outcome.failed_row);
+        open->failures++;
+        ss_engine_resume(open->engine, outcome.failed_row);
     }
 }
 
-struct ss_outcome arrive(struct arrivals *arrivals, const struct ss_job *job)
+struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *job)
 {
-    struct dice dice = arrivals->dice;
+    struct dice dice = open->dice;
     struct plan plan = {0};
-    struct ss_engine *engine = arrivals->engine;
-    draw_plan(&plan, arrivals, &dice);
+    struct ss_engine *engine = open->engine;
+    draw_plan(&plan, open, &dice);
     bool abandon = chance(&dice, 16);
     uint64_t eagerness = 1 + below(&dice, 8);
     int64_t done = 0, applied = 0;
@@ -206,7 +206,7 @@ struct ss_outcome arrive(struct arrivals *arrivals, const struct ss_job *job)
         if (chance(&dice, 8))
             ss_engine_await(engine, (int64_t)below(&dice, 3));
         if (chance(&dice, 8))
-            look(arrivals, &plan, &done, &applied);
+            look(open, &plan, &done, &applied);
         if (abandon && chance(&dice, 16))
             break;
     }
@@ -215,7 +215,7 @@ struct ss_outcome arrive(struct arrivals *arrivals, const struct ss_job *job)
         while (done < plan.count) {
             while (!ss_engine_await(engine, 50))
                 continue;
-            look(arrivals, &plan, &done, &applied);
+            look(open, &plan, &done, &applied);
         }
         for (uint64_t i = 0; i < plan.package_count; i++)
             if (plan.packages[i].segment.left != 0)
@@ -226,7 +226,7 @@ struct ss_outcome arrive(struct arrivals *arrivals, const struct ss_job *job)
     while (!ss_engine_wait(engine, 50))
         continue;
     struct ss_outcome outcome = ss_engine_outcome(engine);
-    compare(arrivals, &plan, &done, &applied, &outcome);
+    compare(open, &plan, &done, &applied, &outcome);
     free_plan(&plan);
     return outcome;
 }

@@ -5,7 +5,7 @@
 #include "random_operator.h"
 #include "specstream.h"
 
-struct arrivals {
+struct open_batch {
     struct ss_engine *engine;
     const uint64_t *state;
     uint64_t emit_words;
@@ -22,6 +22,6 @@ struct arrivals {
 
 /* Draws sources, timestamps and the order of arrival, runs the job, and compares it again and again
  * with the sequential run in the order of the keys. */
-struct ss_outcome arrive(struct arrivals *arrivals, const struct ss_job *job);
+struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *job);
 
 #endif

@@ -10,6 +10,7 @@
 #include "boosted.h"
 #include "counter_prediction.h"
 #include "delta.h"
+#include "entries.h"
 #include "locks.h"
 #include "narrow.h"
 #include "specstream.h"
@@ -726,40 +727,11 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
     return 0;
 }
 
-static int32_t run_plain(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                         int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_PLAIN);
-}
-
-static int32_t run_transactional(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                                 int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_TRANSACTIONAL);
-}
-
-static int32_t run_log_free(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                            int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_LOG_FREE);
-}
-
-static int32_t run_locked(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                          int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_LOCKED);
-}
-
-static int32_t run_eager(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                         int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_EAGER);
-}
+ENTRY(run_plain, SS_PLAIN)
+ENTRY(run_transactional, SS_TRANSACTIONAL)
+ENTRY(run_log_free, SS_LOG_FREE)
+ENTRY(run_locked, SS_LOCKED)
+ENTRY(run_eager, SS_EAGER)
 
 const ss_entry random_operator[SS_VARIANTS] = {
     [SS_PLAIN] = run_plain,

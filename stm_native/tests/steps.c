@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "engine.h"
+#include "entries.h"
 #include "hooks.h"
 #include "long_sleep.h"
 #include "now.h"
@@ -256,6 +257,14 @@ static bool leave(struct doing *doing, enum ss_verdict verdict)
     return false;
 }
 
+/* Volatile: the compiler need not know better. Sanitizers would report what is meant to happen. */
+static volatile uintptr_t nearly_null = 8;
+
+__attribute__((noinline, no_sanitize("address", "undefined"))) static void follow_null(void)
+{
+    (void)*(volatile char *)nearly_null;
+}
+
 /* What compiled loops poll. */
 static bool has_to_leave(struct ss_run *run)
 {
@@ -332,6 +341,10 @@ static bool take_step(struct doing *doing, const struct step *step)
         return true;
     case STEP_RAISE:
         return leave(doing, SS_RAISED);
+    case STEP_CRASH:
+        if (doing->run != NULL && doing->run->speculative)
+            follow_null();
+        return true;
     case STEP_RAISE_UNLESS:
         return load(doing, step->word, &value) &&
                (value == step->value || leave(doing, SS_RAISED));
@@ -397,26 +410,9 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
     return status;
 }
 
-static int32_t run_plain(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                         int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_PLAIN);
-}
-
-static int32_t run_transactional(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                                 int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_TRANSACTIONAL);
-}
-
-static int32_t run_eager(int64_t *next, void **fault, struct ss_run *run, int64_t first,
-                         int64_t last)
-{
-    *fault = NULL;
-    return run_range(next, run, first, last, SS_EAGER);
-}
+ENTRY(run_plain, SS_PLAIN)
+ENTRY(run_transactional, SS_TRANSACTIONAL)
+ENTRY(run_eager, SS_EAGER)
 
 static bool validate(const struct ss_engine *engine, struct ss_transaction *transaction)
 {

@@ -37,6 +37,7 @@ enum step_kind {
     STEP_EMIT,         /* `value` rows: the sequence number, and the mixture */
     STEP_STOP,         /* at point `value` */
     STEP_RAISE,        /* always */
+    STEP_CRASH,        /* a speculative run: faults */
     STEP_RAISE_UNLESS, /* `word` holds `value` */
     STEP_LOOP_UNLESS,  /* likewise, for ever: a runaway run, until it is killed */
     STEP_LINGER,       /* takes time: `value` turns, and sometimes the processor away */
@@ -62,6 +63,7 @@ typedef struct step row[MOST_STEPS];
 #define FLOOD(rows) {STEP_EMIT, 0, (rows)}
 #define STOP(point) {STEP_STOP, 0, (point)}
 #define RAISE {STEP_RAISE, 0, 0}
+#define CRASH {STEP_CRASH, 0, 0}
 #define RAISE_UNLESS(word, value) {STEP_RAISE_UNLESS, (word), (value)}
 #define LOOP_UNLESS(word, value) {STEP_LOOP_UNLESS, (word), (value)}
 #define LINGER(turns) {STEP_LINGER, 0, (turns)}

@@ -324,25 +324,25 @@ static void run_open(struct world *world, const struct batch *batch, struct dice
                          .mode = SS_MODE_OPEN,
                          .count = batch->count};
     describe(world, batch, 0, 0, &job, REQUEST_NONE);
-    struct arrivals arrivals = {.engine = world->engine,
-                                .state = world->config.state,
-                                .emit_words = world->config.emit_words,
-                                .shape = &batch->shape,
-                                .model = &world->model,
-                                .seeds = batch->seeds,
-                                .tempers = batch->tempers,
-                                .count = batch->count,
-                                .dice = *dice};
+    struct open_batch open = {.engine = world->engine,
+                              .state = world->config.state,
+                              .emit_words = world->config.emit_words,
+                              .shape = &batch->shape,
+                              .model = &world->model,
+                              .seeds = batch->seeds,
+                              .tempers = batch->tempers,
+                              .count = batch->count,
+                              .dice = *dice};
     job.count = 0;
-    struct ss_outcome outcome = arrive(&arrivals, &job);
+    struct ss_outcome outcome = run_open_batch(&open, &job);
     if (long_sleep_missed() != 0)
         fail("a worker slept on while there was something to do: a wake-up was lost");
     world->consumed += (uint64_t)outcome.consumed;
     totals.jobs++;
     totals.open_jobs++;
     totals.events += (uint64_t)outcome.consumed;
-    totals.rows += arrivals.rows;
-    totals.open_failures += arrivals.failures;
+    totals.rows += open.rows;
+    totals.open_failures += open.failures;
     report_progress();
 }
 

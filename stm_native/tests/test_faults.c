@@ -21,6 +21,7 @@
 
 #include "dice.h"
 #include "engine.h"
+#include "entries.h"
 #include "fault.h"
 #include "specstream.h"
 #include "worker.h"
@@ -236,33 +237,10 @@ static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
     return true;
 }
 
-static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64_t last,
-                         enum ss_variant variant)
-{
-    for (int64_t i = first; i < last; i++) {
-        run->event = i;
-        run->emit_mark = run->emit_top;
-        run->undo_top = run->undo_base;
-        if (!process(run, variant, i)) {
-            *next = i;
-            return 1;
-        }
-    }
-    *next = last;
-    return 0;
-}
-
-#define ENTRY(name, variant)                                                                       \
-    static int32_t name(int64_t *next, void **fault, struct ss_run *run, int64_t first,            \
-                        int64_t last)                                                              \
-    {                                                                                              \
-        *fault = NULL;                                                                             \
-        return run_range(next, run, first, last, variant);                                         \
-    }
+RUN_EACH_EVENT(process)
 ENTRY(run_plain, SS_PLAIN)
 ENTRY(run_transactional, SS_TRANSACTIONAL)
 ENTRY(run_eager, SS_EAGER)
-#undef ENTRY
 
 /* An entry that is no code at all faults before its first event has begun. */
 static int32_t run_nothing(int64_t *next, void **fault, struct ss_run *run, int64_t first,

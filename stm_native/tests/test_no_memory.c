@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "entries.h"
 #include "locks.h"
 #include "specstream.h"
 #include "state_words.h"
@@ -147,32 +148,12 @@ static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
     return true;
 }
 
-static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64_t last,
-                         enum ss_variant variant)
-{
-    for (*next = first; *next < last; ++*next) {
-        run->event = *next;
-        run->emit_mark = run->emit_top;
-        run->undo_top = run->undo_base;
-        if (!process(run, variant, *next))
-            return 1;
-    }
-    return 0;
-}
-
-#define ENTRY(name, variant)                                                                       \
-    static int32_t name(int64_t *next, void **fault, struct ss_run *run, int64_t first,            \
-                        int64_t last)                                                              \
-    {                                                                                              \
-        *fault = NULL;                                                                             \
-        return run_range(next, run, first, last, variant);                                         \
-    }
+RUN_EACH_EVENT(process)
 ENTRY(run_plain, SS_PLAIN)
 ENTRY(run_transactional, SS_TRANSACTIONAL)
 ENTRY(run_eager, SS_EAGER)
 ENTRY(run_log_free, SS_LOG_FREE)
 ENTRY(run_events_locked, SS_LOCKED)
-#undef ENTRY
 
 static int32_t run_locked(int64_t *next, void **fault, struct ss_run *run, int64_t first,
                           int64_t last)

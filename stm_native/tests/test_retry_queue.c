@@ -166,6 +166,47 @@ static void stolen_from_a_finished_one(void)
     close_stage(SS_ABORT_STOLEN, 1);
 }
 
+/* A run that faulted is finished. So it waits to be the head, which it then is in place; but where a
+ * lock was stolen from it as well, before it faulted, it is dropped and repeated like any other finished
+ * run, and may fault in each repetition. */
+static void faulted(bool is_stolen_from)
+{
+    static const row events[] = {
+        {STOP(0), WRITE(X, 7), STOP(1)},
+        {STOP(0), ADD(A, 1)},
+        {WRITE(X, 8), STOP(0), CRASH, EMIT},
+    };
+    open_stage(is_stolen_from ? "a run that faulted, and lost a lock, is repeated once it can win"
+                              : "a run that faulted is repeated in place only",
+               SS_PROTOCOL_EAGER, 3, events, 3);
+    await_all_at(0, 3);
+    if (is_stolen_from) {
+        let_go(0, 0);
+        await_stop(0, 1, 1);
+    }
+    let_go(2, 0);
+    await_status(2, SS_FINISHED);
+    await_idle(1);
+    CHECK(runs_of(2) == 1); /* not before the thief has committed */
+    let_all_go(0, 0);
+    let_all_go(0, 1);
+    await_committed(1);
+    if (is_stolen_from) {
+        await_stop(2, 0, 2);
+        let_go(2, 0);
+        await_status(2, SS_FINISHED);
+    }
+    await_idle(2);
+    CHECK(runs_of(2) == (is_stolen_from ? 2 : 1)); /* nobody has stolen from the second run */
+    CHECK(ss_engine_progress(stage_engine()) == 1);
+    stage_end();
+    CHECK(runs_of(2) == (is_stolen_from ? 3 : 2));
+    CHECK(aborts(SS_ABORT_FAULT) == (is_stolen_from ? 2 : 1));
+    CHECK(all_aborts() == aborts(SS_ABORT_FAULT));
+    stage_close();
+    CHECK(stage_word(X) == 8);
+}
+
 static void inconsistent(void)
 {
     static const row events[] = {
@@ -273,6 +314,8 @@ int main(void)
         no_longer_than_needed();
         stolen_from_a_running_one();
         stolen_from_a_finished_one();
+        faulted(false);
+        faulted(true);
         inconsistent();
         outdated(SS_PROTOCOL_VALUE);
         outdated(SS_PROTOCOL_EAGER);

@@ -8,7 +8,7 @@ import pytest
 
 import specstream as ss
 from bench.speed.loads import LOADS, Load, events_of
-from bench.speed.native import NativeContestant
+from bench.speed.native import NativeContestant, library
 from bench.workloads import MULTIPLIER, UPDATED_WORDS, updates
 
 pytestmark = pytest.mark.slow
@@ -49,6 +49,27 @@ def test_the_c_harness_equals_the_compiled_operator(count: int) -> None:
                 assert (contestant.state == words).all(), options
         finally:
             contestant.close()
+
+
+def test_the_c_harness_and_the_runtime_find_what_the_other_one_has_stored() -> None:
+    """Compiled operators are held to the same in tests/native/test_interface.py."""
+    ffi, lib = library()
+    slots, redo = ffi.new("struct ss_slot[]", 1 << 13), ffi.new("struct ss_write[32]")
+    reads, state = ffi.new("struct ss_read[32]"), np.zeros(1 << 14, np.uint64)
+    run = ffi.new("struct ss_run *")
+    run.state = ffi.cast("uint64_t *", state.ctypes.data)
+    run.slots, run.slot_mask, run.epoch_key = slots, len(slots) - 1, 6 << 32
+    run.redo, run.redo_limit = redo, len(redo)
+    run.read_top, run.read_end = reads, reads + len(reads)
+    run.speculative = 1
+    words = (0, 5, 2047, 2048, 2049, 6149, 8191, 8192, 10_000)
+    for word in words:
+        lib.speed_store(run, word, 7 + word)
+        assert slots[lib.ss_index_hash(word) & run.slot_mask].key == run.epoch_key | word
+        assert lib.ss_load(run, word) == 7 + word
+        lib.ss_store(run, word + 50, 9 + word)
+        assert lib.speed_load(run, word + 50) == 9 + word
+    assert run.read_top == reads, "all was found in the redo log"
 
 
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.name)

@@ -67,7 +67,7 @@ def drive(home: Path) -> None:
         feed = Fed(
             engine,
             to=parquet_sink(home / "out"),
-            checkpoint=home / "images",
+            checkpoint=home / "checkpoint",
             prefetch=True,
         )
         done = int(acknowledged.read_text()) if acknowledged.exists() else -1
@@ -99,26 +99,26 @@ def test_killed_at_any_step_nothing_is_lost_or_done_twice(step: str, tmp_path: P
     expected = chain.run_sequential(pa.concat_tables(map(rows_of, range(BATCHES)))).output
     found = pyarrow.dataset.dataset(tmp_path / "out", format="parquet").to_table()
     assert found.equals(expected)
-    assert not list((tmp_path / "images").glob("*.rows"))
+    assert not list((tmp_path / "checkpoint").glob("*.rows"))
     assert not list((tmp_path / "out").glob(".*"))
 
 
 def test_rows_that_were_kept_are_run_without_ahead_as_well(tmp_path: Path) -> None:
     assert run(tmp_path, "before-write@2") == -signal.SIGKILL
     with ss.Engine(chain, horizon=0) as engine:
-        feed = Fed(engine, to=parquet_sink(tmp_path / "out"), checkpoint=tmp_path / "images")
+        feed = Fed(engine, to=parquet_sink(tmp_path / "out"), checkpoint=tmp_path / "checkpoint")
         seen = engine.state.seen
         # Batch 2, and batch 3 where its rows were kept by then.
         assert seen in (30, 40)
         assert feed.checkpoint.recorded is not None
         assert feed.checkpoint.recorded.batch_id == seen // 10 - 1
-        (tmp_path / "images" / "0000000009.rows").write_bytes(b"")
+        (tmp_path / "checkpoint" / "0000000009.rows").write_bytes(b"")
         feed.checkpoint.close()
     with (
         ss.Engine(chain, horizon=0) as engine,
         pytest.raises(ss.ConfigurationError, match="and the rows of batch 9"),
     ):
-        Fed(engine, to=print, checkpoint=tmp_path / "images")
+        Fed(engine, to=print, checkpoint=tmp_path / "checkpoint")
 
 
 def test_it_needs_a_checkpoint() -> None:
@@ -132,14 +132,14 @@ def test_it_needs_a_checkpoint() -> None:
 def test_close_waits_for_the_batch_under_way(tmp_path: Path) -> None:
     engine = ss.Engine(chain, threads=2)
     sink = memory_sink("rows")
-    feed = Fed(engine, to=sink, checkpoint=tmp_path / "images", prefetch=True)
+    feed = Fed(engine, to=sink, checkpoint=tmp_path / "checkpoint", prefetch=True)
     feed.send(0, rows_of(0), "query")
     feed.close()
     assert engine.closed
     assert sink.to_arrow().num_rows == rows_of(0).num_rows
     # Nothing holds the directory any more.
     with ss.Engine(chain, threads=2) as another:
-        again = Fed(another, to=sink, checkpoint=tmp_path / "images")
+        again = Fed(another, to=sink, checkpoint=tmp_path / "checkpoint")
         assert again.checkpoint is not None
         assert again.checkpoint.recorded is not None
         assert again.checkpoint.recorded.batch_id == 0

@@ -1,4 +1,4 @@
-"""Bad rows outlive the engine: in snapshots, and in the images of a checkpoint."""
+"""Bad rows outlive the engine: in snapshots, and in the files of a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specstream.checkpoint.checkpoint import Checkpoint
 
 class Seen(ss.State):
     n = ss.scalar(int)
-    others = ss.array(int, 20_000)  # so that an increment is smaller than a full image
+    others = ss.array(int, 20_000)  # so that an increment is smaller than a full file
 
 
 @ss.operator(state=Seen, event={"x": int}, emits={"n": int})
@@ -33,17 +33,17 @@ def test_a_snapshot_holds_those_that_nobody_has_fetched() -> None:
         engine.rejected_rows()
         engine.process({"x": [None, 2], "of": ["a", "b"]})
         engine.process(pa.table({"x": pa.array([2**63], pa.uint64()), "of": [3]}))
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
         first, second = engine.rejected_rows(), engine.rejected_rows()
     assert first.to_pylist() == [{"x": None, "of": "a", "reason": "column 'x' is null"}]
     assert second["of"].to_pylist() == [3]
-    with engine_of(restore=image) as engine:
+    with engine_of(restore=snapshot) as engine:
         assert engine.stats.rejected_rows == 0
         assert engine.rejected_rows().equals(first)
         assert engine.rejected_rows().equals(second)
         assert engine.rejected_rows() is None
         engine.process({"x": [None]})
-        engine.restore(image)
+        engine.restore(snapshot)
         assert engine.rejected_rows().equals(first)
 
 
@@ -54,14 +54,15 @@ def test_an_engine_without_any_writes_the_snapshot_that_it_always_wrote() -> Non
 
 
 @pytest.mark.parametrize("full", [True, False])
-def test_an_image_holds_those_for_the_sink_and_those_that_the_engine_keeps(
+def test_a_file_holds_those_for_the_sink_and_those_that_the_engine_keeps(
     full: bool, tmp_path: Path
 ) -> None:
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, tmp_path)
         output = engine.process({"x": [1, 2]})
         checkpoint.record("q", 0, output)
-        checkpoint._must_be_full = full
+        if full:
+            checkpoint._lengths = []
         engine.process({"x": [None], "of": ["for the sink"]})
         letters = engine.rejected_rows()
         output = engine.process({"x": [3, None], "of": ["", "kept"]})
@@ -89,6 +90,6 @@ def test_a_batch_that_fails_forgets_its_own_and_no_others(tmp_path: Path) -> Non
         checkpoint = Checkpoint(engine, tmp_path)
         checkpoint.record("q", 0, engine.process({"x": [1, None]}))
         engine.process({"x": [None, None]})
-        engine.rollback(checkpoint.mark())
+        engine.rollback(checkpoint.savepoint())
         assert engine.rejected_rows().num_rows == 1
         checkpoint.close()

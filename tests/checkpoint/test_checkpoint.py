@@ -1,4 +1,4 @@
-"""Images of a checkpoint: what was recorded comes back, damage is seen, nothing goes early."""
+"""Files of a checkpoint: what was recorded comes back, damage is seen, nothing goes early."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import (
     BLOCK_WORDS,
     CheckpointFile,
-    DamagedFile,
     changed_blocks,
 )
 from specstream.checkpoint.store import LocalStore, RemoteStore, store_of
+from specstream.files.container import DamagedFile
 
 WORDS = 40 * BLOCK_WORDS + 3
 
@@ -69,7 +69,7 @@ def run(engine: ss.Engine, checkpoint: Checkpoint, batches: range) -> None:
 
 
 def write(path: Path, batches: range) -> None:
-    """A process's life: from the last image on to a number of batches."""
+    """A process's life: from the last file on to a number of batches."""
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, path)
         run(engine, checkpoint, batches)
@@ -95,7 +95,7 @@ def assert_is_after(path: Path, batch_id: int) -> None:
         checkpoint.close()
 
 
-def images(path: Path) -> list[str]:
+def files(path: Path) -> list[str]:
     return sorted(each.name for each in path.iterdir() if each.name != "lock")
 
 
@@ -106,20 +106,20 @@ def test_each_batch_comes_back_and_goes_on(tmp_path: Path) -> None:
     for batch_id in range(12):
         write(tmp_path, range(batch_id, batch_id + 1))  # a restart after each
         assert_is_after(tmp_path, batch_id)
-    assert images(tmp_path)[0] == "0000000000.full"
-    assert images(tmp_path)[1:] == [f"{n:010d}.increment" for n in range(1, 12)]
+    assert files(tmp_path)[0] == "0000000000.full"
+    assert files(tmp_path)[1:] == [f"{n:010d}.increment" for n in range(1, 12)]
 
 
 def test_an_increment_holds_the_blocks_that_changed(tmp_path: Path) -> None:
     write(tmp_path, range(3))
     full = (tmp_path / "0000000000.full").stat().st_size
-    image = CheckpointFile.from_bytes((tmp_path / "0000000002.increment").read_bytes())
-    strings, numbers, blocks, output = image.sections
+    file = CheckpointFile.from_bytes((tmp_path / "0000000002.increment").read_bytes())
+    strings, numbers, blocks, output = file.sections
     assert bytes(strings) == b'["batch 2"]'  # the other was met before
     assert len(np.frombuffer(numbers, "<i8")) <= 3
     assert len(blocks) == 8 * BLOCK_WORDS * len(np.frombuffer(numbers, "<i8"))
     assert full > 8 * WORDS
-    assert image.length < len(blocks) + len(output) + 1000
+    assert file.length < len(blocks) + len(output) + 1000
     assert len(blocks) < full / 10
 
 
@@ -139,12 +139,12 @@ def test_changed_blocks_are_compared_by_bits_and_the_short_last_block_counts() -
     assert changed_blocks(zeros, others).tolist() == [0]
 
 
-def test_a_full_image_comes_when_the_increments_are_many_or_large(
+def test_a_full_file_comes_when_the_increments_are_many_or_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "INCREMENTS", 3)
     write(tmp_path / "many", range(9))
-    assert images(tmp_path / "many") == [
+    assert files(tmp_path / "many") == [
         "0000000004.full", "0000000005.increment", "0000000006.increment", "0000000007.increment",
         "0000000008.full",
     ]  # fmt: skip
@@ -157,12 +157,12 @@ def test_a_full_image_comes_when_the_increments_are_many_or_large(
             batch = {"cell": cells, "name": ["x"] * len(cells)}
             checkpoint.record("q", batch_id, engine.process(batch))
         checkpoint.close()
-    # An increment is as large as the full image: a second one would pass it.
-    assert images(path) == ["0000000002.full", "0000000003.increment", "0000000004.full",
+    # An increment is as large as the full file: a second one would pass it.
+    assert files(path) == ["0000000002.full", "0000000003.increment", "0000000004.full",
                             "0000000005.increment"]  # fmt: skip
 
 
-def test_two_full_images_are_kept_and_early_ones_deleted_from_late_to_early(
+def test_two_full_files_are_kept_and_early_ones_deleted_from_late_to_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "INCREMENTS", 2)
@@ -173,7 +173,7 @@ def test_two_full_images_are_kept_and_early_ones_deleted_from_late_to_early(
         delete, deleted = place.delete, []
 
         def watched(name: str) -> None:
-            newest = images(tmp_path)[-1]
+            newest = files(tmp_path)[-1]
             assert newest.endswith(".full")  # it is durable before anything goes
             deleted.append(name)
             delete(name)
@@ -186,20 +186,20 @@ def test_two_full_images_are_kept_and_early_ones_deleted_from_late_to_early(
         "0000000002.increment", "0000000001.increment", "0000000000.full",
         "0000000005.increment", "0000000004.increment", "0000000003.full",
     ]  # fmt: skip
-    assert images(tmp_path) == [
+    assert files(tmp_path) == [
         "0000000006.full", "0000000007.increment", "0000000008.increment", "0000000009.full",
     ]  # fmt: skip
 
 
 def assert_can_be_restored(path: Path, newest: int) -> None:
-    """Every image that is there still has what it builds on."""
-    there = [CheckpointFile.from_bytes((path / name).read_bytes()).about for name in images(path)]
+    """Every file that is there still has what it builds on."""
+    there = [CheckpointFile.from_bytes((path / name).read_bytes()).about for name in files(path)]
     for about in there:
         assert about.builds_on is None or about.builds_on[0] in [each.batch_id for each in there]
     assert there[-1].batch_id == newest
 
 
-def test_a_full_image_that_is_damaged_does_not_count_as_kept(
+def test_a_full_file_that_is_damaged_does_not_count_as_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "INCREMENTS", 2)
@@ -210,7 +210,7 @@ def test_a_full_image_that_is_damaged_does_not_count_as_kept(
     flip(tmp_path / "0000000003.full", 200)  # again, behind the writer's back
     with pytest.warns(RuntimeWarning, match=r"0000000003\.full"):
         assert_is_after(tmp_path, 2)
-    assert "0000000000.full" in images(tmp_path)
+    assert "0000000000.full" in files(tmp_path)
 
 
 SPARSE = """
@@ -276,23 +276,23 @@ def test_a_torn_increment_falls_back_to_the_one_before(tmp_path: Path, cut: int)
 
 
 @pytest.mark.parametrize(("damaged", "remains"), [(1, 0), (3, 2), (4, 3), (6, 5)])
-def test_damage_further_back_falls_back_to_the_image_before_it(
+def test_damage_further_back_falls_back_to_the_file_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: int, remains: int
 ) -> None:
     monkeypatch.setattr(checkpoints, "INCREMENTS", 3)
     write(tmp_path, range(7))  # full: 0 and 4
-    name = next(name for name in images(tmp_path) if name.startswith(f"{damaged:010d}"))
+    name = next(name for name in files(tmp_path) if name.startswith(f"{damaged:010d}"))
     flip(tmp_path / name, 100)
     if damaged < 4:
-        assert_is_after(tmp_path, 6)  # what comes after a full image does not need it
-        for later in images(tmp_path):
+        assert_is_after(tmp_path, 6)  # what comes after a full file does not need it
+        for later in files(tmp_path):
             if int(later[:10]) >= 4:
                 (tmp_path / later).unlink()
     with pytest.warns(RuntimeWarning, match=name):
         assert_is_after(tmp_path, remains)
 
 
-def test_an_image_of_an_abandoned_history_is_not_built_on(tmp_path: Path) -> None:
+def test_a_file_of_an_abandoned_history_is_not_built_on(tmp_path: Path) -> None:
     write(tmp_path, range(6))
     flip(tmp_path / "0000000003.increment", 50)
     with engine_of() as engine:
@@ -303,10 +303,10 @@ def test_an_image_of_an_abandoned_history_is_not_built_on(tmp_path: Path) -> Non
         checkpoint.record("q", 3, other)
         expected = engine.snapshot()
         checkpoint.close()
-    assert images(tmp_path)[-1] == "0000000003.increment"  # later ones are gone
+    assert files(tmp_path)[-1] == "0000000003.increment"  # later ones are gone
     (tmp_path / "0000000004.increment").write_bytes(late)  # as a crash before that would have it
     with engine_of() as engine:
-        with pytest.warns(RuntimeWarning, match="builds on another image 3"):
+        with pytest.warns(RuntimeWarning, match="builds on another file of batch 3"):
             checkpoint = Checkpoint(engine, tmp_path)
         assert engine.snapshot() == expected
         checkpoint.close()
@@ -315,7 +315,7 @@ def test_an_image_of_an_abandoned_history_is_not_built_on(tmp_path: Path) -> Non
 def test_a_missing_increment_is_named(tmp_path: Path) -> None:
     write(tmp_path, range(5))
     (tmp_path / "0000000003.increment").unlink()
-    with pytest.warns(RuntimeWarning, match="image 3 is not there"):
+    with pytest.warns(RuntimeWarning, match="the file of batch 3 is not there"):
         assert_is_after(tmp_path, 2)
 
 
@@ -339,7 +339,7 @@ def test_a_format_of_another_version_is_an_error_and_no_damage(tmp_path: Path) -
         Checkpoint(engine, tmp_path)
 
 
-def test_a_failed_write_leaves_the_image_before_and_no_file(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_file_before_and_no_file(tmp_path: Path) -> None:
     with engine_of() as engine:
         checkpoint = Checkpoint(engine, tmp_path)
         run(engine, checkpoint, range(3))
@@ -353,7 +353,7 @@ def test_a_failed_write_leaves_the_image_before_and_no_file(tmp_path: Path) -> N
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert set(tmp_path.iterdir()) == files
-        engine.rollback(checkpoint.mark())
+        engine.rollback(checkpoint.savepoint())
         assert engine.snapshot() == before
         run(engine, checkpoint, range(3, 5))
         checkpoint.close()
@@ -369,7 +369,7 @@ def test_what_cannot_be_deleted_is_told_and_the_batch_is_recorded(tmp_path: Path
             warnings.simplefilter("error")
             with pytest.raises(RuntimeWarning, match=r"cannot be deleted.*0000000009\.increment"):
                 checkpoint.record("q", 0, output)
-        engine.rollback(checkpoint.mark())  # as the feed does when something raises
+        engine.rollback(checkpoint.savepoint())  # as the feed does when something raises
         assert engine.snapshot() == after(0)[0]
         assert checkpoint.answer("q", 0) is output
         (tmp_path / "0000000009.increment").rmdir()
@@ -444,7 +444,7 @@ def test_a_checkpoint_of_another_operator_or_layout_names_the_field(tmp_path: Pa
     assert_is_after(tmp_path, 2)  # and the directory is free
 
 
-def test_a_state_that_has_grown_goes_on_with_a_full_image(tmp_path: Path) -> None:
+def test_a_state_that_has_grown_goes_on_with_a_full_file(tmp_path: Path) -> None:
     write(tmp_path, range(3))
     for batch_id in (3, 4):
         with engine_of(build(Grown)) as engine:
@@ -452,7 +452,7 @@ def test_a_state_that_has_grown_goes_on_with_a_full_image(tmp_path: Path) -> Non
             assert (engine.state.fresh, engine.state.seen) == (1.5, 2 * batch_id)
             run(engine, checkpoint, range(batch_id, batch_id + 1))
             checkpoint.close()
-    assert images(tmp_path)[-2:] == ["0000000003.full", "0000000004.increment"]
+    assert files(tmp_path)[-2:] == ["0000000003.full", "0000000004.increment"]
 
     def migrate(fields: dict[str, Any]) -> dict[str, Any]:
         return {"seen": fields["seen"] * 1000, "cells": fields["cells"]}
@@ -462,7 +462,7 @@ def test_a_state_that_has_grown_goes_on_with_a_full_image(tmp_path: Path) -> Non
         assert engine.state.seen == 10_000
         run(engine, checkpoint, range(5, 6))
         checkpoint.close()
-    assert images(tmp_path)[-1] == "0000000005.full"
+    assert files(tmp_path)[-1] == "0000000005.full"
 
 
 def test_a_directory_has_one_user_at_a_time(tmp_path: Path) -> None:
@@ -520,7 +520,7 @@ def test_a_forked_child_does_not_hold_the_lock_on(tmp_path: Path) -> None:
 # ---- places ----
 
 
-def test_another_filesystem_keeps_images_as_well(
+def test_another_filesystem_keeps_files_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "INCREMENTS", 2)
@@ -529,12 +529,12 @@ def test_another_filesystem_keeps_images_as_well(
         return RemoteStore(fs.LocalFileSystem(), str(text), f"remote://{text}")
 
     monkeypatch.setattr(checkpoints, "store_of", remote)
-    path = tmp_path / "deep" / "images"
+    path = tmp_path / "deep" / "checkpoint"
     write(path, range(5))
     write(path, range(5, 10))
     assert_is_after(path, 9)
-    assert images(path)[0] == "0000000006.full"
-    torn = path / images(path)[-1]
+    assert files(path)[0] == "0000000006.full"
+    torn = path / files(path)[-1]
     torn.write_bytes(torn.read_bytes()[:-9])
     with pytest.warns(RuntimeWarning, match=r"remote://.*0000000009\.full"):
         assert_is_after(path, 8)

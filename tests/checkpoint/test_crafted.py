@@ -67,7 +67,7 @@ def batch(times: list[int]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def image() -> bytes:
+def snapshot() -> bytes:
     """States, strings in a stream, events of two sources that wait, held output, bad rows."""
     with (
         mock.patch("specstream.engine.snapshot._LISTED", 1),
@@ -94,17 +94,17 @@ def engine() -> Iterator[ss.Engine]:
         yield engine
 
 
-def refused(engine: ss.Engine, image: bytes, message: str) -> None:
+def refused(engine: ss.Engine, snapshot: bytes, message: str) -> None:
     """Asserts that a snapshot is refused, and that nothing of it is left."""
     before = engine.snapshot()
     with pytest.raises(SnapshotError, match=f"'follow'.*{message}"):
-        engine.restore(image)
+        engine.restore(snapshot)
     assert engine.snapshot() == before
 
 
-def changed(image: bytes, name: str, change: Callable[[Any], Any]) -> bytes:
+def changed(snapshot: bytes, name: str, change: Callable[[Any], Any]) -> bytes:
     """A snapshot whose header, or one of whose sections, was changed."""
-    header, sections = crafted.snapshot_parts(image)
+    header, sections = crafted.snapshot_parts(snapshot)
     if name == "header":
         return crafted.snapshot_of(json.dumps(change(header) or header).encode(), sections)
     sections[name] = change(sections[name])
@@ -113,10 +113,10 @@ def changed(image: bytes, name: str, change: Callable[[Any], Any]) -> bytes:
     return crafted.snapshot_of(json.dumps(header).encode(), sections)
 
 
-def test_the_snapshot_that_is_changed_here_is_good(image: bytes, engine: ss.Engine) -> None:
-    header, sections = crafted.snapshot_parts(image)
-    assert crafted.snapshot_of(json.dumps(header).encode(), sections) == image
-    engine.restore(image)
+def test_the_snapshot_that_is_changed_here_is_good(snapshot: bytes, engine: ss.Engine) -> None:
+    header, sections = crafted.snapshot_parts(snapshot)
+    assert crafted.snapshot_of(json.dumps(header).encode(), sections) == snapshot
+    engine.restore(snapshot)
     [rest] = [table for table in readers.finish(engine) if table.num_rows]
     assert rest["name"].to_pylist() == [f"event {time}" for time in (2, 4, 5, 7, 8, 9)]
     assert engine.rejected_rows().num_rows == 1
@@ -154,22 +154,22 @@ def put(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
     ],
 )
 def test_what_a_header_says_is_checked(
-    image: bytes, engine: ss.Engine, change: Callable[[Any], Any], message: str
+    snapshot: bytes, engine: ss.Engine, change: Callable[[Any], Any], message: str
 ) -> None:
-    refused(engine, changed(image, "header", change), message)
+    refused(engine, changed(snapshot, "header", change), message)
 
 
-def test_a_header_is_no_json(image: bytes, engine: ss.Engine) -> None:
-    _, sections = crafted.snapshot_parts(image)
+def test_a_header_is_no_json(snapshot: bytes, engine: ss.Engine) -> None:
+    _, sections = crafted.snapshot_parts(snapshot)
     for header in (crafted.NESTED.encode(), b"\xff\xfe", b"", b"{", b'{"n": 1' + b"0" * 9999):
         refused(engine, crafted.snapshot_of(header, sections), "the header: no JSON")
     refused(engine, crafted.snapshot_of(b"{}", sections, 2**63), "header's length")
 
 
-def test_a_bool_is_true_or_false(image: bytes, engine: ss.Engine) -> None:
+def test_a_bool_is_true_or_false(snapshot: bytes, engine: ss.Engine) -> None:
     for at, field in ((8, "flags"), (32, "bits")):
         words = lambda content, at=at: content[:at] + b"\2" + content[at + 1 :]  # noqa: E731
-        refused(engine, changed(image, "words", words), f"'{field}' is of type bool and holds 2")
+        refused(engine, changed(snapshot, "words", words), f"'{field}' is of type bool and holds 2")
 
 
 def texts(column: pa.Array, name: str = "strings") -> Callable[[bytes], bytes]:
@@ -202,13 +202,13 @@ def with_end(content: bytes, end: int) -> bytes:
     ],
 )
 def test_strings_are_checked(
-    image: bytes, engine: ss.Engine, change: Callable[[bytes], bytes], message: str
+    snapshot: bytes, engine: ss.Engine, change: Callable[[bytes], bytes], message: str
 ) -> None:
-    refused(engine, changed(image, "strings", change), message)
+    refused(engine, changed(snapshot, "strings", change), message)
 
 
 def test_a_few_bytes_cannot_claim_more_rows_than_there_is_memory(
-    image: bytes, engine: ss.Engine
+    snapshot: bytes, engine: ss.Engine
 ) -> None:
     schema = pa.schema([("x", pa.null()), ("reason", pa.string())])
     sink = pa.BufferOutputStream()
@@ -216,9 +216,9 @@ def test_a_few_bytes_cannot_claim_more_rows_than_there_is_memory(
         nothing = pa.Array.from_buffers(pa.null(), 2**30, [None])
         writer.write_batch(pa.record_batch([nothing], schema=schema.remove(1)))
     claimed = sink.getvalue().to_pybytes()
-    refused(engine, changed(image, "bad_rows", lambda _: claimed), "claims 1073741824 rows")
+    refused(engine, changed(snapshot, "bad_rows", lambda _: claimed), "claims 1073741824 rows")
     other = crafted.stream(pa.table({"x": [1]}))
-    refused(engine, changed(image, "bad_rows", lambda _: other), "texts 'reason'")
+    refused(engine, changed(snapshot, "bad_rows", lambda _: other), "texts 'reason'")
 
 
 def about(change: Callable[[dict[str, Any]], Any]) -> Callable[[bytes], bytes]:
@@ -297,23 +297,23 @@ def twice(name: str, content: bytes) -> bytes:
     ],
 )
 def test_events_that_wait_are_checked(
-    image: bytes, engine: ss.Engine, change: Callable[[bytes], bytes], message: str
+    snapshot: bytes, engine: ss.Engine, change: Callable[[bytes], bytes], message: str
 ) -> None:
-    refused(engine, changed(image, "arrivals", change), message)
+    refused(engine, changed(snapshot, "arrivals", change), message)
 
 
-def test_events_that_wait_are_in_order(image: bytes, engine: ss.Engine) -> None:
+def test_events_that_wait_are_in_order(snapshot: bytes, engine: ss.Engine) -> None:
     def back(content: bytes) -> bytes:
         for name in ("key", "timestamp"):
             content = column(name, lambda values: values[::-1])(content)
         return content
 
-    refused(engine, changed(image, "arrivals", back), "not in order")
+    refused(engine, changed(snapshot, "arrivals", back), "not in order")
 
 
-def test_output_that_was_not_polled_is_of_the_same_columns(image: bytes) -> None:
+def test_output_that_was_not_polled_is_of_the_same_columns(snapshot: bytes) -> None:
     with ss.Engine(small, keys=True) as engine:
-        refused(engine, image, r"holds 2 row\(s\) that nobody has polled.*same keys=")
+        refused(engine, snapshot, r"holds 2 row\(s\) that nobody has polled.*same keys=")
 
 
 # ---- what would make a snapshot that is refused ----
@@ -383,7 +383,7 @@ def test_frontiers_given_before_any_event_are_checked() -> None:
     with ss.Engine(small, threads=2) as engine:
         engine.advance("a", 5)
         engine.advance("b", 6)
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
         for given, message in (
             (pa.table({"0": [5], "1": ["x"]}), "has type string"),
             (pa.table({"0": [5], "1": [[7]]}), "has type list"),
@@ -395,8 +395,10 @@ def test_frontiers_given_before_any_event_are_checked() -> None:
             def put(content: bytes, given: pa.Table = given) -> bytes:
                 return b"".join(map(crafted.stream, (crafted.tables(content)[0], given)))
 
-            refused(engine, changed(image, "arrivals", put), message)
-        refused(engine, changed(image, "arrivals", source(0, last=7)), "is not the last of their")
+            refused(engine, changed(snapshot, "arrivals", put), message)
+        refused(
+            engine, changed(snapshot, "arrivals", source(0, last=7)), "is not the last of their"
+        )
 
 
 def test_columns_that_no_order_has_are_refused() -> None:
@@ -441,7 +443,7 @@ LAST = "0000000003.increment"
         (LAST, lambda h, s: h.update(sections=[1]), "1 sections; expected"),
         (LAST, lambda h, s: h["sections"].__setitem__(1, 2**50), "length of section 1"),
         (LAST, lambda h, s: h["sections"].__setitem__(1, -8), "length of section 1 is -8"),
-        (LAST, lambda h, s: h.update(batch_id=2), "it is the image of batch 2"),
+        (LAST, lambda h, s: h.update(batch_id=2), "it is the file of batch 2"),
         (LAST, lambda h, s: h.update(next_sequence=-2), "next_sequence is -2"),
         (LAST, lambda h, s: h.update(named=[*h["named"][:-1], "arrivals"]), "one name twice"),
         (LAST, lambda h, s: h["fields"][0].update(kind="float"), "its fields are not those"),
@@ -460,18 +462,24 @@ LAST = "0000000003.increment"
         ("0000000000.full", sections(0, lambda b: b[:-9]), "damaged"),
     ],
 )
-def test_an_image_is_checked(
+def test_a_checkpoint_file_is_checked(
     files: readers.CheckpointReader, name: str, change: Callable[..., None], message: str
 ) -> None:
-    header, found = crafted.image_parts(files.files[name])
+    header, found = crafted.checkpoint_file_parts(files.files[name])
     change(header, found)
-    made = {**files.files, name: crafted.image_of(json.dumps(header).encode(), found)}
+    made = {**files.files, name: crafted.checkpoint_file_of(json.dumps(header).encode(), found)}
     files.put(made)
     engine = files.engine
     before = engine.snapshot()
-    with pytest.raises(SnapshotError, match=f"checkpoint .*(image {name}|batch 3).*{message}"):
+    with pytest.raises(SnapshotError, match=f"checkpoint .*(file {name}|batch 3).*{message}"):
         Checkpoint(engine, files.directory)
     assert engine.snapshot() == before
+
+
+def test_an_increment_is_no_full_file(files: readers.CheckpointReader) -> None:
+    files.put({"0000000003.full": files.files[LAST]})
+    with pytest.raises(SnapshotError, match=r"file 0000000003\.full.*it is an increment"):
+        Checkpoint(files.engine, files.directory)
 
 
 def test_rows_that_were_fetched_ahead_are_checked(files: readers.CheckpointReader) -> None:

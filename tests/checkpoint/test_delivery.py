@@ -1,4 +1,4 @@
-"""Sinks in two steps: nothing is visible before its image is durable, nothing is left behind."""
+"""Sinks in two steps: nothing is visible before its batch is recorded, nothing is left behind."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def engine() -> Iterator[ss.Engine]:
 
 def make_feed(engine: ss.Engine, home: Path | None, to: Any, **options: Any) -> Any:
     if home is not None:
-        options["checkpoint"] = home / "images"
+        options["checkpoint"] = home / "checkpoint"
     return Fed(engine, to=to, **options)
 
 
@@ -111,16 +111,16 @@ def send(feed: Any, batch_id: int, rows: pa.Table | None = None) -> None:
     feed.send(batch_id, rows_of(batch_id) if rows is None else rows, "query")
 
 
-def image_of(home: Path, batch_id: int) -> bool:
-    return any((home / "images").glob(f"{batch_id:010d}.[fi]*"))
+def is_recorded(home: Path, batch_id: int) -> bool:
+    return any((home / "checkpoint").glob(f"{batch_id:010d}.[fi]*"))
 
 
-def test_a_sink_prepares_while_the_image_is_written_and_shows_when_it_is_there(
+def test_a_sink_prepares_while_the_file_is_written_and_shows_when_it_is_there(
     engine: ss.Engine, tmp_path: Path, threads: Callable[[], int]
 ) -> None:
     sink = Shelf()
     # One after the other, this would wait for ever.
-    sink.preparing = lambda batch_id: wait_until(lambda: image_of(tmp_path, batch_id))
+    sink.preparing = lambda batch_id: wait_until(lambda: is_recorded(tmp_path, batch_id))
     unrecorded: list[int] = []
     sink.committing = lambda batch_id: (
         None if feed.checkpoint.recorded.batch_id == batch_id else unrecorded.append(batch_id)
@@ -140,7 +140,7 @@ def test_a_sink_prepares_while_the_image_is_written_and_shows_when_it_is_there(
 
 def test_the_parts_of_a_batch_add_up_though_they_overlap(engine: ss.Engine, tmp_path: Path) -> None:
     sink = Shelf()
-    sink.preparing = lambda batch_id: wait_until(lambda: image_of(tmp_path, batch_id))
+    sink.preparing = lambda batch_id: wait_until(lambda: is_recorded(tmp_path, batch_id))
     feed = make_feed(engine, tmp_path, sink)
     began = time.perf_counter()
     for batch_id in range(3):
@@ -151,14 +151,14 @@ def test_the_parts_of_a_batch_add_up_though_they_overlap(engine: ss.Engine, tmp_
     feed.close()
 
 
-def test_an_image_that_fails_takes_away_what_was_prepared(
+def test_a_file_that_fails_takes_away_what_was_prepared(
     engine: ss.Engine, tmp_path: Path, threads: Callable[[], int]
 ) -> None:
     parquet = parquet_sink(tmp_path / "out")
     feed = make_feed(engine, tmp_path, Shelf())
     send(feed, 0)
-    # An image that is written into a pipe waits for who reads it, and cannot be synced.
-    pipe = tmp_path / "images" / ".0000000001.increment.writing"
+    # A file that is written into a pipe waits for who reads it, and cannot be synced.
+    pipe = tmp_path / "checkpoint" / ".0000000001.increment.writing"
     os.mkfifo(pipe)
 
     def read() -> None:
@@ -175,7 +175,7 @@ def test_an_image_that_fails_takes_away_what_was_prepared(
             (hidden,) = parquet.path.iterdir()
             assert hidden.name == ".part-00000001.parquet.writing"
             meanwhile.append(otherwise.is_alive() and len(pipe.read_bytes()) > 0)
-            # The image has failed by the time that the state is as it was.
+            # The file has failed by the time that the state is as it was.
             wait_until(lambda: engine.state.seen == 2)
             return prepared
 
@@ -205,7 +205,7 @@ def test_a_sink_that_cannot_prepare_gets_the_recorded_rows_again(
         send(feed, 1)
     # As with any sink that fails: the batch is recorded, and not acknowledged.
     assert engine.state.seen == 4
-    assert image_of(tmp_path, 1)
+    assert is_recorded(tmp_path, 1)
     assert sink.log == ["commit 0"]
     feed.close()
     with ss.Engine(number, horizon=0) as another:

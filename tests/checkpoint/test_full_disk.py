@@ -105,22 +105,22 @@ def assert_told(error: BaseException, file: Path) -> None:
 
 
 @pytest.mark.parametrize("remote", [False, True])
-def test_an_image_that_has_no_room_is_named_and_the_batch_comes_again(
+def test_a_file_that_has_no_room_is_named_and_the_batch_comes_again(
     small: Small, remote: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    images = small.path / "images"
+    directory = small.path / "recorded"
     if remote:
         monkeypatch.setattr(
             stores, "LocalStore", lambda path: RemoteStore(fs.LocalFileSystem(), path, path)
         )
     with ss.Engine(count, horizon=0) as engine:
         answers: list[pa.Table] = []
-        feed = Fed(engine, to=lambda table, batch_id: answers.append(table), checkpoint=images)
+        feed = Fed(engine, to=lambda table, batch_id: answers.append(table), checkpoint=directory)
         before = engine.snapshot()
         with small.full(), pytest.raises(OSError, match="bytes") as raised:
             feed.apply(0, rows(2))
-        assert_told(raised.value, images / "0000000000.full")
-        assert {path.name for path in images.glob("[0-9]*.full")} == set()
+        assert_told(raised.value, directory / "0000000000.full")
+        assert {path.name for path in directory.glob("[0-9]*.full")} == set()
         assert engine.snapshot() == before
         assert answers == []
         small.grow()
@@ -128,22 +128,22 @@ def test_an_image_that_has_no_room_is_named_and_the_batch_comes_again(
         assert [answer["seen"].to_pylist() for answer in answers] == [[1, 2]]
         feed.close()
     with ss.Engine(count, horizon=0) as engine:
-        checkpoint = Checkpoint(engine, images)
+        checkpoint = Checkpoint(engine, directory)
         assert engine.state.seen == 2
         checkpoint.close()
 
 
 def test_rows_that_are_only_kept_are_a_warning_with_the_file(small: Small) -> None:
-    images = small.path / "images"
+    directory = small.path / "recorded"
     with ss.Engine(count, horizon=0) as engine:
-        feed = Fed(engine, to=print, checkpoint=images, keep_batches=1)
+        feed = Fed(engine, to=print, checkpoint=directory, keep_batches=1)
         with (
             small.full(),
             pytest.warns(RuntimeWarning) as warned,
             pytest.raises(OSError, match="bytes"),
         ):
             feed.apply(0, rows(ROOM))
-        assert_told(warned[0].message, images / "0000000000.input")
+        assert_told(warned[0].message, directory / "0000000000.input")
         feed.close()
 
 

@@ -7,23 +7,22 @@ import re
 import subprocess
 import sys
 import textwrap
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from commands import invoke as run_command
+from trades import rows_of
 
 import specstream as ss
 from specstream.checkpoint import checkpoint as checkpoints
 from specstream.checkpoint import inputs
 from specstream.checkpoint.checkpoint import Checkpoint
-from specstream.checkpoint.file_format import DamagedFile
 from specstream.checkpoint.inputs import Input, Inputs
-from specstream.cli import main
+from specstream.files.container import DamagedFile
 
 BATCHES = 7
 
@@ -83,20 +82,6 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     del sys.modules["books"]
 
 
-def rows_of(batch_id: int, count: int = 40) -> pa.Table:
-    rng = np.random.default_rng(batch_id)
-    names = [None, "a", "b", f"batch {batch_id}"]
-    return pa.table(
-        {
-            "time": rng.integers(0, 20, count),
-            "origin": [f"o{at}" for at in rng.integers(0, 3, count)],
-            "price": rng.integers(14, 500, count),
-            "weight": rng.normal(size=count),
-            "name": [names[at] for at in rng.integers(0, 4, count)],
-        }
-    )
-
-
 class Life:
     """A process's life with a checkpoint, batch by batch, as a feed does it."""
 
@@ -106,8 +91,8 @@ class Life:
         self.inputs = Inputs(self.checkpoint.store, self.engine, keep, "time", "origin")
 
     def run(self, batch_id: int, rows: pa.Table) -> None:
-        mark = self.checkpoint.mark()
-        self.inputs.begin(batch_id, "q", rows, self.checkpoint.image)
+        mark = self.checkpoint.savepoint()
+        self.inputs.begin(batch_id, "q", rows, self.checkpoint.newest)
         try:
             output = self.engine.process(rows, order_by="time", source="origin")
         except BaseException as error:
@@ -124,8 +109,8 @@ class Life:
 
 @pytest.fixture(scope="module")
 def recorded(module: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Seven batches, the last three of them with their rows; a full image after each third."""
-    path = tmp_path_factory.mktemp("images")
+    """Seven batches, the last three of them with their rows; a full file after each third."""
+    path = tmp_path_factory.mktemp("checkpoint")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "INCREMENTS", 2)
         life = Life(module.book, path, keys=True, seed=5)
@@ -162,7 +147,7 @@ def listing(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def invoke(*arguments: object, input: str | None = None) -> Result:
-    return CliRunner().invoke(main, ["replay", *map(str, arguments)], input=input)
+    return run_command("replay", *arguments, input=input)
 
 
 # ---- what is replayed ----
@@ -182,7 +167,7 @@ def test_a_batch_comes_out_bit_for_bit_and_nothing_is_touched(recorded: Path, ba
     assert listing(recorded) == before
 
 
-def test_the_rows_of_the_last_batches_are_kept_with_the_images_that_lead_to_them(
+def test_the_rows_of_the_last_batches_are_kept_with_the_files_that_lead_to_them(
     recorded: Path,
 ) -> None:
     there = sorted(listing(recorded))
@@ -200,9 +185,9 @@ def test_the_rows_of_the_last_batches_are_kept_with_the_images_that_lead_to_them
     assert not (recorded / "nowhere").exists()
 
 
-def test_images_reach_back_as_far_as_rows_are_kept(module: Any, tmp_path: Path) -> None:
+def test_files_reach_back_as_far_as_rows_are_kept(module: Any, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints, "INCREMENTS", 0)  # every image is full
+        patch.setattr(checkpoints, "INCREMENTS", 0)  # every file is full
         life = Life(module.book, tmp_path, keep=5)
         for batch_id in range(12):
             life.run(batch_id, rows_of(batch_id))
@@ -216,8 +201,8 @@ def test_images_reach_back_as_far_as_rows_are_kept(module: Any, tmp_path: Path) 
 def test_the_first_batch_begins_with_what_the_engine_had(module: Any, tmp_path: Path) -> None:
     with ss.Engine(module.book, horizon=0) as engine:
         engine.process(rows_of(99))
-        image = engine.snapshot()
-    for name, restore in (("new", None), ("not new", image)):
+        snapshot = engine.snapshot()
+    for name, restore in (("new", None), ("not new", snapshot)):
         life = Life(module.book, tmp_path / name, keep=2, restore=restore)
         life.run(0, rows_of(0))
         life.end()
@@ -370,7 +355,7 @@ def test_an_input_of_the_version_before_is_read(recorded: Path) -> None:
         with pa.ipc.new_stream(sink, changed.schema) as writer:
             writer.write_table(changed)
         body = sink.getvalue().to_pybytes()
-        content = body + inputs._TRAILER.pack(inputs._MAGIC, zlib.crc32(body))
+        content = b"".join(inputs.INPUT.seal(body))
         if known:
             assert Input.from_bytes(content) == kept
         else:
@@ -394,7 +379,7 @@ def test_damage_and_another_history_are_named(recorded: Path, module: Any, tmp_p
     with pytest.raises(ss.SnapshotError, match=r"state before it is not there any more"):
         ss.spark.replay(tmp_path, 4)
     (tmp_path / "0000000005.input").write_bytes(b"nothing")
-    with pytest.raises(ss.SnapshotError, match=r"0000000005\.input .* checksum"):
+    with pytest.raises(ss.SnapshotError, match=r"5\.input .*7 bytes do not end as a kept input"):
         ss.spark.replay(tmp_path, 5)
     life = Life(module.book, tmp_path / "new", keep=0, seed=5)
     for batch_id in range(6):
@@ -403,7 +388,7 @@ def test_damage_and_another_history_are_named(recorded: Path, module: Any, tmp_p
     (tmp_path / "new" / "0000000006.input").write_bytes(
         (tmp_path / "0000000006.input").read_bytes()
     )
-    with pytest.raises(ss.SnapshotError, match="another history than image 5"):
+    with pytest.raises(ss.SnapshotError, match=r"another history than .* file of batch 5"):
         ss.spark.replay(tmp_path / "new", 6)
 
 
@@ -423,7 +408,7 @@ def test_rows_that_cannot_be_kept_do_not_fail_the_batch(module: Any, tmp_path: P
     (tmp_path / ".0000000000.input.writing").mkdir()
     with pytest.warns(RuntimeWarning, match=r"0000000000\.input cannot be kept"):
         life.run(0, rows_of(0))
-    assert life.checkpoint.image is not None
+    assert life.checkpoint.newest is not None
     life.end()
 
 

@@ -128,7 +128,7 @@ def test_every_batch_commits_the_same_events_and_leaves_the_same_ones(
     life = Life(module.chain, tmp_path, **options)
     waited = []
     for batch_id in range(BATCHES):
-        if batch_id == 5:  # a restart: what waits comes out of the image
+        if batch_id == 5:  # a restart: what waits comes out of the file
             life.end()
             life = Life(module.chain, tmp_path, **options)
         waited.append(life.run(batch_id, rows_of(rng, batch_id, name == "times")))
@@ -163,7 +163,7 @@ def test_what_waits_is_compared_source_by_source_and_event_by_event(
     recorded = life.engine.durable.pending.to_bytes()
     life.end()
     assert first_difference_of_waiting(recorded, recorded) is None
-    images = {}
+    recorded_of = {}
     for what, changed in (
         ("weights", rows.set_column(3, "weight", pa.array([-1.0] * ROWS))),
         ("fewer", rows.slice(1)),
@@ -171,9 +171,11 @@ def test_what_waits_is_compared_source_by_source_and_event_by_event(
     ):
         life = Life(module.chain, tmp_path / what, watermark=10, late="drop")
         life.run(0, changed)
-        images[what] = life.engine.durable.pending.to_bytes()
+        recorded_of[what] = life.engine.durable.pending.to_bytes()
         life.end()
-    found = {what: first_difference_of_waiting(recorded, each) for what, each in images.items()}
+    found = {
+        what: first_difference_of_waiting(recorded, each) for what, each in recorded_of.items()
+    }
     assert str(found["weights"]).startswith("waiting events, row 0, column weight: recorded ")
     assert "next_sequence: recorded " in str(found["fewer"])
     assert ", frontier: recorded " in str(found["later"])
@@ -237,7 +239,7 @@ def test_a_process_that_died_in_a_batch_has_left_enough_to_run_it(
     life.run(0, rows_of(rng, 0, False))
     feed = life.feed
     rows = rows_of(rng, 1, False)
-    feed.runner.inputs.begin(1, "q", rows, feed.checkpoint.image)
+    feed.runner.inputs.begin(1, "q", rows, feed.checkpoint.newest)
     life.end()
     found = ss.spark.replay(tmp_path, 1)
     assert not found.is_recorded

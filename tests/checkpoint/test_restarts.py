@@ -76,7 +76,7 @@ FIXED = {"order_by": "time", "source": "origin", "watermark": DISORDER}
 class Life:
     """One process of a query, up to its end."""
 
-    def __init__(self, images: Path, output: list[pa.Table], **options: Any) -> None:
+    def __init__(self, checkpoint: Path, output: list[pa.Table], **options: Any) -> None:
         of_engine = {"seed", "threads", "horizon", "rejected_rows"} & set(options)
         self.engine = ss.Engine(
             options.pop("operator", chain),
@@ -86,7 +86,7 @@ class Life:
             self.feed = Fed(
                 self.engine,
                 to=lambda table, batch_id: output.append(table),
-                checkpoint=images,
+                checkpoint=checkpoint,
                 **options,
             )
         except BaseException:
@@ -107,15 +107,15 @@ LIVES = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(lives=LIVES)
 def test_options_that_may_change_do_not_change_the_answer(
     tmp_path_factory: pytest.TempPathFactory, lives: list[dict[str, Any]]
 ) -> None:
-    images = tmp_path_factory.mktemp("images")
+    checkpoint = tmp_path_factory.mktemp("checkpoint")
     output: list[pa.Table] = []
     for batch_id, options in enumerate(lives):
-        with Life(images, output, **{**FIXED, **options}) as feed:
+        with Life(checkpoint, output, **{**FIXED, **options}) as feed:
             feed.apply(batch_id, rows_of(batch_id))
             if batch_id == BATCHES - 1:
                 feed.runner.finish()
@@ -151,7 +151,7 @@ def test_options_that_decide_the_answer_do_not_change(
     assert pa.concat_tables(output).equals(pa.concat_tables(undisturbed))
 
 
-def test_options_are_in_full_images_and_increments_and_may_be_in_none(tmp_path: Path) -> None:
+def test_options_are_in_full_files_and_increments_and_may_be_in_none(tmp_path: Path) -> None:
     with ss.Engine(chain, horizon=0) as engine:  # as before they were recorded
         checkpoint = Checkpoint(engine, tmp_path)
         checkpoint.record("q", 0, engine.process(rows_of(0)))

@@ -1,6 +1,6 @@
 """Files that version 0.1 has written: restored, gone on from, replayed, with what it had there.
 
-``version_0_1/`` has the checkpoint of seven batches (full images, increments, and the inputs
+``version_0_1/`` has the checkpoint of seven batches (full files, increments, and the inputs
 of the last three, each with its operator) and two snapshots: one between batches, and one with
 events that wait. Beside them is what version 0.1 itself emitted when it went on from there.
 """
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from trades import rows_of
 
 import specstream as ss
 from specstream.checkpoint.checkpoint import Checkpoint
@@ -49,21 +50,6 @@ def book(state, event, emit):
         emit(state.seen, "three", -0.0, event.random(1))
 
 
-def rows(batch: int, count: int = 40) -> pa.Table:
-    """The batches that the files were written from."""
-    generator = np.random.default_rng(batch)
-    names = [None, "a", "b", f"batch {batch}"]
-    return pa.table(
-        {
-            "time": generator.integers(0, 20, count),
-            "origin": [f"o{one}" for one in generator.integers(0, 3, count)],
-            "price": generator.integers(14, 500, count),
-            "weight": generator.normal(size=count),
-            "name": [names[one] for one in generator.integers(0, 4, count)],
-        }
-    )
-
-
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     """A copy: a checkpoint that is opened is written to."""
@@ -77,7 +63,7 @@ def expected_next() -> pa.Table:
 def test_a_snapshot_is_restored_and_gone_on_from() -> None:
     snapshot = (FILES / "batches.snapshot").read_bytes()
     with ss.Engine(book, threads=2, horizon=4, keys=True, seed=5, restore=snapshot) as engine:
-        assert engine.process(rows(7), order_by="time", source="origin").equals(expected_next())
+        assert engine.process(rows_of(7), order_by="time", source="origin").equals(expected_next())
 
 
 def test_a_checkpoint_is_restored_and_gone_on_from(checkpoint: Path) -> None:
@@ -86,7 +72,7 @@ def test_a_checkpoint_is_restored_and_gone_on_from(checkpoint: Path) -> None:
         assert written.recorded is not None
         assert written.recorded.batch_id == 6
         assert engine.snapshot() == (FILES / "batches.snapshot").read_bytes()
-        output = engine.process(rows(7), order_by="time", source="origin")
+        output = engine.process(rows_of(7), order_by="time", source="origin")
         assert output.equals(expected_next())
         written.record("q", 7, output)
         state = engine.state.to_dict()
@@ -100,17 +86,17 @@ def test_a_checkpoint_is_restored_and_gone_on_from(checkpoint: Path) -> None:
         again.close()
 
 
-def test_an_increment_is_applied_to_its_full_image(checkpoint: Path) -> None:
+def test_an_increment_is_applied_to_its_full_file(checkpoint: Path) -> None:
     for name in ("0000000004.full", "0000000005.increment", "0000000006.full"):
-        image = CheckpointFile.from_bytes((checkpoint / name).read_bytes())
-        assert image.about.operator == "book"
+        file = CheckpointFile.from_bytes((checkpoint / name).read_bytes())
+        assert file.about.operator == "book"
     (checkpoint / "0000000006.full").unlink()
     with ss.Engine(book, keys=True, seed=5) as engine:
         written = Checkpoint(engine, checkpoint)
         assert written.recorded is not None
         assert written.recorded.batch_id == 5
-        engine.process(rows(6), order_by="time", source="origin")
-        assert engine.process(rows(7), order_by="time", source="origin").equals(expected_next())
+        engine.process(rows_of(6), order_by="time", source="origin")
+        assert engine.process(rows_of(7), order_by="time", source="origin").equals(expected_next())
         written.close()
 
 

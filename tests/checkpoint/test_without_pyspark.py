@@ -64,10 +64,10 @@ def test_a_stream_is_run_recorded_continued_and_replayed_without_pyspark(tmp_pat
         from specstream.checkpoint.stream_options import StreamOptions
         from sums import sums
 
-        images = sys.argv[1] + "/images"
+        checkpoint = sys.argv[1] + "/checkpoint"
         options = StreamOptions(
             to=lambda rows, batch_id: print(batch_id, rows["total"].to_pylist()),
-            checkpoint=images, keep_batches=9, prefetch=True, order_by="x",
+            checkpoint=checkpoint, keep_batches=9, prefetch=True, order_by="x",
         )
         for start in (0, 2):
             with ss.Engine(sums, threads=2, horizon=2) as engine:
@@ -78,7 +78,7 @@ def test_a_stream_is_run_recorded_continued_and_replayed_without_pyspark(tmp_pat
                 prefetch.wait()
                 runner.close()
                 runner.checkpoint.close()
-        print(replay(images, 3).difference)
+        print(replay(checkpoint, 3).difference)
     """
     assert run(code, str(tmp_path)).splitlines() == [
         "0 [0, 1]",

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
+from commands import invoke
 
 import specstream as ss
-from specstream.cli import main
 from specstream.cli.target import load_operator
 
 pytestmark = pytest.mark.spark
@@ -49,13 +48,6 @@ def not_one():
 
 
 @pytest.fixture
-def operators(tmp_path: Path) -> Path:
-    path = tmp_path / "sums.py"
-    path.write_text(OPERATORS)
-    return path
-
-
-@pytest.fixture
 def stream(tmp_path: Path) -> Path:
     """Four files, the rows of each against the order of time."""
     directory = tmp_path / "stream"
@@ -67,10 +59,6 @@ def stream(tmp_path: Path) -> Path:
         # Months apart: Spark takes files in this order and must not drop the old ones.
         os.utime(path, (1_000_000_000 + number * 10_000_000,) * 2)
     return directory
-
-
-def invoke(*arguments: object, env: dict[str, str] | None = None) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], env=env)
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from conftest import PATHS, Path, assert_identical, run_engine, run_oracle
 from families import events, typed
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from journeys import run_journey
 
@@ -146,7 +146,6 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
         engine.process(pa.table({**columns, **change}))
 
 
-@settings(deadline=None)
 @given(
     values=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-(10**6), 10**6), min_size=1),
     given_unit=st.sampled_from(list(PER_SECOND)),
@@ -164,7 +163,6 @@ def test_timestamps_are_converted_exactly_or_reported(
         assert bad or number == exact
 
 
-@settings(deadline=None)
 @given(
     values=st.lists(st.integers(-(10**37), 10**37) | st.integers(-(10**6), 10**6), min_size=1),
     given_scale=st.integers(0, 20),
@@ -186,7 +184,6 @@ def test_decimals_are_converted_exactly_or_reported(
         assert bad or number == exact
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)), st.integers(0, 18))
 def test_every_int_comes_out_as_a_decimal(numbers: list[int], scale: int) -> None:
     from specstream.columns.conversion import from_arrow, to_arrow
@@ -218,8 +215,8 @@ def test_a_date_out_of_range_raises_at_its_event(path: Path) -> None:
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
-        (lambda: ss.timestamp("d"), "unit 'd'; expected one of s, ms, us, ns"),
-        (lambda: ss.decimal(19), "scale 19; expected an integer from 0 to 18"),
+        (lambda: ss.timestamp("d"), "unit='d'; expected one of s, ms, us, ns"),
+        (lambda: ss.decimal(19), "scale=19; expected an integer from 0 to 18"),
         (lambda: ss.nullable(list), "type list; expected one of int"),
         (lambda: operator_of({"x": Decimal}), r"column 'x' has type Decimal.*write ss\.decimal"),
     ],
@@ -443,7 +440,6 @@ def test_bad_rows_are_errors_by_default_and_the_policy_is_checked() -> None:
         ss.Engine(echo, horizon=0, rejected_rows="skip")  # type: ignore[arg-type]
 
 
-@settings(deadline=None)
 @given(
     rows=st.lists(st.tuples(st.none() | st.integers(0, 2**64 - 1), st.none() | st.text("ab"))),
     options=st.sampled_from([options for options in PATHS.values() if options is not None]),
@@ -488,9 +484,9 @@ def test_submitted_events_of_all_types() -> None:
             at = row.pop("at")
             names = ("key", "when", "day", "price", "maybe", "note")
             engine.submit_event(at, **{name: row[name] for name in names})
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
     # All are pending; columns and nulls come through the snapshot.
-    with ss.Engine(typed, threads=2, horizon=8, chunk=2, restore=image) as engine:
+    with ss.Engine(typed, threads=2, horizon=8, chunk=2, restore=snapshot) as engine:
         engine.advance(0)
         parts, raised = [], []
         while engine.stats.pending:
@@ -543,9 +539,9 @@ def test_pending_events_of_another_type_are_refused() -> None:
 
     with ss.Engine(of(ss.timestamp("ms")), horizon=0) as engine:
         engine.submit({"t": [1], "x": [WHEN]}, order_by="t")
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
     with pytest.raises(ss.SnapshotError, match=r"timestamp\[ms\].*timestamp\[us\]"):
-        ss.Engine(of(ss.timestamp("us")), horizon=0, restore=image)
+        ss.Engine(of(ss.timestamp("us")), horizon=0, restore=snapshot)
 
 
 def test_typed_operators_under_random_settings() -> None:

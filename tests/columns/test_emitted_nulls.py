@@ -121,8 +121,8 @@ def test_hooks_polls_and_snapshots_have_them(tmp_path: Path) -> None:
         for x in (10, 20, 30):
             engine.submit_event(x, x=x, ordered=True)
         engine.advance(0, 100)
-        image = engine.snapshot()  # holds what is committed and was not polled, and the rest
-        with ss.Engine(operator, threads=2, restore=image) as other:
+        snapshot = engine.snapshot()  # holds what is committed and was not polled, and the rest
+        with ss.Engine(operator, threads=2, restore=snapshot) as other:
             other.advance(0, None)
             found = []
             while len(found) < 3:

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import specstream as ss
@@ -39,7 +39,6 @@ def test_codes_of_many_are_those_of_one(texts: list[str]) -> None:
     assert string_codes(array).tolist() == [string_code(text) for text in texts]
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -166,16 +165,16 @@ def run_distinct(count: int, batches: int) -> None:
         assert len(engine.durable.strings) == count
         # The texts, of up to eight bytes, their offsets, codes and slots; and room to grow.
         assert engine.stats.string_bytes < 64 * count
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
         engine.rollback(mark)
         assert len(engine.durable.strings) == count - size
-    with ss.Engine(echo, horizon=0, restore=image) as engine:
+    with ss.Engine(echo, horizon=0, restore=snapshot) as engine:
         assert len(engine.durable.strings) == count
         some = random.Random(1).sample(range(count), 100)
         codes = [string_code(str(number)) for number in some]
         assert [engine.durable.strings.text(code) for code in codes] == list(map(str, some))
         assert engine.state.n == count
-        assert engine.snapshot() == image
+        assert engine.snapshot() == snapshot
 
 
 def test_a_million_distinct_strings() -> None:

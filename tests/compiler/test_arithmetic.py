@@ -222,8 +222,9 @@ def test_native_equals_oracle_at_boundaries(
             check(native, oracle, kinds, values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("native", "oracle", "signatures"), CASES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_native_equals_oracle_everywhere(
     native: Any, oracle: Callable[..., Any], signatures: list[Kinds], data: st.DataObject

@@ -267,9 +267,7 @@ def test_an_entry_under_another_name_is_no_entry(folder: Path) -> None:
     assert cache.load(NAMES[1]) is None
 
 
-@settings(
-    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     damage=st.one_of(
         st.tuples(st.just("flip"), st.integers(0, 400), st.integers(1, 255)),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import math
 import pickle
@@ -20,7 +21,10 @@ import witness
 from conftest import assert_identical, run_engine, run_oracle
 
 import specstream as ss
+from specstream.compiler import landing, variants
+from specstream.compiler.error_classes import LEAVES
 from specstream.compiler.exceptions import steps_aside
+from specstream.compiler.variants import compile_entry
 from specstream.structures import boosted
 
 PATHS: list[dict[str, Any]] = [
@@ -409,6 +413,36 @@ def test_an_exception_that_gets_out_has_its_own_text_and_lines() -> None:
     assert "raise Rejected" in Path(__file__).read_text().splitlines()[line.tb_lineno - 1]
 
 
+MARKET = """
+import specstream as ss
+
+
+class Market(ss.State):
+    price = ss.array(float, 3, fill=6.0)
+    limit = ss.scalar(float, fill=10.0)
+    refused = ss.scalar(int)
+    asked = ss.scalar(int)
+
+
+"""
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[2] / "docs" / "operators.md"
+    section = page.read_text().split("\n## Exceptions\n")[1]
+    (tmp_path / "exceptions_of_the_page.py").write_text(
+        MARKET + section.split("```python\n")[1].split("```")[0]
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    operator = importlib.import_module("exceptions_of_the_page").answer
+    table = pa.table({"symbol": [0, 3, 2, 1, 1], "amount": [2.0, 1.0, 11.0, 0.0, 3.0]})
+    found = run_engine(operator, table, horizon=0)
+    assert found.output["price"].to_pylist() == [3.0, 0.0, 0.0, 0.0, 2.0]
+    assert found.output["why"].to_pylist() == [0, 1, 2, 1, 0]
+    assert (found.state["refused"], found.state["asked"]) == (1, 5)
+    assert_identical(found, run_oracle(operator, table))
+
+
 # ---- the oracle ----
 
 
@@ -439,6 +473,15 @@ def test_nothing_in_the_oracle_is_swallowed_but_the_operators_own(
     assert steps_aside(error)
     with pytest.raises(type(error)):
         swallows.run_sequential(keys(1))
+
+
+@an_operator
+def plain(state, event, emit):
+    """Many ways to raise, and nothing that catches."""
+    state.a[event.k] += 7 // event.k
+    state.x = math.exp(event.v) / event.v
+    state.small[event.k] = int(event.v)
+    emit(min(state.a[: event.k]))
 
 
 # ---- what is refused ----
@@ -616,12 +659,30 @@ def test_what_cannot_be_caught_or_raised_is_refused(
 # ---- the compiler ----
 
 
+def test_the_class_of_an_error_costs_an_operator_nothing_that_catches_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def instructions() -> int:
+        program, layout = plain.program, plain.layout
+        entry = compile_entry(program, layout, plain.event, plain.emits, "transactional")
+        code: str = entry.library.get_asm_str()
+        return sum(line.startswith("\t") and line[1] != "." for line in code.splitlines())
+
+    monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "")
+    monkeypatch.setattr(variants, "_loaded", {})
+    as_it_is = instructions()
+    monkeypatch.setattr(variants, "_loaded", {})
+    monkeypatch.setattr(landing, "number_of", lambda error: LEAVES)
+    assert instructions() == as_it_is
+
+
 def test_every_fault_of_the_compiler_says_which_error_it_is() -> None:
     """A fault without a class passes every handler, so none may be left."""
     nameless = []
     for file in sorted(Path(inspect.getfile(ss), "..", "compiler").resolve().glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-            if is_call and node.func.attr == "fault_if" and len(node.args) < 2:
+            is_nameless = is_call and node.func.attr == "fault_if" and len(node.args) < 2
+            if is_nameless or (isinstance(node, ast.Raise) and "OperatorFault" in ast.dump(node)):
                 nameless.append(f"{file.name}:{node.lineno}")
     assert nameless == []

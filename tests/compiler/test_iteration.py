@@ -221,3 +221,50 @@ def test_what_is_no_position_is_refused(function: Callable[..., None], message: 
     if function is not range_of_two_types:
         with pytest.raises(TypeError):
             operator.run_sequential({"i": [3]})
+
+
+def stuck(x):
+    while True:
+        x = x + 1
+
+
+def stuck_beyond(x):
+    if x >= 100:
+        while 1:
+            for k in range(3):
+                if k == 1:
+                    break
+                x += k
+    return x
+
+
+def endless(state, event, emit):
+    x = 0
+    if event.k > 100:
+        while True:
+            x = x + 1
+    for i in range(event.k):
+        if i > 100:
+            y = i
+            while True:
+                y += 1
+        elif i > 200:
+            while True:
+                x = y = i
+    if event.k > 300:
+        stuck(x)
+    emit(x + stuck_beyond(event.k))
+
+
+class Unused(ss.State):
+    n = ss.scalar(int)
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_a_loop_without_a_way_out_compiles_where_nobody_gets_into_it(protocol: str) -> None:
+    operator = ss.operator(state=Unused, event={"k": int}, emits={"x": int})(endless)
+    table = {"k": [1, 2, 3, 4]}
+    expected = operator.run_sequential(table).output
+    for horizon in (0, 4):
+        with ss.Engine(operator, horizon=horizon, chunk=1, protocol=protocol) as engine:
+            assert engine.process(table).equals(expected)

@@ -406,6 +406,7 @@ class Writer:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_calls_with_effects_everywhere(seed: int, tmp_path: Path) -> None:
     writer = Writer(seed)

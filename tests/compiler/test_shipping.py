@@ -94,16 +94,16 @@ def test_it_needs_neither_its_module_nor_its_file(tmp_path):
     module = tmp_path / "elsewhere.py"
     module.write_text(Path(__file__).read_text())
     run = [sys.executable, "-c"]
-    image = tmp_path / "image"
+    pickled = tmp_path / "pickled"
     subprocess.run(
         [*run, "import pickle, sys, elsewhere as e; pickle.dump(e.weigh, open(sys.argv[1], 'wb'))",
-         str(image)],
+         str(pickled)],
         cwd=tmp_path, check=True,
     )  # fmt: skip
     module.unlink()
     code = f"""
 import pickle, sys
-operator = pickle.load(open({str(image)!r}, "rb"))
+operator = pickle.load(open({str(pickled)!r}, "rb"))
 assert "elsewhere" not in sys.modules
 run = operator.run_sequential({TABLE!r})
 print(run.output["total"].to_pylist())

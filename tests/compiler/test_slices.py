@@ -201,10 +201,12 @@ def test_the_oracle_is_numpy(table: pa.Table) -> None:
         assert array.any()
 
 
+@pytest.mark.slow
 def test_every_path_is_the_oracle(path: Path, table: pa.Table) -> None:
     assert_identical(path(slices, table), run_oracle(slices, table))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("protocol", ["value", "eager"])
 def test_random_slices_under_conflicts(seed: int, protocol: str) -> None:

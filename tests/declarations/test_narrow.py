@@ -207,14 +207,14 @@ def test_a_snapshot_of_another_type_is_refused_by_name() -> None:
 
     with ss.Engine(counter(np.int8)) as engine:
         engine.process({"x": [1, 2, 3]})
-        image = engine.snapshot()
-    with ss.Engine(counter(np.int8), restore=image) as engine:
+        snapshot = engine.snapshot()
+    with ss.Engine(counter(np.int8), restore=snapshot) as engine:
         assert engine.state.n == 6
         np.testing.assert_array_equal(engine.state.flags, np.ones(8, np.int8))
     # The first two take as many bytes.
     for other in (np.uint8, np.bool_, int):
         with pytest.raises(ss.SnapshotError, match="field 'flags' has kind int8"):
-            ss.Engine(counter(other), restore=image)
+            ss.Engine(counter(other), restore=snapshot)
 
 
 @pytest.mark.parametrize(

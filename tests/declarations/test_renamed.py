@@ -30,6 +30,20 @@ def test_the_old_names_of_savepoint_and_rollback() -> None:
         assert engine.state.n == 0
 
 
+def test_the_old_name_of_what_is_restored() -> None:
+    with ss.Engine(count, horizon=0) as engine:
+        engine.process({"x": [1, 2]})
+        snapshot = engine.snapshot()
+        engine.process({"x": [3]})
+        with pytest.warns(DeprecationWarning, match=r"restore\(snapshot=\)") as told:
+            engine.restore(image=snapshot)
+        assert told[0].filename == __file__
+        assert engine.state.n == 2
+        engine.restore(snapshot=snapshot)
+        with pytest.raises(ss.SnapshotError, match="no snapshot"):
+            engine.restore()
+
+
 def test_the_old_names_of_rejected_rows() -> None:
     rows: dict[str, Any] = {"x": [1, None]}
     with pytest.warns(DeprecationWarning, match=r"rejected_rows=") as told:

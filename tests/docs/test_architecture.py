@@ -28,7 +28,7 @@ def rooms() -> Any:
 
 def imports_of(path: Path) -> set[str]:
     """All that a module imports of the package, inside functions and for types included."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
@@ -78,6 +78,20 @@ def test_rooms_below_the_commands_use_no_public_names(rooms: Any) -> None:
                 for node in ast.walk(ast.parse(path.read_text())):
                     if isinstance(node, ast.ImportFrom) and node.module == "specstream":
                         assert {alias.name for alias in node.names} <= may, path
+
+
+def test_one_file_of_the_engine_calls_the_runtime() -> None:
+    """The others have constants of it, and its structures, but no functions."""
+    for path in (PACKAGE / "engine").glob("*.py"):
+        called = {
+            node.func.attr
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "lib"
+        }
+        assert bool(called) == (path.name == "native.py"), f"{path.name} calls {called}"
 
 
 def test_the_way_of_a_batch_is_short_and_goes_from_caller_to_callee(rooms: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spinning import spin_down, transfer
+from spinning import endless, spin_down, transfer
 
 import specstream as ss
 
@@ -69,6 +70,39 @@ def test_closing_waits_for_who_reads_the_state() -> None:
             thread.join()
 
 
+@pytest.mark.parametrize("execution", ["ordered", "log_free", "locked"])
+def test_closing_ends_an_event_that_never_ends(execution: Any) -> None:
+    engine = ss.Engine(endless, threads=2, execution=execution)
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            engine.process({"x": [-1, -1]})
+        except ss.EngineClosedError as error:
+            raised.append(error)
+
+    runner = threading.Thread(target=run, daemon=True)
+    runner.start()
+    while engine.parts.native.is_idle():
+        assert runner.is_alive()
+    # Where it does not end, the test is to: hence a thread.
+    closer = threading.Thread(target=engine.close, daemon=True)
+    closer.start()
+    for thread in (closer, runner):
+        thread.join(60)
+        assert not thread.is_alive(), "the event goes on"
+    partial = raised[0].specstream_partial  # type: ignore[attr-defined]
+    assert (partial.consumed, partial.output.num_rows) == (0, 0)
+    assert engine.stats.events == 0
+
+
+@functools.cache
+def of_another_engine() -> Any:
+    """A savepoint, which is not told from the engine's own before the engine may be used."""
+    with ss.Engine(spin_down, horizon=0) as engine:
+        return engine.savepoint()
+
+
 USES: dict[str, Callable[[ss.Engine], object]] = {
     "process": lambda engine: engine.process({"x": [1]}),
     "submit": lambda engine: engine.submit({"t": [1], "x": [1]}, order_by="t"),
@@ -81,7 +115,7 @@ USES: dict[str, Callable[[ss.Engine], object]] = {
     "snapshot": lambda engine: engine.snapshot(),
     "restore": lambda engine: engine.restore(b""),
     "savepoint": lambda engine: engine.savepoint(),
-    "rollback": lambda engine: engine.rollback(None),  # type: ignore[arg-type]
+    "rollback": lambda engine: engine.rollback(of_another_engine()),
     "state": lambda engine: engine.state,
     "close": lambda engine: engine.close(),
     "with": lambda engine: engine.__exit__(None, None, None),
@@ -106,6 +140,7 @@ def test_all_that_an_engine_can_do_is_tried_in_hooks() -> None:
 def test_a_hook_may_look_at_figures_and_is_told_that_it_may_do_nothing_else(
     kind: str, submitted: bool
 ) -> None:
+    of_another_engine()  # not made by a hook
     told: dict[str, str] = {}
     looked: list[str] = []
     again: list[int] = []

@@ -64,7 +64,8 @@ def test_a_crash_of_a_speculative_run_changes_nothing(
             output = engine.process({"x": XS})
             sums = [total - before for total in output["total"].to_pylist()]
             assert sums == expected.output["total"].to_pylist()
-        # Under `eager` a dropped run whose lock was stolen as well may speculate, and fault, again.
+        # Under `eager` a run from which a lock was stolen before it faulted is repeated, and faults
+        # again, when the thief has committed (`faulted` in stm_native/tests/test_retry_queue.c).
         faults = engine.stats.aborts["fault"]
         assert faults == 5 or (protocol == "eager" and faults > 5)
         assert engine.state.total == 5 * sum(XS)

@@ -114,8 +114,8 @@ def test_the_engine_of_the_parent_is_refused_and_what_it_knew_can_be_read(
             refuses_all_use()
             assert engine.state.n == 300
             assert engine.stats.events == 300
-            image = engine.snapshot()
-            with ss.Engine(spin_down, **OPTIONS, restore=image) as mine:
+            snapshot = engine.snapshot()
+            with ss.Engine(spin_down, **OPTIONS, restore=snapshot) as mine:
                 assert mine.process(SHORT)["n"].to_pylist() == list(range(301, 601))
                 assert mine.durable.next_sequence == 600
             # And the child's own children.
@@ -186,7 +186,7 @@ def test_a_fork_during_a_batch_of_another_thread(options: dict[str, object]) -> 
             outputs = []
             worker = threading.Thread(target=lambda: outputs.append(engine.process(LONG)))
             worker.start()
-            while engine.state.n < done + 10 or engine.parts.flight.begun is None:
+            while engine.state.n < done + 10 or engine.parts.flight.counted is None:
                 assert worker.is_alive(), "the batch is over: the test proves nothing"
             in_child(body)
             worker.join()
@@ -212,8 +212,8 @@ def test_a_fork_in_a_signal_handler_during_a_batch() -> None:
             engine.close()
 
         def handler(number, frame):
-            if engine.parts.flight.begun is not None and not forks:
-                forks.append(engine.parts.flight.begun)
+            if engine.parts.flight.counted is not None and not forks:
+                forks.append(engine.parts.flight.counted)
                 in_child(body)
 
         signal.signal(signal.SIGALRM, handler)

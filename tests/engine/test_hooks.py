@@ -14,7 +14,7 @@ import pytest
 from conftest import run_oracle
 
 import specstream as ss
-from specstream.engine.hooks import _KINDS
+from specstream.engine.hooks import KINDS
 
 
 class Words(ss.State):
@@ -301,7 +301,7 @@ def test_every_hook_hears_of_each_submitted_event(threads: int, horizon: int) ->
             assert n.values == {"x": n.sequence + 100, "name": f"n{n.sequence}"}
 
 
-@pytest.mark.parametrize("names", [["on_abort"], ["on_post_commit"], list(_KINDS)])
+@pytest.mark.parametrize("names", [["on_abort"], ["on_post_commit"], list(KINDS)])
 @pytest.mark.parametrize("way", ["batch", "table", "events"])
 def test_all_that_is_raised_comes_out_once(way: str, names: list[str]) -> None:
     """Hooks and the operator raise close together, in several threads."""

@@ -112,10 +112,10 @@ def test_a_large_state_survives_a_snapshot() -> None:
     words, values, _ = sequential(table)
     with ss.Engine(update, threads=2, horizon=8, chunk=4) as engine:
         engine.process(table)
-        image = engine.snapshot()
-        assert len(image) > 8 * WORDS
+        snapshot = engine.snapshot()
+        assert len(snapshot) > 8 * WORDS
         engine.process(table)
         assert not np.array_equal(engine.state.a[words], values)
-        engine.restore(image)
+        engine.restore(snapshot)
         np.testing.assert_array_equal(engine.state.a[words], values)
         assert np.count_nonzero(engine.state.a) == np.count_nonzero(values)

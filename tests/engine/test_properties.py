@@ -78,7 +78,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(
     max_examples=150,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(

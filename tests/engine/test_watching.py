@@ -12,25 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from spinning import spin
 
 import specstream as ss
 
 WAIT_SECONDS = 60
 GROWING = ("events", "commits", "head_runs", "speculative_runs", "reruns", "parks", "seconds")
-
-
-class Seen(ss.State):
-    count = ss.scalar(int)
-    slots = ss.array(int, 64)
-
-
-@ss.operator(state=Seen, event={"x": int}, emits={"count": int})
-def spin(state, event, emit):
-    total = 0
-    for i in range(event.x):
-        total += (i * i) % 7
-    state.slots[event.sequence % 64] += total
-    emit(event.x)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from spinning import Seen, spin
 
 import specstream as ss
 
@@ -18,20 +19,6 @@ from prometheus_client.parser import text_string_to_metric_families  # noqa: E40
 from specstream.monitoring.metrics import EngineCollector  # noqa: E402
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
-
-
-class Seen(ss.State):
-    count = ss.scalar(int)
-    slots = ss.array(int, 64)
-
-
-@ss.operator(state=Seen, event={"x": int}, emits={"count": int})
-def spin(state, event, emit):
-    total = 0
-    for i in range(event.x):
-        total += (i * i) % 7
-    state.slots[event.sequence % 64] += total
-    emit(event.x)
 
 
 @ss.operator(state=Seen, event={"x": int}, emits={"count": int})

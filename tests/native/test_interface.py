@@ -22,7 +22,7 @@ class Words(ss.State):
 
 
 @ss.operator(state=Words, event={"at": int}, emits={"nothing": int})
-def store(state: Words, event: ss.Event, emit: ss.Emit) -> None:
+def store(state, event, emit):  # type: ignore[no-untyped-def]
     state.x[event.at] = 7
 
 

@@ -145,7 +145,7 @@ def named(state, event, emit):
     emit(event.at, state.values[event.at % 6], state.last, event.name)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(
     pieces=PIECES,
     paths=st.lists(st.sampled_from(SETTINGS + HOOKED), min_size=1, max_size=3),
@@ -609,10 +609,10 @@ def test_a_snapshot_holds_pending_events_sources_and_output(keys: bool) -> None:
         for source in ("a", "b", "silent"):
             engine.advance(source, 5)
         until(lambda: engine.stats.events == 5)
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
         first = engine.poll()
         assert first["value"].to_pylist() == [1, 2, 4, 6, 9]
-    with ss.Engine(entities, **options, restore=image) as engine:
+    with ss.Engine(entities, **options, restore=snapshot) as engine:
         assert (engine.stats.pending, engine.state.values[0]) == (4, 9)
         assert engine.poll().equals(first), "it was committed, and nobody had it before"
         with pytest.raises(ss.InputError, match="late"):
@@ -632,11 +632,11 @@ def test_a_snapshot_holds_pending_events_sources_and_output(keys: bool) -> None:
 def test_a_snapshot_can_be_restored_into_an_engine_at_work() -> None:
     with ss.Engine(entities, threads=2, horizon=8, chunk=1) as engine:
         engine.submit_event(5, at=0, amount=1)
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
         engine.submit_event(6, at=0, amount=10)
         engine.advance(0)
         drain(engine, 2)
-        engine.restore(image)
+        engine.restore(snapshot)
         assert engine.stats.pending == 1
         engine.submit_event(7, at=0, amount=100)
         engine.advance(0)
@@ -655,18 +655,18 @@ def test_events_below_the_frontier_come_back_in_their_order(restored: Any, back:
         for number in range(count):
             engine.advance(number)
         # The first event raises; until somebody has polled that, none of the others commits.
-        image, mark = engine.snapshot(), engine.savepoint()
+        snapshot, mark = engine.snapshot(), engine.savepoint()
         assert engine.stats.pending == count
         expected, raised = drain(engine, count)
         assert raised == [("ValueError", "amount -1 at 0")]
         assert expected["value"].to_pylist() == list(range(7, 7 * count, 7))
         again = engine
         if back == "new engine":
-            again = ss.Engine(entities, restore=image, **restored)
+            again = ss.Engine(entities, restore=snapshot, **restored)
         elif back == "restore":
             again = ss.Engine(entities, **restored)
             again.submit_event(3, at=0, amount=1)  # which is forgotten
-            again.restore(image)
+            again.restore(snapshot)
         else:
             again.rollback(mark)
         with again:
@@ -685,12 +685,12 @@ def test_poll_alone_makes_restored_events_go(timeout: float | None) -> None:
         engine.submit_event(5, "a", at=0, amount=-1)
         engine.submit_event(6, "a", at=0, amount=10)
         engine.advance("a")
-        image, mark = engine.snapshot(), engine.savepoint()
+        snapshot, mark = engine.snapshot(), engine.savepoint()
         for number in range(3):
             if number == 1:
                 engine.rollback(mark)
             elif number == 2:
-                engine.restore(image)
+                engine.restore(snapshot)
             with pytest.raises(ValueError, match="amount -1"):
                 engine.poll(timeout)
             assert engine.poll_rows(timeout) == [(0, 10, 0)]
@@ -723,14 +723,14 @@ def test_what_nobody_has_fetched_comes_back(back: str) -> None:
     options: dict[str, Any] = {"late": "side", "rejected_rows": "side", "sources": ["a", "b"]}
     with ss.Engine(places, **options) as engine:
         engine.advance("a", datetime.datetime(2013, 1, 2))
-        image, mark = engine.snapshot(), engine.savepoint()
-        engine.restore(image) if back == "restore" else engine.rollback(mark)
+        snapshot, mark = engine.snapshot(), engine.savepoint()
+        engine.restore(snapshot) if back == "restore" else engine.rollback(mark)
         engine.advance("b")
         engine.submit_event(datetime.datetime(2013, 1, 1), "a", name="too late")
         engine.submit_event(None, "a", name="never")
         engine.submit_event(datetime.datetime(2013, 1, 2), "a", name="in time")
         assert engine.poll_rows(timeout=None) == [("in time", 1)]
-        image, mark = engine.snapshot(), engine.savepoint()
+        snapshot, mark = engine.snapshot(), engine.savepoint()
         for _ in range(2):
             late, bad = engine.late(), engine.rejected_rows()
             assert late is not None
@@ -738,20 +738,20 @@ def test_what_nobody_has_fetched_comes_back(back: str) -> None:
             assert late["name"].to_pylist() == ["too late"]
             assert bad["name"].to_pylist() == ["never"]
             assert engine.stats.late == 1
-            engine.restore(image) if back == "restore" else engine.rollback(mark)
+            engine.restore(snapshot) if back == "restore" else engine.rollback(mark)
 
 
 def test_marks_may_be_gone_back_to_in_any_order() -> None:
     """Also behind a snapshot that was restored: each knows its strings."""
     with ss.Engine(places, threads=2, horizon=8, chunk=1, rejected_rows="side") as engine:
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
         marks = []
         for name in ("one", "two", "three"):
             marks.append(engine.savepoint())
             engine.submit({"time": [len(marks)] * 2, "name": [name, None]}, order_by="time")
         marks.append(engine.savepoint())
         for at in (3, 1, 2, 0, 3):
-            engine.restore(image)
+            engine.restore(snapshot)
             engine.rollback(marks[at])
             bad = engine.rejected_rows()
             assert (0 if bad is None else bad.num_rows) == at
@@ -764,7 +764,7 @@ def test_marks_may_be_gone_back_to_in_any_order() -> None:
 def test_pending_events_of_other_columns_are_refused() -> None:
     with ss.Engine(entities, threads=1, horizon=2, chunk=1) as engine:
         engine.submit_event(5, at=0, amount=1)
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
 
     @ss.operator(state=Six, event={"at": int}, emits={"at": int})
     def other(state, event, emit):
@@ -772,7 +772,7 @@ def test_pending_events_of_other_columns_are_refused() -> None:
         emit(event.at)
 
     with pytest.raises(ss.SnapshotError, match=r"1 event.* not committed.*'amount'"):
-        ss.Engine(other, restore=image)
+        ss.Engine(other, restore=snapshot)
 
 
 def test_output_survives_a_change_to_batches() -> None:
@@ -853,9 +853,9 @@ def test_times_beyond_int64_are_refused(time: int, before: bool) -> None:
     with ss.Engine(places, threads=1) as engine:
         if before:
             engine.submit_event(1, name="a")
-            with pytest.raises(ss.InputError, match=r"time 1?-?\d+ is no int64"):
+            with pytest.raises(ss.InputError, match=r"time -?[\d.]+ is no int64"):
                 engine.advance(0, time)
-        with pytest.raises(ss.InputError, match=r"time -?\d+ is no int64"):
+        with pytest.raises(ss.InputError, match=r"time -?[\d.]+ is no int64"):
             engine.submit_event(time, name="a")
         engine.submit_event(2, name="b", ordered=True)
         assert engine.poll(None)["name"].to_pylist() == ["a", "b"][1 - before :]
@@ -881,7 +881,7 @@ def test_timeouts_that_are_none_are_refused(poll: str, timeout: Any) -> None:
 
 
 def test_the_highest_source_is_named_in_the_error() -> None:
-    with pytest.raises(ss.InputError, match=f"expected an integer from .* to {2**63 - 2}"):
+    with pytest.raises(ss.ConfigurationError, match=f"an integer from .* to {2**63 - 2}"):
         ss.Engine(places, sources=[2**63 - 1])
 
 

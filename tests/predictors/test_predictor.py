@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import itertools
 import math
+import pickle
 import random
 import statistics
 from collections.abc import Callable
@@ -522,3 +525,21 @@ def test_the_statistics_say_what_was_decided_and_why() -> None:
         {"event": d.event, "horizon": d.horizon, "chunk": d.chunk, "reason": d.reason}
         for d in stats.decisions
     ]
+
+
+def test_a_predictor_serves_one_open_engine_at_a_time() -> None:
+    predictor = ss.AbortDriven(limit=16)
+    with ss.Engine(scattered, threads=2, predictor=predictor):
+        before = vars(predictor).copy()
+        with pytest.raises(ss.ConfigurationError, match="serves the open engine of 'scattered'"):
+            # It would be capped to less, were it looked at later.
+            ss.Engine(scattered, threads=2, predictor=predictor, memory=1 << 22)
+        assert vars(predictor) == before
+        ss.Engine(scattered, predictor=copy.deepcopy(predictor)).close()
+    with pytest.raises(ss.ConfigurationError, match="memory=1"):
+        ss.Engine(scattered, predictor=predictor, memory=1)  # which leaves it free
+    engine = ss.Engine(scattered, predictor=predictor)
+    del engine
+    gc.collect()
+    ss.Engine(scattered, predictor=predictor).close()
+    ss.Engine(scattered, predictor=pickle.loads(pickle.dumps(predictor))).close()

@@ -320,7 +320,7 @@ def test_a_second_query_cannot_use_the_engine_of_a_running_one(
 
 def kept_feed(engine: ss.Engine, to: Any, path: Path) -> Any:
     return ss.spark.foreach_batch(
-        engine, order_by="time", source="origin", to=to, checkpoint=path / "images"
+        engine, order_by="time", source="origin", to=to, checkpoint=path / "recorded"
     )
 
 
@@ -371,17 +371,17 @@ def test_an_operator_that_raises_leaves_the_checkpoint_before_the_batch(
 def test_a_batch_that_spark_sent_can_be_replayed(
     engine: ss.Engine, start: Any, tmp_path: Path
 ) -> None:
-    images = tmp_path / "images"
+    directory = tmp_path / "recorded"
     feed = ss.spark.foreach_batch(
         engine, order_by="time", source="origin", to=lambda table, batch_id: None,
-        checkpoint=images, keep_batches=2,
+        checkpoint=directory, keep_batches=2,
     )  # fmt: skip
     start(feed).awaitTermination()
-    assert sorted(path.name for path in images.glob("*.input")) == [
+    assert sorted(path.name for path in directory.glob("*.input")) == [
         "0000000001.input", "0000000002.input",
     ]  # fmt: skip
     for batch_id in (1, 2):
-        found = ss.spark.replay(images, batch_id)
+        found = ss.spark.replay(directory, batch_id)
         assert found.is_recorded
         assert found.difference is None
         assert found.events == 2 * ROWS
@@ -405,7 +405,7 @@ def test_bad_rows_reach_their_sink_once_for_each_batch(start: Any, tmp_path: Pat
     def feed_of(engine: ss.Engine, rejected_rows_to: Any = letters) -> Any:
         return ss.spark.foreach_batch(
             engine, order_by="time", to=lambda table, batch_id: None,
-            rejected_rows_to=rejected_rows_to, checkpoint=tmp_path / "images",
+            rejected_rows_to=rejected_rows_to, checkpoint=tmp_path / "recorded",
         )  # fmt: skip
 
     with ss.Engine(chain, horizon=0, rejected_rows="side") as engine:
@@ -481,13 +481,13 @@ def test_a_query_under_way_can_be_given_a_checkpoint(
     assert feed.checkpoint.recorded.batch_id == 2
 
 
-def test_spark_can_be_taken_back_to_the_last_image(start: Any, oracle: Any, tmp_path: Path) -> None:
+def test_spark_can_be_taken_back_to_the_last_file(start: Any, oracle: Any, tmp_path: Path) -> None:
     sink = ss.spark.parquet_sink(tmp_path / "out")
     with ss.Engine(chain, horizon=0) as engine:
         start(kept_feed(engine, sink, tmp_path), per_trigger=1).awaitTermination()
-    for image in (tmp_path / "images").glob("*.*"):  # what is left is a copy made after batch 2
-        if int(image.stem) > 2:
-            image.unlink()
+    for file in (tmp_path / "recorded").glob("*.*"):  # what is left is a copy made after batch 2
+        if int(file.stem) > 2:
+            file.unlink()
     spark = tmp_path / "checkpoint"
     # One more batch, not acknowledged, so that Spark comes back with it.
     for path in (spark / "commits").glob(f"*{FILES - 1}*"):
@@ -510,7 +510,7 @@ def test_spark_can_be_taken_back_to_the_last_image(start: Any, oracle: Any, tmp_
 
 def ahead_feed(engine: ss.Engine, to: Any, path: Path, **options: Any) -> Any:
     return ss.spark.foreach_batch(
-        engine, order_by="time", source="origin", to=to, checkpoint=path / "images", **options
+        engine, order_by="time", source="origin", to=to, checkpoint=path / "recorded", **options
     )
 
 
@@ -536,7 +536,7 @@ def test_a_batch_is_fetched_while_the_one_before_it_runs(
     feed.wait()
     assert_same_as_oracle(tmp_path / "out", engine, oracle)
     assert (feed.stats.batches, feed.stats.repeated) == (3, 0)
-    assert not list((tmp_path / "images").glob("*.rows"))
+    assert not list((tmp_path / "recorded").glob("*.rows"))
 
 
 def test_what_a_batch_raises_ahead_fails_the_query_and_it_runs_again_from_the_rows_that_were_kept(
@@ -556,7 +556,7 @@ def test_what_a_batch_raises_ahead_fails_the_query_and_it_runs_again_from_the_ro
     assert str(feed.error) == "the sink is full"
     assert (tmp_path / "checkpoint" / "commits" / "1").exists()  # Spark took it for done
     assert not (tmp_path / "checkpoint" / "commits" / "2").exists()
-    assert len(list((tmp_path / "images").glob("*.rows"))) == 2
+    assert len(list((tmp_path / "recorded").glob("*.rows"))) == 2
     full = False
     start(feed).awaitTermination()
     feed.wait()

@@ -22,7 +22,7 @@ from specstream.checkpoint.event_time import EventTime
 from specstream.checkpoint.failpoints import STEPS
 
 FILES, ROWS = 13, 40
-# One stream, one crash after the other. Images 0, 4, 8 and 12 are full; 8 and 12 supersede others.
+# One stream, one crash after the other. Files 0, 4, 8 and 12 are full; 8 and 12 supersede others.
 CRASHES = (
     ("half-written", 0),
     ("before-run", 1),
@@ -36,7 +36,7 @@ CRASHES = (
     ("between-deletes", 8),
     ("before-delete", 12),
 )
-# With events that wait: in increments, in a full image, and in finish(), which is the last batch.
+# With events that wait: in increments, in a full file, and in finish(), which is the last batch.
 WAITING_FILES = 6
 WAITING_CRASHES = (
     ("before-write", 2),
@@ -104,7 +104,7 @@ def test_killed_at_every_step_the_stream_ends_as_if_never_interrupted(
         if step in HIDDEN:
             hidden = visible.with_name(f".{visible.name}.writing")
             assert pq.read_table(hidden).num_rows == ROWS
-            assert any((tmp_path / "images").glob(f"{batch_id:010d}.*")) == (step in RECORDED)
+            assert any((tmp_path / "recorded").glob(f"{batch_id:010d}.*")) == (step in RECORDED)
     status = end(begin(tmp_path))
     assert status == 0, (tmp_path / "errors").read_text()
 
@@ -159,7 +159,7 @@ def test_killed_while_events_wait_for_the_watermark_nothing_is_lost(tmp_path: Pa
         assert engine.snapshot() == (tmp_path / "final").read_bytes()
 
 
-def test_what_the_last_image_holds_is_the_final_state(
+def test_what_the_last_file_holds_is_the_final_state(
     uninterrupted: Callable[[], Path],
 ) -> None:
     whole = uninterrupted()
@@ -169,7 +169,7 @@ def test_what_the_last_image_holds_is_the_final_state(
             order_by="time",
             source="origin",
             to=lambda table, batch_id: None,
-            checkpoint=whole / "images",
+            checkpoint=whole / "recorded",
         )
         assert engine.snapshot() == (whole / "final").read_bytes()
         assert feed.checkpoint is not None

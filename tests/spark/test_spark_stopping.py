@@ -51,7 +51,7 @@ def make_feed(engine: ss.Engine, directory: Path) -> Any:
         order_by="time",
         source="origin",
         to=ss.spark.parquet_sink(directory / "out"),
-        checkpoint=directory / "images",
+        checkpoint=directory / "recorded",
     )
 
 
@@ -218,7 +218,7 @@ def test_sigterm_while_a_directory_is_streamed_ends_the_program_behind_the_batch
             order_by="time",
             source="origin",
             to=to,
-            checkpoint=directory / "images",
+            checkpoint=directory / "recorded",
             prefetch=prefetch,
         )
         with pytest.raises(SystemExit) as ended:

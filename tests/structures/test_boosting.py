@@ -134,7 +134,7 @@ def test_every_path_gives_the_answer_of_the_sequential_run(path: Path, keys: int
     assert_identical(path(several, table), run_oracle(several, table))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32),
     keys=st.sampled_from([1, 2, 8, 26]),
@@ -273,9 +273,9 @@ def test_batches_plain_stretches_and_other_states_in_between() -> None:
     ):
         for number, table in enumerate(calm):
             if number in (2, 4):
-                mark, image = engine.savepoint(), engine.snapshot()
+                mark, snapshot = engine.savepoint(), engine.snapshot()
                 engine.process(table)
-                engine.rollback(mark) if number == 2 else engine.restore(image)
+                engine.rollback(mark) if number == 2 else engine.restore(snapshot)
             rows.append(engine.process(table))
             assert rows[-1] == plain.process(table)
         assert_identical(

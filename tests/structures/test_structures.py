@@ -110,5 +110,5 @@ def test_a_full_heap_and_a_block_released_twice_are_errors() -> None:
 
 @pytest.mark.parametrize("sizes", [(0, 1), (1, 0), (1.5, 1), (1, True)])
 def test_sizes_are_checked(sizes: Any) -> None:
-    with pytest.raises(ss.DeclarationError, match=r"heap\((blocks|words)="):
+    with pytest.raises(ss.DeclarationError, match=r"heap: (blocks|words)="):
         heap(*sizes)

@@ -204,15 +204,62 @@ def other_arrow(rng: random.Random, content: bytes) -> bytes:
     return other_bytes(rng, made) if rng.random() < 0.1 else made
 
 
+# ---- what all files have around what they hold ----
+
+# Where the checksum begins to count, and where header and parts begin; the mark is in front.
+_FRAMES = {b"SPECSNP1": (20, 20), b"SPECCKPT": (12, 24)}
+SEALED = b"SPECINPT"  # behind the content
+
+
+def marked(content: bytes) -> bytes:
+    """A file of any kind, its checksum made right as far as it has got a place for one."""
+    magic = content[:8]
+    if magic in _FRAMES:
+        checksum = zlib.crc32(content[_FRAMES[magic][0] :])
+        return content[:8] + struct.pack("<I", checksum) + content[12:]
+    return content[:-4] + struct.pack("<I", zlib.crc32(content[:-12]))
+
+
+def other_frame(rng: random.Random, content: bytes) -> bytes:
+    """A file of any kind with something around its content changed; never the same bytes."""
+    made = bytearray(content)
+    begin = _FRAMES.get(content[:8], (0, 0))[1]
+    way = rng.randrange(8)
+    if way == 0:
+        del made[rng.randrange(len(made)) :]
+    elif way == 1:
+        made += rng.randbytes(rng.choice([1, 4, 8, 12, 24]))
+    elif way == 2:
+        at = 0 if begin else len(made) - 12
+        made[at : at + 8] = rng.choice([*_FRAMES, SEALED, b"SPECSNP2", rng.randbytes(8)])
+    elif way == 3 and begin == 24:
+        made[12:16] = struct.pack("<I", rng.choice([0, 1, 3, 2**31, 2**32 - 1]))
+    elif way == 4 and begin:
+        length = rng.choice([*EDGES, len(made), len(made) - begin, len(made) - begin + 1]) % 2**64
+        made[begin - 8 : begin] = struct.pack("<Q", length)
+    elif way == 5 and begin:
+        (length,) = struct.unpack_from("<Q", content, begin - 8)
+        header = as_json(rng, other_json(rng, json.loads(content[begin : begin + length])))
+        made[begin : begin + length] = header
+        made[begin - 8 : begin] = struct.pack("<Q", len(header))
+    else:
+        made[rng.randrange(len(made))] ^= 1 << rng.randrange(8)
+    if rng.random() < 0.7:
+        made = bytearray(marked(bytes(made)))
+    if made == content:
+        made[-1] ^= 1
+    return bytes(made)
+
+
 # ---- snapshots ----
 
 _SNAPSHOT = struct.Struct("<8sIQ")
 
 
-def snapshot_parts(image: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+def snapshot_parts(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The header of a snapshot, and its sections."""
-    _, _, length = _SNAPSHOT.unpack_from(image)
-    body = image[_SNAPSHOT.size :]
+    _, _, length = _SNAPSHOT.unpack_from(content)
+    body = content[_SNAPSHOT.size :]
     header = json.loads(body[:length])
     strings = header["strings"]
     sizes = {
@@ -234,12 +281,12 @@ def snapshot_of(header: bytes, sections: dict[str, bytes], length: int | None = 
     return _SNAPSHOT.pack(b"SPECSNP1", zlib.crc32(body), length) + body
 
 
-def other_snapshot(rng: random.Random, image: bytes) -> bytes:
+def other_snapshot(rng: random.Random, content: bytes) -> bytes:
     """A snapshot with something changed."""
-    header, sections = snapshot_parts(image)
+    header, sections = snapshot_parts(content)
     if rng.random() < 0.05:
-        body = other_bytes(rng, image[_SNAPSHOT.size :])
-        return image[:8] + struct.pack("<I", zlib.crc32(body)) + image[12:20] + body
+        body = other_bytes(rng, content[_SNAPSHOT.size :])
+        return content[:8] + struct.pack("<I", zlib.crc32(body)) + content[12:20] + body
     ways = ["header", *(name for name in sections if sections[name])]
     for way in rng.sample(ways, rng.choice([1, 1, 2])):
         if way == "header":
@@ -255,13 +302,13 @@ def other_snapshot(rng: random.Random, image: bytes) -> bytes:
 
 # ---- files of a checkpoint ----
 
-_IMAGE = struct.Struct("<8sIIQ")
+_CHECKPOINT_FILE = struct.Struct("<8sIIQ")
 
 
-def image_parts(content: bytes) -> tuple[dict[str, Any], list[bytes]]:
-    """The header of an image, and its sections."""
-    length = _IMAGE.unpack_from(content)[3]
-    body = content[_IMAGE.size :]
+def checkpoint_file_parts(content: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """The header of a checkpoint file, and its sections."""
+    length = _CHECKPOINT_FILE.unpack_from(content)[3]
+    body = content[_CHECKPOINT_FILE.size :]
     header, at = json.loads(body[:length]), length
     sections = []
     for size in header["sections"]:
@@ -270,28 +317,28 @@ def image_parts(content: bytes) -> tuple[dict[str, Any], list[bytes]]:
     return header, sections
 
 
-def image_of(header: bytes, sections: list[bytes], version: int = 2) -> bytes:
-    """An image of parts; its checksum is right."""
+def checkpoint_file_of(header: bytes, sections: list[bytes], version: int = 2) -> bytes:
+    """A checkpoint file of parts; its checksum is right."""
     rest = struct.pack("<IQ", version, len(header)) + b"".join((header, *sections))
     return b"SPECCKPT" + struct.pack("<I", zlib.crc32(rest)) + rest
 
 
 def checksum_of(content: bytes) -> int:
-    """The checksum that an image has."""
-    found: int = _IMAGE.unpack_from(content)[1]
+    """The checksum that a checkpoint file has."""
+    found: int = _CHECKPOINT_FILE.unpack_from(content)[1]
     return found
 
 
 def rebuilt_on(content: bytes, checksum: int) -> bytes:
-    """An increment, as one on an image with that checksum."""
-    header, sections = image_parts(content)
+    """An increment, as one on a file with that checksum."""
+    header, sections = checkpoint_file_parts(content)
     header["builds_on"][1] = checksum
-    return image_of(json.dumps(header).encode(), sections)
+    return checkpoint_file_of(json.dumps(header).encode(), sections)
 
 
-def other_image(rng: random.Random, content: bytes) -> bytes:
-    """An image with something changed."""
-    header, sections = image_parts(content)
+def other_checkpoint_file(rng: random.Random, content: bytes) -> bytes:
+    """A checkpoint file with something changed."""
+    header, sections = checkpoint_file_parts(content)
     is_full = header["builds_on"] is None
     if rng.random() < 0.4:
         header = other_json(rng, header)
@@ -306,7 +353,7 @@ def other_image(rng: random.Random, content: bytes) -> bytes:
             sections[at] = change(rng, sections[at])
         if rng.random() < 0.95:
             header["sections"] = list(map(len, sections))
-    return image_of(as_json(rng, header), sections, rng.choice([1, 2, 2, 2, 2]))
+    return checkpoint_file_of(as_json(rng, header), sections, rng.choice([1, 2, 2, 2, 2]))
 
 
 def other_input(rng: random.Random, content: bytes) -> bytes:

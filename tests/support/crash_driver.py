@@ -6,6 +6,9 @@ there when it has come to the end. Where there is a file ``watermark``, files ov
 events wait as long as it says; some come too late.
 """
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import contextlib
@@ -189,8 +192,8 @@ def log(path: Path, **values: object) -> None:
         file.write(json.dumps(values) + "\n")
 
 
-def hold_images_for_sinks() -> None:
-    """Of the batch that is to be killed when it is prepared, the image does not come to be."""
+def hold_files_for_sinks() -> None:
+    """Of the batch that is to be killed when it is prepared, the file does not come to be."""
     from specstream.checkpoint import failpoints
 
     crash = os.environ.get("SPECSTREAM_CRASH", "")
@@ -199,19 +202,19 @@ def hold_images_for_sinks() -> None:
         return
     hit = failpoints.hit
 
-    def held(step: str, at: int) -> None:
-        hit(step, at)
-        if (step, at) == ("before-rename", int(batch_id)):
+    def held(step: str, batch: int) -> None:
+        hit(step, batch)
+        if (step, batch) == ("before-rename", int(batch_id)):
             time.sleep(LIFE_SECONDS)  # until it is killed
 
-    failpoints.hit = held
+    failpoints.hit = held  # type: ignore[assignment]
 
 
 def main(directory: Path) -> None:
     from specstream.checkpoint import checkpoint
 
     checkpoint.INCREMENTS = 3
-    hold_images_for_sinks()
+    hold_files_for_sinks()
 
     with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
         options = event_time(directory)
@@ -222,7 +225,7 @@ def main(directory: Path) -> None:
             order_by="time",
             source="origin",
             to=Watched(directory),
-            checkpoint=directory / "images",
+            checkpoint=directory / "recorded",
             **options,
         )
         answered = 0

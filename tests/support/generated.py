@@ -92,14 +92,6 @@ def weigh(first, second, third):
     return first * 3 - second + (third & 7)
 
 
-def shaped(value, /, by=PRIMES[1], *, plus=0, flip=False):
-    return (value * by) ^ plus if flip else value * by - plus
-
-
-halved = lambda value, by=2: value // by
-shifted = functools.partial(shaped, plus=5)
-
-
 class Refused(ValueError):
     pass
 
@@ -134,11 +126,32 @@ def looked_up(state, at):
         return 7
     return at
 
+
+def shaped(value, /, by=PRIMES[1], *, plus=0, flip=False):
+    return (value * by) ^ plus if flip else value * by - plus
+
+
+halved = lambda value, by=2: value // by
+shifted = functools.partial(shaped, plus=5)
+
 """
 
 INT_EDGES = ["0", "1", "-1", "2", "7", "63", "64", "255", "BIG", "MASK", "(-9223372036854775808)"]
 FLOAT_EDGES = ["0.0", "-0.0", "1.5", "-2.25", "1e300", "TINY", "NAN", "INF", "-INF", "0.1"]
 FLOAT_EDGES += ["float('inf')", 'float("-inf")', "float('nan')", "math.inf", "np.nan"]
+
+INTS_OF_THE_EVENT = [
+    *("len(event.code)", "event.code.find('o')", "ord(event.code[1])", "int(name)", "len(name)"),
+    *("len(f'{event.key}{event.on:>6}')", "ss.when(event.when).minute", "int(event.code)"),
+]
+BOOLS_OF_THE_EVENT = [
+    *("event.code < name", "event.code.endswith('o')", "'1' in name", "name[1] == '1'"),
+    *("any(one.isdigit() for one in event.code)", "TEXTS[0] <= event.code > ONE"),
+]
+TEXTS_OF_THE_EVENT = [
+    *("event.code.upper()", "name[::-1]", "f'{event.key:>4}|{event.on}'", "event.code + name"),
+    "max(event.code, name)",
+]
 
 
 TEXT_CASES = ["'two'", "''"]
@@ -164,7 +177,7 @@ class Writer:
         self.names = 0
         self.leave = "return"
 
-    def pick(self, *options: Any) -> Any:
+    def pick(self, *options: str) -> str:
         return self.rng.choice(options)
 
     def int_(self, depth: int = 2) -> str:
@@ -218,9 +231,17 @@ class Writer:
             f"weigh({a}, {self.shuffled(f'third={b}', f'second={self.int_(0)}')})",
             *self.calls(f"tick(state, {a})", f"increment(state.a, {self.at(16, depth - 1)})"),
             f"round({self.float_(0)} % 50.0)",
+            *((f"looked_up(state, {self.int_(0)} % 18 - 9)",) if self.catches else ()),
+            self.of_the_event("0", INTS_OF_THE_EVENT),
             *self.syntax_int(depth),
-            *((f"looked_up(state, {self.int_(0)} % 40 - 10)",) if self.catches else ()),
         )
+
+    def of_the_event(self, otherwise: str, choices: list[str]) -> str:
+        """What Python computes of the event alone; of a string that may be null, if it is not."""
+        chosen = self.rng.choice(choices)
+        if "event.code" not in chosen:
+            return f"({chosen})"
+        return f"({chosen} if not event.is_null('code') else {otherwise})"
 
     def calls(self, *texts: str) -> tuple[str, ...]:
         """Texts that call what changes the state, in programs that have such."""
@@ -322,6 +343,8 @@ class Writer:
             f"math.isfinite({self.float_(0)})",
             f"({self.text()} {self.pick('==', '!=')} {self.text()})",
             f"({self.bool_(0)} {self.pick('&', '|', '^', '==')} {self.bool_(0)})",
+            self.of_the_event("event.on", BOOLS_OF_THE_EVENT),
+            f"(not {self.text()})",
             *self.syntax_bool(),
         )
 
@@ -446,7 +469,11 @@ class Writer:
     def text(self, depth: int = 1) -> str:
         if depth == 0:
             return self.pick("event.code", "'two'", "ONE", '""', "TEXTS[1]")
-        return f"({self.text(0)} if {self.bool_(0)} else {self.text(0)})"
+        return self.pick(
+            f"({self.text(0)} if {self.bool_(0)} else {self.text(0)})",
+            f"({self.text(0)} or {self.text(0)})",
+            self.of_the_event("ONE", TEXTS_OF_THE_EVENT),
+        )
 
     def update(self) -> str:
         """A commutative update; what it updates is read elsewhere."""
@@ -625,10 +652,10 @@ class Writer:
         """A try statement, in its every form."""
         self.put(indent, "try:")
         self.inside(indent, nesting)
-        clauses = self.pick(0, 1, 1, 2, 3)
+        clauses = self.rng.choice((0, 1, 1, 2, 2, 3))
         for _ in range(clauses):
             self.clause(indent, nesting)
-        if clauses and self.rng.random() < 0.15:
+        if clauses and self.rng.random() < 0.4:
             self.put(indent, "except:")
             self.handle(indent, nesting, None)
         if clauses and self.rng.random() < 0.4:
@@ -660,7 +687,7 @@ class Writer:
 
     def inside(self, indent: int, nesting: int) -> None:
         self.block(indent + 1, self.rng.randint(1, 2), nesting - 1)
-        if self.rng.random() < 0.3:
+        if self.rng.random() < 0.2:
             self.put(indent + 1, f"if {self.bool_(1)}:")
             self.put(indent + 2, self.pick(*self.ways_out()))
             self.block(indent + 1, self.rng.randint(0, 1), 0)
@@ -702,13 +729,15 @@ class Writer:
         self.put(1, "i1 = 1")
         self.put(1, "f0 = event.value")
         self.put(1, "f1 = 0.5")
+        self.put(1, "name = str(event.key)[-3:]")
         self.inner()
         self.block(1, statements, 2)
         if has_helper:
             self.put(1, "try:")
             self.put(2, "i1 = part(state, event, emit, i0, f1)")
             self.clause(1, 1)
-            self.put(1, "i0 = part(state, event, emit, i1, f0)")
+            self.put(1, "except Exception:")
+            self.put(2, "state.n += 1")
         self.put(1, "emit(i0, f0, event.on)")
         return HEADER + "\n".join(self.lines) + "\n"
 

@@ -49,18 +49,18 @@ class Journey:
     ) -> None:
         self.operator, self.paths, self.dice, self.common = operator, paths, dice, common
         self.told = Told()
-        self._images: list[tuple[bytes, Told]] = []
+        self._snapshots: list[tuple[bytes, Told]] = []
         self._marks: list[tuple[Any, Told]] = []
         self._returns = RETURNS
         self.engine = self._new(None)
 
-    def _new(self, image: bytes | None) -> ss.Engine:
+    def _new(self, snapshot: bytes | None) -> ss.Engine:
         options = {**self.dice.choice(self.paths), **self.common}
-        return ss.Engine(self.operator, restore=image, **options)
+        return ss.Engine(self.operator, restore=snapshot, **options)
 
-    def _replace(self, image: bytes) -> None:
+    def _replace(self, snapshot: bytes) -> None:
         self.engine.close()
-        self.engine = self._new(image)
+        self.engine = self._new(snapshot)
         self._marks.clear()
 
     def step(self) -> None:
@@ -73,12 +73,12 @@ class Journey:
         elif kind == 2:
             self.engine.rollback(self.engine.savepoint())
         elif kind == 3:
-            self._images.append((self.engine.snapshot(), self.told))
+            self._snapshots.append((self.engine.snapshot(), self.told))
         elif kind == 4:
             self._marks.append((self.engine.savepoint(), self.told))
-        elif kind <= 6 and self._returns and (self._images or self._marks):
+        elif kind <= 6 and self._returns and (self._snapshots or self._marks):
             self._returns -= 1
-            to, self.told = self.dice.choice(self._images + self._marks)
+            to, self.told = self.dice.choice(self._snapshots + self._marks)
             if not isinstance(to, bytes):
                 self.engine.rollback(to)
             elif self.dice.random() < 0.5:

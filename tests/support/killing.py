@@ -7,10 +7,14 @@ the directory see to it that each happens once.
 Usage: killing.py DIRECTORY SHARDS. DIRECTORY/files has the input, output-N.parquet is batch N.
 """
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -39,7 +43,7 @@ def main(directory: Path, shards: int) -> None:
         .getOrCreate()
     )
 
-    def deadly(where: str):
+    def deadly(where: str) -> Any:
         def rows(batches):
             # Worker, its daemon, the executor.
             status = Path(f"/proc/{os.getppid()}/status").read_text()

@@ -5,6 +5,9 @@ nothing has changed; or what it has read works: events run on it, the state can 
 snapshot of it can be restored.
 """
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import contextlib
@@ -30,6 +33,7 @@ from specstream.checkpoint.file_format import BLOCK_WORDS
 from specstream.checkpoint.inputs import Inputs
 from specstream.checkpoint.prefetch import catch_up
 from specstream.checkpoint.stream_options import StreamOptions
+from specstream.files.container import Container, Content
 from specstream.files.untrusted import read_table
 
 SECONDS = 30.0
@@ -132,15 +136,15 @@ class SnapshotReader:
         self.engine = ss.Engine(
             operator, threads=2, horizon=4, chunk=2, keys=True, rejected_rows="side", late="side"
         )
-        self.images = []
+        self.snapshots = []
         engine = self.engine
         for listed in (0, 4096):
             with mock.patch("specstream.engine.snapshot._LISTED", listed):
-                self.images.append(engine.snapshot())
+                self.snapshots.append(engine.snapshot())
                 engine.process(rows(20, 1, sources), order_by="time", source="from")
-                self.images.append(engine.snapshot())
+                self.snapshots.append(engine.snapshot())
                 engine.submit(rows(20, 2, sources, 100), order_by="time", source_column="from")
-                self.images.append(engine.snapshot())
+                self.snapshots.append(engine.snapshot())
                 for source in sources:
                     engine.advance(source, 120)
                 engine.poll(timeout=None)
@@ -148,27 +152,27 @@ class SnapshotReader:
                 for source in sources:
                     engine.advance(source, 140)
                 wait(lambda: engine.stats.pending < 20)  # with output that nobody polls
-                self.images.append(engine.snapshot())
+                self.snapshots.append(engine.snapshot())
                 engine.submit(rows(5, 6, sources, 90), order_by="time", source_column="from")
-                self.images.append(engine.snapshot())  # with late events
+                self.snapshots.append(engine.snapshot())  # with late events
                 finish(engine)
-                engine.restore(self.images[0])
+                engine.restore(self.snapshots[0])
                 for source in sources:
                     engine.advance(source, 7)
-                self.images.append(engine.snapshot())  # with frontiers before any event
-                engine.restore(self.images[0])
+                self.snapshots.append(engine.snapshot())  # with frontiers before any event
+                engine.restore(self.snapshots[0])
 
     def close(self) -> None:
         self.engine.close()
 
     def attempt(self, rng: random.Random) -> bool:
-        base = rng.choice(self.images)
-        image = crafted.other_snapshot(rng, base)
+        base = rng.choice(self.snapshots)
+        snapshot = crafted.other_snapshot(rng, base)
         engine = self.engine
         engine.restore(base)
         before = engine.snapshot() if rng.random() < 0.2 else None
         try:
-            engine.restore(image)
+            engine.restore(snapshot)
         except (ss.SnapshotError, ss.InputError):
             assert before is None or engine.snapshot() == before
             return False
@@ -178,7 +182,7 @@ class SnapshotReader:
     def use(self) -> None:
         engine = self.engine
         engine.state.to_dict()
-        image = engine.snapshot()
+        snapshot = engine.snapshot()
         with contextlib.suppress(ss.InputError):  # sources of another kind, times of another type
             engine.submit(rows(6, 3, self.sources, 200), order_by="time", source_column="from")
         finish(engine)
@@ -186,9 +190,56 @@ class SnapshotReader:
         engine.late()
         engine.process(rows(6, 4, self.sources), order_by="time", source="from")
         later = engine.snapshot()
-        engine.restore(image)
+        engine.restore(snapshot)
         with but_for_counts_at_their_end():
             engine.restore(later)
+
+
+class ContainerReader:
+    """``Container``: the same content as each of the three kinds of file."""
+
+    def __init__(self) -> None:
+        self.header = {"state": "Book", "sections": [3, 0, 9], "fields": [{"name": "n"}]}
+        self.body = b"abc" + bytes(range(9))
+        self.framed = [
+            Container("snapshot", b"SPECSNP1"),
+            Container("checkpoint file", b"SPECCKPT", (1, 2)),
+        ]
+        self.sealed = Container("kept input", crafted.SEALED, (1, 2))
+
+    def close(self) -> None:
+        pass
+
+    def attempt(self, rng: random.Random) -> bool:
+        container = rng.choice([*self.framed, self.sealed])
+        try:
+            if container is self.sealed:
+                content = b"".join(container.seal(self.body))
+                changed = crafted.other_frame(rng, content)
+                found = bytes(container.unseal(changed))
+                assert crafted.marked(changed) == changed, "damage that was not found"
+                assert b"".join(container.seal(found)) == changed
+                return True
+            content = b"".join(container.pack(self.header, [self.body])[0])
+            changed = crafted.other_frame(rng, content)
+            unpacked = container.unpack(changed)
+            assert crafted.marked(changed) == changed, "damage that was not found"
+            again = container.unpack(b"".join(container.pack(unpacked.header, [unpacked.body])[0]))
+            assert json.dumps(again.header) == json.dumps(unpacked.header)
+            assert again.body == unpacked.body
+            self.cut(rng, unpacked)
+        except ss.SpecstreamError:
+            return False
+        return True
+
+    def cut(self, rng: random.Random, content: Content) -> None:
+        """Cuts it at lengths of which some fit."""
+        size = len(content.body)
+        first = rng.choice([0, 1, size, size + 1, -1, *rng.sample(crafted.EDGES, 2)])
+        lengths = [first, rng.choice([size - first, size - first, first])]
+        parts = content.parts(dict(enumerate(lengths)))
+        assert b"".join(parts.values()) == content.body
+        assert [len(part) for part in parts.values()] == lengths
 
 
 class Wide(ss.State):
@@ -225,7 +276,7 @@ class _Files:
         inputs = Inputs(checkpoint.store, self.engine, 10, "time", "from", timed)
         inputs._pickled = b""
         for batch_id in range(4):
-            inputs.begin(batch_id, None, table(batch_id), checkpoint.image)
+            inputs.begin(batch_id, None, table(batch_id), checkpoint.newest)
             self.run(run, checkpoint, batch_id, table(batch_id))
         checkpoint.close()
         self.files = {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix}
@@ -261,11 +312,11 @@ class _Files:
             (self.directory / name).write_bytes(content)
 
     def changed(self, rng: random.Random) -> dict[str, bytes]:
-        """The files, an image changed, and those that build on it made to fit."""
+        """The files, one of them changed, and those that build on it made to fit."""
         names = sorted(name for name in self.files if not name.endswith(".input"))
         at = rng.randrange(len(names))
         made = {name: self.files[name] for name in names}
-        made[names[at]] = crafted.other_image(rng, made[names[at]])
+        made[names[at]] = crafted.other_checkpoint_file(rng, made[names[at]])
         for before, name in zip(names[at:], names[at + 1 :], strict=False):
             if name.endswith("increment"):
                 made[name] = crafted.rebuilt_on(made[name], crafted.checksum_of(made[before]))
@@ -273,7 +324,7 @@ class _Files:
 
 
 class CheckpointReader(_Files):
-    """``Checkpoint``: full images and increments."""
+    """``Checkpoint``: full files and increments."""
 
     def attempt(self, rng: random.Random) -> bool:
         engine = self.engine
@@ -296,7 +347,7 @@ class CheckpointReader(_Files):
 
 
 class ReplayReader(_Files):
-    """``replay``: the input of a batch, and the images before and after it."""
+    """``replay``: the input of a batch, and the checkpoint files before and after it."""
 
     def attempt(self, rng: random.Random) -> bool:
         batch_id = rng.randrange(4)
@@ -350,6 +401,8 @@ class AheadReader(_Files):
 
 def make(name: str, directory: Path) -> Reader:
     """A reader by its name."""
+    if name == "container":
+        return ContainerReader()
     if name == "snapshot":
         return SnapshotReader(["web", "phone", "shop"])
     if name == "snapshot, numbered":
@@ -364,6 +417,7 @@ def make(name: str, directory: Path) -> Reader:
 
 
 NAMES = (
+    "container",
     "snapshot",
     "snapshot, numbered",
     "checkpoint",

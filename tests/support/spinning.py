@@ -1,5 +1,8 @@
 """Operators that keep their workers busy: long events, endless ones, and two sums that conflict."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import specstream as ss
@@ -62,3 +65,18 @@ def flip_and_loop(state, event, emit):
 
 
 flip = ss.operator(state=Counters, event={"x": int}, emits={})(flip_and_loop)
+
+
+class Seen(ss.State):
+    count = ss.scalar(int)
+    slots = ss.array(int, 64)
+
+
+@ss.operator(state=Seen, event={"x": int}, emits={"count": int})
+def spin(state, event, emit):
+    """Takes x steps, and stores to a word that follows from its place."""
+    total = 0
+    for i in range(event.x):
+        total += (i * i) % 7
+    state.slots[event.sequence % 64] += total
+    emit(event.x)

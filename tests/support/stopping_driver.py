@@ -32,7 +32,7 @@ def main(directory: Path, slow: int) -> None:
 
     engine = ss.Engine(chain, threads=2, horizon=4, chunk=4)
     feed = ss.spark.foreach_batch(
-        engine, order_by="time", source="origin", to=to, checkpoint=directory / "images"
+        engine, order_by="time", source="origin", to=to, checkpoint=directory / "recorded"
     )
     events = str(directory / "events")
     query = (

@@ -1,7 +1,7 @@
 """Kills a streaming query at random instants and counts what it has lost: ``make stress-spark``.
 
 One stream is started again after each kill, until it comes to its end; then another one begins.
-Most kills fall among the micro-batches, some before the first one, while images are read. What
+Most kills fall among the micro-batches, some before the first one, while files are read. What
 Spark and the checkpoint have on disk afterwards tells what a kill has cut short.
 """
 
@@ -55,7 +55,7 @@ def cut_short(directory: Path) -> str:
     begun, acknowledged = (last(directory / "spark" / name) for name in ("offsets", "commits"))
     if begun == acknowledged:
         return "between two batches"
-    recorded = last(directory / "images") == begun
+    recorded = last(directory / "recorded") == begun
     return "in flight, recorded" if recorded else "in flight, not recorded"
 
 

@@ -19,7 +19,9 @@ import functools
 import hashlib
 import math
 import struct
+import sys
 import types
+import zoneinfo
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -192,6 +194,9 @@ def is_array(value: Any) -> bool:
 class State:
     """Fields as attributes: numbers and :class:`Array`."""
 
+    converters: dict[str, Callable[[Any], Any]]
+    scratch: list[str]
+
     def __init__(self, layout: Any) -> None:
         converters: dict[str, Callable[[Any], Any]] = {}
         self.__dict__["converters"] = converters
@@ -259,7 +264,33 @@ def value_of(value: Any, column: Any) -> Any:
         return Text(value)
     if isinstance(value, bool | float):
         return float(value) if column.kind == "float" else value
+    if isinstance(value, datetime.date):
+        return Moment.of(value, column.arrow)
     return float(value) if column.kind == "float" else Int(raw(value, column.arrow))
+
+
+class Moment(Int):
+    """The number of a timestamp or a date, which knows what it counts."""
+
+    when: datetime.datetime
+
+    @classmethod
+    def of(cls, value: datetime.date, arrow: pa.DataType) -> Moment:
+        made = cls(raw(value, arrow))
+        zone = zoneinfo.ZoneInfo(getattr(arrow, "tz", None) or "UTC")
+        if not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=datetime.UTC)
+        made.when = value.astimezone(zone)
+        return made
+
+
+def when(value: Any) -> datetime.datetime:
+    """``ss.when``, by the standard library."""
+    if not isinstance(value, Moment):
+        raise Outside("what a number counts")
+    return value.when
 
 
 def raw(value: Any, arrow: pa.DataType) -> int:
@@ -401,6 +432,10 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
     """What a name or a constant of a function stands for here."""
     if value is math or value is np:
         return MATH if value is math else NUMPY
+    if value is ss:
+        return types.SimpleNamespace(when=when)
+    if is_of_a_library(value):
+        return value
     if type(value) is int and LOW <= value <= TOP:
         return Int(value) if value <= HIGH else Unsigned(value)
     if type(value) is tuple:
@@ -417,6 +452,14 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
     if isinstance(value, types.CodeType):
         return value.replace(co_consts=tuple(meaning(one, known) for one in value.co_consts))
     return value
+
+
+def is_of_a_library(value: Any) -> bool:
+    """Whether a module or a function is the standard library's."""
+    is_module = isinstance(value, types.ModuleType)
+    name = value.__name__ if is_module else getattr(value, "__module__", None)
+    is_callable = is_module or isinstance(value, types.FunctionType)
+    return is_callable and str(name).split(".")[0] in sys.stdlib_module_names - {"__main__"}
 
 
 class Module:

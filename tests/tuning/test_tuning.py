@@ -1,5 +1,8 @@
 """``specstream tune`` and ``bench``: they answer on the user's data, and say what they refuse."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 import json
 import os
 from pathlib import Path
@@ -8,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
+from commands import invoke
 
 import specstream as ss
-from specstream.cli import main
 from specstream.tuning.contest import Arena, Contestant, EngineContestant
 from specstream.tuning.rivals import under_one_lock
 from specstream.tuning.search import search
@@ -78,13 +80,6 @@ def clumsy(state, event, emit):
 
 
 @pytest.fixture
-def operators(tmp_path: Path) -> Path:
-    path = tmp_path / "sums.py"
-    path.write_text(OPERATORS)
-    return path
-
-
-@pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Two files, the later events in the older one's name."""
     directory = tmp_path / "data"
@@ -95,10 +90,6 @@ def data(tmp_path: Path) -> Path:
         pq.write_table(pa.table({"time": times, "gate": times % 3, "x": times * 7}), path)
         os.utime(path, (1_000_000_000 + number * 1000,) * 2)
     return directory
-
-
-def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def test_tune_answers_with_measurements_pictures_and_a_line(

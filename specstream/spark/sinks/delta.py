@@ -16,6 +16,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from specstream.declarations.options import instance, items, refused, shown
+from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError, SinkError
 from specstream.spark.sinks.failing import named
 
@@ -46,15 +48,17 @@ class DeltaSink:
             ) from error
         if not isinstance(app_id, str) or not app_id:
             raise ConfigurationError(
-                f"app_id={app_id!r}: expected a name for this query in the table's log, of which "
-                "it is the only user"
+                f"app_id={shown(app_id)}: expected a name for this query in the table's log, of "
+                "which it is the only user"
             )
-        if isinstance(partition_by, str):
-            raise ConfigurationError(
-                f"partition_by={partition_by!r}; expected a list of columns' names: write "
-                f"partition_by=[{partition_by!r}]"
-            )
-        self.path = os.fspath(path)
+        columns = f"a list of columns' names: write partition_by=[{shown(partition_by)}]"
+        for name in items("partition_by", partition_by, columns):
+            instance("partition_by: a column", name, str, "its name")
+        if storage_options is not None:
+            instance("storage_options", storage_options, Mapping, texts := "a dict of texts")
+            if not all(isinstance(t, str) for item in storage_options.items() for t in item):
+                raise refused("storage_options", storage_options, texts)
+        self.path = checked_path("path", path)
         self.app_id = app_id
         self._partition_by = list(partition_by)
         self._storage_options = dict(storage_options or {})

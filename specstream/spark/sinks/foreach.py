@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from specstream.declarations.options import shown
 from specstream.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ class ForeachSink:
         for name, method in (("process", self._process), ("open", self._open)):
             if not (callable(method) or (name == "open" and method is None)):
                 raise ConfigurationError(
-                    f"writer={writer!r}: expected a function (row), or an object with process(row) "
-                    "and, if need be, open(partition_id, batch_id) and close(error)"
+                    f"writer={shown(writer)}: expected a function (row), or an object with "
+                    "process(row) and, if need be, open(partition_id, batch_id) and close(error)"
                 )
 
     def __repr__(self) -> str:

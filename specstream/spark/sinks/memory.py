@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from specstream.declarations.options import shown
 from specstream.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class MemorySink:
     def __init__(self, name: str) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise ConfigurationError(
-                f"name={name!r}: expected the name of a temporary view, letters, digits and _ only"
+                f"name={shown(name)}: expected the name of a temporary view, letters, digits and "
+                "_ only"
             )
         self.name = name
         self._batches: dict[int, pa.Table] = {}

@@ -3,7 +3,7 @@
 Spark may run a batch again under the same id, after an error or a restart. So a sink must be
 idempotent: the file's name is the batch id, and the file appears whole or not at all, because it
 is written under a hidden name and renamed. To write it is the long part, and shows nothing: a feed
-with a checkpoint has it done while it writes the image (``delivery.py``).
+with a checkpoint has it done while it writes its file (``delivery.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from specstream.declarations.options import path as checked_path
 from specstream.errors import ConfigurationError
 from specstream.files.writing import writing
 from specstream.spark.sinks.failing import named
@@ -31,7 +32,7 @@ class ParquetSink:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        text = os.fspath(path)
+        text = checked_path("path", path)
         if "://" in text:
             raise ConfigurationError(
                 f"path={text!r}: the Parquet sink writes to a local or mounted directory; for "

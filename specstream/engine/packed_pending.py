@@ -18,11 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns.events import order_key
-from specstream.columns.rejected_rows import as_stream
 from specstream.columns.strings import StringTable, string_code
 from specstream.declarations.schema import Schema
 from specstream.engine.sources import END, Source
 from specstream.errors import InputError
+from specstream.files.arrow_stream import stream_of
 from specstream.files.untrusted import MOST, Malformed, json_of, made_of, natural, read_tables
 
 __all__ = ["Unpacked", "Waiting", "column_names", "columns_of", "packed", "unpacked"]
@@ -39,8 +39,9 @@ class Waiting:
         segments: place of the source, sequence number of the first event, and number of events.
         held: whether there is output that nobody has polled.
         lowest: timestamp of the first of all events; earlier snapshots have not got it, nor:
-        given: places of the sources whose frontier was given before any event.
+        given: numbers of the sources whose frontier was given before any event.
         side: number of tables of late events that nobody has fetched.
+        late: late events of sources that have not joined.
     """
 
     sources: list[Source]
@@ -51,12 +52,13 @@ class Waiting:
     lowest: int | None = None
     given: list[int] = field(default_factory=list)
     side: int = 0
+    late: int = 0
 
 
 def packed(about: Waiting, events: pa.Table, others: list[pa.Table]) -> bytes:
     """Events that wait, and the tables that ``about`` tells of, as Arrow streams."""
     events = events.replace_schema_metadata({"arrivals": json.dumps(about, default=vars)})
-    return b"".join(map(as_stream, [events, *others]))
+    return b"".join(map(stream_of, [events, *others]))
 
 
 class Unpacked(NamedTuple):
@@ -77,16 +79,17 @@ class Unpacked(NamedTuple):
     side: list[pa.Table]
 
 
-def unpacked(image: bytes) -> Unpacked:
+def unpacked(packed: bytes) -> Unpacked:
     """What :func:`packed` gave.
 
     Raises:
         Malformed: it gave none such.
     """
     what = "events that wait"
-    tables = read_tables(image, what)
+    tables = read_tables(packed, what)
     metadata = (tables[0].schema.metadata or {}) if tables else {}
     about = made_of(json_of(metadata.get(b"arrivals", b""), what), Waiting, what)
+    natural(about.late, f"{what}: late events")
     natural(about.side, f"{what}: tables of late events", len(tables))
     expected = 1 + about.held + bool(about.given) + about.side
     if len(tables) != expected:
@@ -152,6 +155,8 @@ def _check_sources(about: Waiting) -> None:
             raise Malformed(f"{of} has code {source.code} and rank {source.rank}")
         natural(source.next_sequence, f"{of}: next_sequence")
         natural(source.late, f"{of}: late")
+        if source.ended and source.frontier != END:
+            raise Malformed(f"{of} has ended, and its frontier is {source.frontier}")
         numbers += [source.last, source.rank if source.frontier is None else source.frontier]
     if not all(-(2**63) <= number <= END for number in numbers):
         raise Malformed(f"{what}: a time does not fit int64")
@@ -184,7 +189,7 @@ def columns_of(
 ) -> tuple[npt.NDArray[Any], ...]:
     """The columns of events that :func:`packed` has written: as C reads them, so checked."""
     names = column_names(schema)
-    dtypes: list[Any] = [np.int64, *schema.dtypes]
+    dtypes: list[Any] = [np.int64, *schema.declared_dtypes]
     if table.column_names != ["key", *names]:
         raise Malformed(
             f"events have the columns {', '.join(map(ascii, table.column_names))}; expected "

@@ -1,0 +1,75 @@
+"""Exceptions of signal handlers, at each step of a call where Python looks for signals."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import interrupt_driver
+import pytest
+from interrupt_driver import POLLS, Interrupted, NthStep
+
+pytestmark = pytest.mark.slow
+
+OPTIONS: list[dict[str, Any]] = [{"horizon": 0}, {"horizon": 4, "chunk": 8, "keys": True}]
+DRIVER = Path(interrupt_driver.__file__)
+
+
+def each_step(
+    what: str, around: Callable[[Interrupted], None], options: dict[str, Any]
+) -> Counter[str]:
+    """Has the calls of one kind interrupted, each time one step later; what was seen."""
+    by = NthStep("nothing yet")
+    one = Interrupted(random.Random(0), by, **options)
+    around(one)  # whatever is there from the first event on
+    by.what = what
+    for number in range(10_000):
+        by.left = number
+        around(one)
+        if by.left >= 0:  # there are no more steps
+            break
+    one.engine.close()
+    assert number > 5, "it was interrupted nowhere: it proves nothing"
+    return one.seen
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_whatever_step_of_a_batch_is_interrupted_its_error_tells_what_was_applied(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interrupt_driver, "EVENTS", 8)
+    seen = each_step("process", Interrupted.process, options)
+    assert seen["process: with a partial"] > 100
+    assert seen["process: with no partial"] > 20
+
+
+@pytest.mark.parametrize("what", ["submit", "submit two", "submit_event", "advance", "end", *POLLS])
+def test_whatever_step_is_interrupted_out_of_order_nothing_is_lost_or_done_twice(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interrupt_driver, "TABLE", 4)
+
+    def around(one: Interrupted) -> None:
+        one.come(what if what.startswith("submit") else "submit two")
+        one.advance()
+        if what == "end" or one.by.left % 8 == 0:  # now and then it has to begin with a new job
+            here = one.engine.savepoint()
+            one.call("end", 0, lambda: one.engine.rollback(here))
+        one.poll(what if what in POLLS else "poll_rows")
+        one.check_all()
+
+    each_step(what, around, OPTIONS[0])
+
+
+def test_interrupts_that_come_again_and_again() -> None:
+    """In a process of its own, whose main thread gets the signals."""
+    done = subprocess.run(
+        [sys.executable, str(DRIVER), "40", "1"], capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("well\n"), done.stdout
