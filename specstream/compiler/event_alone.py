@@ -531,6 +531,8 @@ class EventAlone:
             return Found(STATE, ANY, ANY)
         if isinstance(value, types.FunctionType) and not _is_of_a_library(value):
             return self.helper(node, value, parts)
+        if isinstance(value, functools.partial) and isinstance(value.func, types.FunctionType):
+            return Found(STATE, ANY, ANY, any(part.is_bound for part in parts))
         is_text = any(part.compiled in _LETTERS for part in parts)
         is_of_numbers = all(part.compiled and of.is_number(part.compiled) for part in parts)
         may_compile = is_of_numbers and of.function(value, given) == ANY

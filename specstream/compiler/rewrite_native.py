@@ -90,7 +90,6 @@ class _InPlace(ast.BinOp):
 class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
         self.leave_nothing()
-        self.names = 0
         self.nested = self.find_nested() if nested is None else nested
 
     def rewrite(self) -> ast.FunctionDef:
