@@ -36,6 +36,7 @@ from specstream.compiler.error_classes import ErrorClasses
 from specstream.compiler.instructions import I64, Value
 from specstream.compiler.landing import STATUS, landed_status, raise_status
 from specstream.compiler.text import text_of
+from specstream.declarations.derived import numbers_of
 
 __all__ = [
     "ERROR",
@@ -197,8 +198,11 @@ class _Regions:
         if not isinstance(statement, numba_ir.Assign):
             return isinstance(statement, numba_ir.SetItem | numba_ir.StaticSetItem)
         value = statement.value
-        if not isinstance(value, numba_ir.Expr) or value.op in _NOT_RAISING:
+        if not isinstance(value, numba_ir.Expr):
             return False
+        if value.op in _NOT_RAISING:
+            # What Python has computed before may be an exception.
+            return value.op == "getattr" and numbers_of(value.attr) is not None
         function = self.called(statement)
         return not any(function is one for one in _NEVER_RAISING)
 
