@@ -148,8 +148,8 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
 
     def new_name(self, what: str) -> str:
         """A name that no user can write, and that is assigned in one place only."""
-        self.names += 1
-        return f"__ss_{what}_{self.names}"
+        self.nested.names += 1
+        return f"__ss_{what}_{self.nested.names}"
 
     def is_written_out(self, node: ast.expr) -> bool:
         is_global = isinstance(node, ast.Name) and node.id in self.check.constants
