@@ -502,6 +502,10 @@ def computed_before(state, event, emit):
         if state.n > 3:
             raise
     emit(y)
+    try:
+        emit(float(ord(event.k[1])))
+    except IndexError:
+        emit(-3.0)
     emit(parsed(event.k))
 
 
@@ -773,7 +777,9 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "line", "message"), REFUSED, ids=lambda x: getattr(x, "__name__", str(x)))
+@pytest.mark.parametrize(
+    ("function", "line", "message"), REFUSED, ids=lambda x: getattr(x, "__name__", str(x))
+)
 def test_what_cannot_be_caught_or_raised_is_refused(
     function: Callable[..., None], line: int, message: str
 ) -> None:
