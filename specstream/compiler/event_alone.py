@@ -340,13 +340,9 @@ class EventAlone:
         if _makes(node):  # [0.0] * n
             compiles = None not in kinds
         found = self.joined([left, right], given, compiles)
-        if (
-            isinstance(node.op, ast.Add)
-            and left.compiled is not None
-            and right.compiled is not None
-            and left.compiled.name == right.compiled.name == "tuple"
-        ):
-            joined = of.tuple_of(*left.compiled.of, *right.compiled.of)
+        tuples = [one for one in kinds if one is not None and one.name == "tuple"]
+        if isinstance(node.op, ast.Add) and len(tuples) == 2:
+            joined = of.tuple_of(*(part for one in tuples for part in one.of))
             found = replace(found, compiled=joined)
         return found
 
@@ -630,11 +626,11 @@ def _is_compared(given: Type | None) -> bool:
     return _is_scalar(given)
 
 
-def _has_string(given: Type) -> bool:
+def _has_string(given: Type | None) -> bool:
     """Whether a tuple or list has strings in it."""
-    return given.name in ("tuple", "list") and any(
-        one == STR or _has_string(one) for one in given.of
-    )
+    if given is None or given.name not in ("tuple", "list"):
+        return False
+    return any(one == STR or _has_string(one) for one in given.of)
 
 
 def _arithmetic(op: ast.operator, left: Type, right: Type) -> Type:

@@ -20,7 +20,7 @@ import inspect
 import operator
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -122,7 +122,7 @@ class Lifting:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = len(self.derived)
-            self.derived.append(derived)
+            self.derived.append(replace(derived, status=self.analysis.errors.status_of))
         return known
 
 

@@ -15,7 +15,7 @@ from numba.extending import lower_builtin, models, register_model
 from specstream._native import lib
 from specstream.compiler import arithmetic, conversions
 from specstream.compiler.core_function import Core, Meaning, also, called
-from specstream.compiler.instructions import BIT, I32, POINTER, Value
+from specstream.compiler.instructions import BIT, I32, POINTER, Value, raise_error
 from specstream.compiler.list_methods import delete_item
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_tables import (
@@ -38,9 +38,10 @@ from specstream.compiler.local_types import (
     pack,
     resolved,
 )
+from specstream.compiler.native_function import Native
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_while
-from specstream.compiler.reductions import contains
+from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 
 __all__ = ["dict_from", "set_from"]
@@ -536,3 +537,67 @@ dict_from.rule(_copying(DictType))
 dict_from.rule(called(compiled(_dict_collected)))
 set_from.rule(_copying(SetType))
 set_from.rule(called(compiled(_set_collected)))
+
+
+# ---- builtins ----
+
+
+def _totalling(zero: int | float) -> Any:
+    def total_of(values: Any) -> Any:
+        total = zero
+        for one in values:
+            total = arithmetic_add(total, one)
+        return total
+
+    return called(compiled(total_of))
+
+
+def _choosing(wins: Any) -> Any:
+    def best_of(values: Any) -> Any:
+        found = False
+        best: Any
+        for one in values:
+            if not found:
+                best = one
+                found = True
+            elif wins(one, best):
+                best = one
+        if not found:
+            raise_error(ValueError)
+        return best
+
+    return called(compiled(best_of))
+
+
+arithmetic_add = arithmetic.add
+_TOTALS = {types.int64: _totalling(0), types.float64: _totalling(0.0)}
+_WALKED = (DictView, TableType)
+
+
+def _sum(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 1 or not isinstance(args[0], _WALKED):
+        return None
+    kind = {types.boolean: types.int64}.get(args[0].iterator_type.yield_type)
+    kind = kind or args[0].iterator_type.yield_type
+    if kind not in _TOTALS:
+        raise refuse(f"sum of {kind}: write a loop")
+    found: Meaning = _TOTALS[kind](context, args)
+    return found
+
+
+def _best(wins: Native) -> Any:
+    choose = _choosing(wins)
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], _WALKED):
+            return None
+        found: Meaning = choose(context, args)
+        return found
+
+    return rule
+
+
+for _kind in _WALKED:
+    also(OF_AN_ARRAY["sum"], _sum, _kind)
+    also(OF_AN_ARRAY["min"], _best(arithmetic.lt), _kind)
+    also(OF_AN_ARRAY["max"], _best(arithmetic.gt), _kind)

@@ -191,7 +191,9 @@ def dicts(state, event, emit):
             d |= {k: v}
         elif what == 17:
             f = dict(zip([k, k + 1], [v, v]))  # noqa: B905
-            said = fold(list(dict(f).keys()))
+            said = fold(list(dict(f).keys())) + sum(d.values()) + sum(d) * 3
+            if d:
+                said += min(d) * 7 + max(d.values()) + max(d.items())[1]
         emit(step, len(d), fold(d), said)
     for key, value in d.items():
         emit(key, value, 0, 0)
@@ -209,6 +211,7 @@ def sets(state, event, emit):
         said = 0
         if what <= 3:
             s.add(k)
+            said = sum(s) + max(s) * 10 + min(s | t)
         elif what == 4:
             s.discard(k)
         elif what == 5 and k in s:
