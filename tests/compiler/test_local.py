@@ -1,5 +1,8 @@
 """Local tuples, lists, dicts and sets: what Python makes of them, on every path."""
 
+# Operators carry no types, as those of users do not; some are wrong on purpose.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+
 from __future__ import annotations
 
 import math
