@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from specstream.compiler.exception_making import problem_of_making
+from specstream.declarations.pure import pure_mark
 from specstream.declarations.updates import update_name
 from specstream.errors import SpecstreamError
 
@@ -72,7 +73,7 @@ def reaches_try(
             called = called.func if isinstance(called, functools.partial) else called
             if isinstance(called, types.FunctionType) and called not in seen:
                 seen.add(called)
-                if update_name(called) is None:
+                if update_name(called) is None and pure_mark(called) is None:
                     waiting.append(called)
     return False
 

@@ -115,6 +115,10 @@ class LocalContainers(Rewriter):
         return self.core(local_tables.set_of, self.run(), *node.elts, at=node)
 
     def visit_Dict(self, node: ast.Dict) -> Any:
+        if None in node.keys:
+            self.check.refuse(
+                node, "** in a dict cannot be compiled", "write d = dict(e), and d.update(f)"
+            )
         self.generic_visit(node)
         if not node.keys:
             return self.new("dict", node)

@@ -57,14 +57,12 @@ def own_names(tree: ast.AST) -> None:
 
 
 def bound_names(tree: ast.AST) -> set[str]:
-    """Every name that something in a tree gives a value to, in whatever scope; exceptions that are
-    caught are no values."""
+    """Every name that something in a tree gives a value to, in whatever scope."""
     return {
         getattr(node, field)
         for node in ast.walk(tree)
         if (field := _name_field(node)) is not None
         and not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-        and not isinstance(node, ast.ExceptHandler)
         and getattr(node, field) is not None
     }
 

@@ -7,10 +7,12 @@ import datetime
 import json
 import pickle
 import re
+import runpy
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
@@ -549,3 +551,57 @@ def test_what_is_refused_says_what_depends_on_the_state(
     with pytest.raises(ss.CompileError, match=message) as caught:
         ss.Engine(declared(function), horizon=0)
     assert caught.value.line == function.__code__.co_firstlineno + line
+
+
+class Unwelcome(ValueError):
+    pass
+
+
+@ss.pure
+def welcomed(key: str) -> str:
+    if key == "spam":
+        raise Unwelcome(key)
+    return json.loads(key)[0] if key.startswith("E") else key
+
+
+def catching(state, event, emit):
+    try:
+        number = int(event.text)
+        emit(welcomed(event.key), number % 10)
+    except Unwelcome as error:
+        emit(event.key, -1)
+        raise KeyError(f"{event.key.upper()} at {state.n}") from error
+    except ValueError:
+        state.n += 1
+        emit(event.key[1:2], state.n)
+        assert event.a < 3, f"{event.key.strip()!r} has {event.a}"
+    finally:
+        state.n += len(event.key)
+
+
+def test_what_python_raised_before_is_caught_by_its_class(path: Path) -> None:
+    operator = declared(catching)
+    expected = run_oracle(operator, table())
+    kinds = {kind for _, kind, _ in expected.raised}
+    assert kinds == {"KeyError", "AssertionError"}
+    assert any("SPAM at" in text for _, _, text in expected.raised)
+    assert any(text == "'euro' has 3" for _, _, text in expected.raised)
+    assert_identical(path(operator, table()), expected)
+    events = table().filter(pa.compute.is_valid(table()["m"]))
+    assert witness.assert_agrees(operator, events) > 20
+
+
+def test_the_example_of_the_docs(tmp_path: FilePath) -> None:
+    page = FilePath(__file__).parents[2].joinpath("docs", "operators.md").read_text()
+    example = page.split("## What depends on the event alone")[1].split("```python")[1]
+    begin = (
+        "import re\nimport specstream as ss\nclass Seen(ss.State):\n    count = ss.scalar(int)\n"
+    )
+    (tmp_path / "example_of_lifting.py").write_text(begin + example.split("```")[0])
+    operator = runpy.run_path(str(tmp_path / "example_of_lifting.py"))["flag"]
+    times = pa.array([0, 10**10, 10**9]).cast(pa.timestamp("us"))
+    events = pa.table({"key": ["EU-12", "EU-12", "US"], "time": times, "amount": [0.0] * 3})
+    expected = operator.run_sequential(events).output
+    assert expected["label"].to_pylist() == ["eu-12:    1", "eu-12:    2", "us:    2"]
+    with ss.Engine(operator, threads=2) as engine:
+        assert engine.process(events).equals(expected)
