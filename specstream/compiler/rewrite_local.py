@@ -55,7 +55,8 @@ class LocalContainers(Rewriter):
         return any(
             isinstance(node, makes)
             or (isinstance(node, ast.Call) and ast.unparse(node.func) in CONTAINERS)
-            for node in ast.walk(ast.Module(self.source.tree.body, []))  # not its decorators
+            for statement in self.source.tree.body  # and not of the decorator's arguments
+            for node in ast.walk(statement)
         )
 
     def argument(self, value: ast.expr) -> ast.expr:
