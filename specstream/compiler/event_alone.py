@@ -344,10 +344,10 @@ class EventAlone:
             isinstance(node.op, ast.Add)
             and left.compiled is not None
             and right.compiled is not None
+            and left.compiled.name == right.compiled.name == "tuple"
         ):
-            if left.compiled.name == right.compiled.name == "tuple":
-                joined = of.tuple_of(*left.compiled.of, *right.compiled.of)
-                found = replace(found, compiled=joined)
+            joined = of.tuple_of(*left.compiled.of, *right.compiled.of)
+            found = replace(found, compiled=joined)
         return found
 
     def of_Compare(self, node: ast.Compare) -> Found:
@@ -531,6 +531,8 @@ class EventAlone:
             return Found(STATE, ANY, ANY)
         if isinstance(value, types.FunctionType) and not _is_of_a_library(value):
             return self.helper(node, value, parts)
+        if isinstance(value, functools.partial) and isinstance(value.func, types.FunctionType):
+            return Found(STATE, ANY, ANY, _bound(parts))
         is_text = any(part.compiled in _LETTERS for part in parts)
         is_of_numbers = all(part.compiled and of.is_number(part.compiled) for part in parts)
         may_compile = is_of_numbers and of.function(value, given) == ANY
