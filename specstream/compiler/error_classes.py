@@ -13,6 +13,8 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable
 
+from specstream.errors import SpecstreamError
+
 __all__ = ["FIRST_OWN", "LEAVES", "ErrorClasses", "number_of"]
 
 # The event is left, whatever stands in the way: the runtime asked for it, or Numba's own code
@@ -43,27 +45,34 @@ class ErrorClasses:
 
     def __init__(self) -> None:
         self.own: dict[type[Exception], int] = {}
+        self.caught: dict[type[Exception], None] = {}
 
     def number(self, error: type[Exception]) -> int:
         """The number of a class that the operator raises or catches."""
         known = number_of(error)
         return known if known != LEAVES else self.own.setdefault(error, FIRST_OWN + len(self.own))
 
+    def catch(self, errors: Iterable[type[Exception]]) -> None:
+        """Notes that the operator has a handler for these classes."""
+        for one in errors:
+            self.number(one)
+            self.caught[one] = None
+
     def caught_by(self, errors: Iterable[type[Exception]]) -> list[int]:
         """The numbers that ``except`` of any of these classes matches, in their order."""
         caught = tuple(errors)
         return sorted(number for one, number in self.known().items() if issubclass(one, caught))
 
-    def status_of(self, error: Exception) -> int:
-        """The number of what Python has raised: of the class that the same handlers match.
-
-        One of several classes that no known class combines leaves the event.
+    def status(self, error: Exception) -> int:
+        """What is raised for an exception that was met outside of compiled code: the number of a
+        class that the same handlers match; LEAVES: there is none, or it is none of the operator's.
         """
-        mro = type(error).__mro__
+        if isinstance(error, SpecstreamError):
+            return LEAVES
         known = self.known()
-        matched = {one for one in known if one in mro}
-        for one in mro:
-            if one in known and {other for other in known if issubclass(one, other)} == matched:
+        matched = [issubclass(type(error), one) for one in self.caught]
+        for one in (*type(error).__mro__, *known):
+            if one in known and matched == [issubclass(one, caught) for caught in self.caught]:
                 return known[one]
         return LEAVES
 

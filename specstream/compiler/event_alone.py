@@ -336,7 +336,15 @@ class EventAlone:
         given = _arithmetic(node.op, of.required(left.type), of.required(right.type))
         if STR in kinds and given == ANY:
             return Found(STATE, ANY, ANY, left.bound | right.bound)  # no such: to be refused
-        return self.joined([left, right], given, self.is_number(left) and self.is_number(right))
+        compiles = self.is_number(left) and self.is_number(right)
+        if _makes(node):  # [0.0] * n
+            compiles = None not in kinds
+        found = self.joined([left, right], given, compiles)
+        ours, theirs = kinds
+        are_tuples = ours is not None and theirs is not None and ours.name == theirs.name == "tuple"
+        if isinstance(node.op, ast.Add) and are_tuples and ours is not None and theirs is not None:
+            found = replace(found, compiled=of.tuple_of(*ours.of, *theirs.of))
+        return found
 
     def of_Compare(self, node: ast.Compare) -> Found:
         operands = [self.of(one) for one in (node.left, *node.comparators)]
@@ -355,11 +363,13 @@ class EventAlone:
         if left.compiled is None or (right.compiled is None and not isinstance(op, ast.In)):
             return left.depends == STATE or right.depends == STATE
         if isinstance(op, ast.In | ast.NotIn):
-            return right.compiled not in (None, *_LETTERS) and _is_scalar(left.compiled)
+            return right.compiled not in (None, *_LETTERS) and _is_compared(left.compiled)
         kinds = (left.compiled, right.compiled)
-        if isinstance(op, _ORDER) and kinds == (STR, STR):
+        if isinstance(op, _ORDER) and (
+            kinds == (STR, STR) or any(_has_string(one) for one in kinds if one is not None)
+        ):
             return False
-        return all(kind == ANY or _is_scalar(kind) for kind in kinds)
+        return all(map(_is_compared, kinds))
 
     def of_JoinedStr(self, node: ast.JoinedStr) -> Found:
         parts = [self.of(value) for value in node.values]
@@ -385,14 +395,15 @@ class EventAlone:
         found = self.joined(parts, given, compiles)
         if compiles and isinstance(node, ast.Tuple):
             compiled = tuple(part.compiled for part in parts if part.compiled)
-            found = replace(found, compiled=of.tuple_of(*compiled))
-        return found
+            return replace(found, compiled=of.tuple_of(*compiled))
+        return replace(found, compiled=ANY) if compiles else found
 
     def of_Dict(self, node: ast.Dict) -> Found:
         parts = [self.of(one) for one in (*node.keys, *node.values) if one is not None]
         values = of.join(self.of(one).type for one in node.values) if node.values else ANY
         compiles = ast.Dict not in REFUSED and all(part.compiled for part in parts)
-        return self.joined(parts, Type("dict", (values,)), compiles)
+        found = self.joined(parts, Type("dict", (values,)), compiles)
+        return replace(found, compiled=ANY) if compiles else found
 
     def of_NamedExpr(self, node: ast.NamedExpr) -> Found:
         value = self.of(node.value)
@@ -448,7 +459,8 @@ class EventAlone:
     def comprehension(self, node: ast.expr, parts: list[Found], given: Type) -> Found:
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
-        return replace(found, bound=found.bound - {len(self.bound)})
+        compiled = ANY if compiles else None
+        return replace(found, compiled=compiled, bound=found.bound - {len(self.bound)})
 
     def comprehended(
         self, generators: list[ast.comprehension], results: list[ast.expr]
@@ -603,6 +615,20 @@ def _is_numeric(value: Any, is_text: bool) -> bool:
 
 def _is_scalar(given: Type | None) -> bool:
     return given in (INT, FLOAT, BOOL, STR, ANY)
+
+
+def _is_compared(given: Type | None) -> bool:
+    """Whether compiled code compares it: a scalar, or a tuple or list of such."""
+    if given is not None and given.name in ("tuple", "list"):
+        return all(map(_is_compared, given.of))
+    return _is_scalar(given)
+
+
+def _has_string(given: Type) -> bool:
+    """Whether a tuple or list has strings in it."""
+    return given.name in ("tuple", "list") and any(
+        one == STR or _has_string(one) for one in given.of
+    )
 
 
 def _arithmetic(op: ast.operator, left: Type, right: Type) -> Type:

@@ -9,12 +9,14 @@ the operator catches anything, because an exception may come from there instead.
 from __future__ import annotations
 
 import ast
+import functools
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from specstream.compiler.exception_making import problem_of_making
+from specstream.declarations.pure import pure_mark
 from specstream.declarations.updates import update_name
 from specstream.errors import SpecstreamError
 
@@ -62,9 +64,10 @@ def reaches_try(
             if isinstance(node, ast.Try):
                 return True
             called = lookup(one, node.id) if isinstance(node, ast.Name) else None
+            called = called.func if isinstance(called, functools.partial) else called
             if isinstance(called, types.FunctionType) and called not in seen:
                 seen.add(called)
-                if update_name(called) is None:
+                if update_name(called) is None and pure_mark(called) is None:
                     waiting.append(called)
     return False
 

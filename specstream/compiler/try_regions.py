@@ -54,9 +54,7 @@ ERROR = "__ss_error_"
 FAILURE = "$__ss_failure_"
 """What begins the name of a variable that is assigned at a landing."""
 
-_NOT_RAISING = frozenset(
-    {"pair_first", "pair_second", "build_tuple", "cast", "phi", "null", "getattr"}
-)
+_NOT_RAISING = frozenset({"pair_first", "pair_second", "build_tuple", "cast", "phi", "null"})
 # Calls behind which no way to a handler is needed: it would take time to compile. A poll leaves
 # the event, past every handler.
 _NEVER_RAISING = (bool, polling.poll_for, polling.poll_while, text_of)
@@ -198,11 +196,10 @@ class _Regions:
         if not isinstance(statement, numba_ir.Assign):
             return isinstance(statement, numba_ir.SetItem | numba_ir.StaticSetItem)
         value = statement.value
-        if not isinstance(value, numba_ir.Expr):
+        if not isinstance(value, numba_ir.Expr) or value.op in _NOT_RAISING:
             return False
-        if value.op in _NOT_RAISING:
-            # What Python has computed before may be an exception.
-            return value.op == "getattr" and numbers_of(value.attr) is not None
+        if value.op == "getattr":
+            return numbers_of(value.attr) is not None
         function = self.called(statement)
         return not any(function is one for one in _NEVER_RAISING)
 

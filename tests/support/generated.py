@@ -369,7 +369,9 @@ class Writer:
         if self.rng.random() < 0.25:
             name, iterable = self.scope("v")
             self.ints.append(name)
-            item, key = self.int_(1), self.int_(1)
+            # Often evaluated, so rarely what raises.
+            item = self.int_(1) if self.rng.random() < 0.1 else self.harmless(name)
+            key = self.harmless(name)
             condition = self.pick("", f" if {self.bool_(1)}", f" if {name} > 1")
             self.ints.remove(name)
             loop = f"for {name} in {iterable}{condition}"
@@ -385,6 +387,9 @@ class Writer:
                 f"len([{item} {loop}])",
             ]
         return [self.pick(*texts)]
+
+    def harmless(self, name: str) -> str:
+        return f"({name} {self.pick('+', '-', '*', '^', '&')} {self.int_(0)})"
 
     def scope(self, letter: str) -> tuple[str, str]:
         """A name of a comprehension's own, now and then one that is another's too, and what it
