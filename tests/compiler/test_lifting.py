@@ -203,7 +203,7 @@ def counted(key: str, a: int) -> int:
 
 
 @ss.pure(batch=True)
-def scored(x, key, a) -> float:
+def scored(x: Any, key: Any, a: Any) -> float:
     calls.append((type(x).__name__, type(key).__name__, len(x)))
     assert isinstance(x, np.ndarray)
     assert isinstance(a, np.ndarray)
