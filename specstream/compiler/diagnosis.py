@@ -12,6 +12,7 @@ import re
 
 from specstream.compiler.own_code import is_own
 from specstream.compiler.program import Program
+from specstream.compiler.scopes import own_name
 from specstream.compiler.text import refusal
 from specstream.errors import CompileError
 
@@ -43,7 +44,7 @@ def translate(error: Exception, program: Program) -> CompileError:
             problem, way_out = ours[0], _SEEN_BY
     else:
         problem, way_out = _innermost(text, error)
-    return CompileError(program.operator, filename, line, problem, way_out)
+    return CompileError(program.operator, filename, line, own_name(problem), own_name(way_out))
 
 
 def _place(text: str, error: Exception, program: Program) -> tuple[str, int]:

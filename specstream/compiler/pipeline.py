@@ -11,7 +11,9 @@ from numba.core import types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+from numba.core.untyped_passes import TranslateByteCode
 
+from specstream.compiler.bytecode import Bytecode
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.sites import OperatorLowering
 
@@ -63,9 +65,11 @@ class _OneTypePerName(AnalysisPass):
         if target == source:
             return
         scalars = scalar_kind(target), scalar_kind(source)
+        name = getattr(getattr(statement, "target", None), "unversioned_name", "a returned value")
+        if name == "__ss_total" and scalars == ("float64", "int64"):
+            return  # the literal that a sum of floats begins with
         if None in scalars and not isinstance(target, types.Optional | types.BaseTuple):
             return
-        name = getattr(getattr(statement, "target", None), "unversioned_name", "a returned value")
         what = "a value" if name.startswith("$") else name
         found = f"{scalars[1] or source} here and {scalars[0] or target} elsewhere"
         raise numba.core.errors.TypingError(
@@ -98,10 +102,8 @@ class OperatorCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_OneTypePerName, NopythonTypeInference)
-        manager.passes = [
-            (OperatorLowering if one is NativeLowering else one, what)
-            for one, what in manager.passes
-        ]
+        ours = {TranslateByteCode: Bytecode, NativeLowering: OperatorLowering}
+        manager.passes = [(ours.get(one, one), what) for one, what in manager.passes]
         manager.finalize()
         return [manager]
 

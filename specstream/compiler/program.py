@@ -63,6 +63,7 @@ class Program:
         reads_timestamp: whether the code reads ``event.timestamp``.
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
+        uses_arena: whether it makes lists, dicts or sets of its own.
     """
 
     operator: str
@@ -74,6 +75,7 @@ class Program:
     reads_timestamp: bool
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
     operations: tuple[CompiledOperation, ...] = ()
+    uses_arena: bool = False
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""

@@ -34,8 +34,6 @@ class Rewriter(ast.NodeTransformer):
         tree = copy.deepcopy(self.source.tree)
         tree.decorator_list = []
         tree.returns = None
-        for argument in tree.args.args:
-            argument.annotation = None
         tree.body = self.statements(tree.body) or [ast.Pass()]
         return tree
 

@@ -10,6 +10,7 @@ builtins in ``conversions``, ``iteration`` and ``reductions``, functions of modu
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import types
@@ -26,6 +27,7 @@ from specstream.compiler import (
     delta,
     event,
     iteration,
+    local_methods,
     locking,
     numbers,
     polling,
@@ -34,22 +36,28 @@ from specstream.compiler import (
 from specstream.compiler.check import (
     branches,
     builtin_name,
+    default_name,
+    defaults_of,
     is_none,
     math_name,
     numpy_name,
 )
+from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
-from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant, without_slices
+from specstream.compiler.nested import RUN, Nested
+from specstream.compiler.patterns import MatchStatements
+from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices
+from specstream.compiler.rewrite_local import CONTAINERS
+from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import text_of
+from specstream.compiler.unpacking import unpacked
 from specstream.declarations.updates import update_name
 
 __all__ = ["NativeRewriter"]
-
-RUN = "__ss_run"
 
 
 def _native_constant(value: Any) -> Any:
@@ -70,17 +78,30 @@ def _core_name(function: Any) -> str:
     raise AssertionError(function)
 
 
-class NativeRewriter(Rewriter):
-    def rewrite(self) -> ast.FunctionDef:
+def parts_of(target: ast.expr) -> list[ast.expr]:
+    """What an assignment to a target gives values to, one by one; starred ones as they are."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [part for element in target.elts for part in parts_of(element)]
+    return [target]
+
+
+class NativeRewriter(Comprehensions, MatchStatements):
+    def begin(self, nested: Nested | None = None) -> None:
         # Names of the locks that are held around the present statement; None where a loop begins.
         self.held: list[str | None] = []
         self.names = 0
+        self.nested = self.find_nested() if nested is None else nested
+
+    def rewrite(self) -> ast.FunctionDef:
+        self.begin()
         namespace = self.source.native_namespace
         namespace["__ss_Fault"] = OperatorFault
         for name, value in self.check.constants.items():
             namespace[name] = _native_constant(value)
         tree = super().rewrite()
-        tree.args.args.insert(0, ast.arg(RUN))
+        # All are positional to Numba; a call of a helper gives each of them.
+        names = (RUN, *self.source.parameters)
+        tree.args = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
         return tree
 
     def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
@@ -163,6 +184,8 @@ class NativeRewriter(Rewriter):
         ]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        if isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+            return self.define(node.targets[0].id, node.value, node)
         if len(node.targets) == 1:
             return self.assign(node.targets[0], self.visit(node.value), node)
         name = self.new_name("value")
@@ -187,7 +210,11 @@ class NativeRewriter(Rewriter):
             index = self.index(target.slice)
             call = self.core(set_item, value, array, index, at=node)
             return [ast.copy_location(ast.Expr(call), node)]
-        assert isinstance(target, ast.Tuple)
+        assert isinstance(target, ast.Tuple | ast.List)
+        starred = [isinstance(element, ast.Starred) for element in target.elts]
+        if any(starred):
+            return self.assign_starred(target.elts, starred.index(True), value, node)
+        target = ast.copy_location(ast.Tuple(target.elts, ast.Store()), target)
         if all(isinstance(element, ast.Name) for element in target.elts):
             return [ast.copy_location(ast.Assign([target], value), node)]
         names = [self.new_name("part") for _ in target.elts]
@@ -198,6 +225,32 @@ class NativeRewriter(Rewriter):
         for name, element in zip(names, target.elts, strict=True):
             statements += self.assign(element, ast.Name(name, ast.Load()), node)
         return statements
+
+    def assign_starred(
+        self, targets: list[ast.expr], star: int, value: ast.expr, node: ast.AST
+    ) -> list[ast.stmt]:
+        """``a, *rest, z = value``: what the star takes is a tuple here."""
+        name, after = self.new_name("parts"), len(targets) - star - 1
+        counts = [ast.copy_location(ast.Constant(count), node) for count in (star, after)]
+        taken = self.core(unpacked, value, *counts, at=node)
+        targets = [one.value if isinstance(one, ast.Starred) else one for one in targets]
+        statements = self.assign(ast.Name(name, ast.Store()), taken, node)
+        for at, target in enumerate(targets):
+            part = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(at), ast.Load())
+            statements += self.assign(target, ast.copy_location(part, node), node)
+        return statements
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        """A name that is deleted is read no more; flow.py sees to that."""
+        targets = [one for target in node.targets for one in parts_of(target)]
+        for target in targets:
+            if not isinstance(target, ast.Name):
+                self.check.refuse(
+                    node,
+                    f"{ast.unparse(target)} cannot be deleted",
+                    "assign another value to it; the fields of the state stay",
+                )
+        return ast.copy_location(ast.Pass(), node)
 
     def index(self, node: ast.expr) -> ast.expr:
         """An index as an expression that may be an argument: slices as calls of slice()."""
@@ -295,9 +348,17 @@ class NativeRewriter(Rewriter):
 
     def visit_For(self, node: ast.For) -> Any:
         node.iter = self.visit(node.iter)
-        return self.loop(node, polling.poll_for)
+        if all(isinstance(one, ast.Name) for one in parts_of(node.target)):
+            return self.loop(node, polling.poll_for)
+        # An item goes where an assignment would put it.
+        item, target = self.new_name("item"), node.target
+        node.target = ast.copy_location(ast.Name(item, ast.Store()), target)
+        first = self.assign(target, ast.Name(item, ast.Load()), node)
+        looped: ast.For = self.loop(node, polling.poll_for)
+        looped.body[1:1] = first
+        return looped
 
-    def loop(self, node: ast.While | ast.For, poll: Any) -> ast.AST:
+    def loop(self, node: Any, poll: Any) -> Any:
         polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
         self.held.append(None)
         node.body = [polling, *self.statements(node.body)]
@@ -317,6 +378,13 @@ class NativeRewriter(Rewriter):
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> Any:
+        if node.id in self.nested.defined:
+            self.check.refuse(
+                node,
+                f"{node.id!r} is a function and is not called here",
+                f"call it, {node.id}(...); to be passed on, its code has to stand where it is "
+                "called",
+            )
         if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
             value = self.check.resolved.get(node.id)
             if isinstance(value, str):
@@ -337,7 +405,11 @@ class NativeRewriter(Rewriter):
         callee = node.func
         if isinstance(callee, ast.Attribute):
             return self.method(node, callee)
+        if isinstance(callee, ast.Lambda):
+            return self.call_lambda(node, callee)
         assert isinstance(callee, ast.Name)
+        if callee.id in self.nested.defined:
+            return self.call_nested(node, callee.id)
         if callee.id.startswith("__ss_"):
             self.generic_visit(node)
             if callee.id == "__ss_slice":
@@ -351,6 +423,8 @@ class NativeRewriter(Rewriter):
             if update is not None:
                 return self.update(node, callee, delta.UPDATES[update])
             return self.helper(node, callee, value)
+        if isinstance(value, functools.partial):
+            return self.helper(self.completed(node, callee.id, value), callee, value.func)
         return self.builtin(node, callee.id, value)
 
     def update(self, node: ast.Call, callee: ast.Name, native: Any) -> ast.expr:
@@ -426,6 +500,8 @@ class NativeRewriter(Rewriter):
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
             values = [self.visit(argument) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
+        if callee.attr in local_methods.METHODS:
+            return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
             self.check.refuse(
                 node,
@@ -450,28 +526,71 @@ class NativeRewriter(Rewriter):
             self.check.refuse(node, f"{name} takes no keywords", "give the values by position")
 
     def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
-        native = self.analysis.compiled(value)
-        parameters = list(inspect.signature(value).parameters)
-        given = [*parameters[: len(node.args)], *(keyword.arg for keyword in node.keywords)]
-        too_many = len(node.args) > len(parameters)
-        if too_many or sorted(map(str, given)) != sorted(parameters):
-            self.check.refuse(
-                node, f"{callee.id} takes ({', '.join(parameters)})", "give each parameter once"
-            )
-        self.source.native_namespace[f"__ss_function_{callee.id}"] = native
-        function = ast.copy_location(ast.Name(f"__ss_function_{callee.id}", ast.Load()), node)
+        given = bind(node, callee.id, parameters_of_function(value), self.check.refuse)
+        function = self.bound(f"__ss_function_{callee.id}", self.analysis.compiled(value), callee)
         # Keywords stay keywords: the order in which they are written is that of their evaluation.
         arguments = [self.run(), *map(self.visit, node.args)]
-        keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
+        named = list(given.items())[len(node.args) :]
+        named += [
+            (name, self.frozen(f"{callee.id}_{name}", default, f"the default of {name!r}", node))
+            for name, default in defaults_of(value).items()
+            if name not in given
+        ]
+        keywords = [ast.keyword(name, self.visit(argument)) for name, argument in named]
         return ast.copy_location(ast.Call(function, arguments, keywords), node)
 
+    def completed(self, node: ast.Call, name: str, value: functools.partial[Any]) -> ast.Call:
+        """A call with the arguments that were bound before."""
+        if not isinstance(value.func, types.FunctionType):
+            self.check.refuse(
+                node,
+                f"{name!r} is a partial of no plain function",
+                "write a function that calls it",
+            )
+
+        def frozen(what: str, argument: Any) -> ast.expr:
+            return self.frozen(f"{name}_{what}", argument, f"what {name!r} binds", node)
+
+        given = {keyword.arg for keyword in node.keywords}
+        first = [frozen(str(at), argument) for at, argument in enumerate(value.args)]
+        named = [
+            ast.keyword(one, frozen(one, argument))
+            for one, argument in value.keywords.items()
+            if one not in given
+        ]
+        call = ast.Call(node.func, [*first, *node.args], [*named, *node.keywords])
+        return ast.copy_location(call, node)
+
+    def bound(self, name: str, value: Any, at: ast.AST) -> ast.Name:
+        """A name for something that the native code calls."""
+        self.source.native_namespace[name] = value
+        return ast.copy_location(ast.Name(name, ast.Load()), at)
+
+    def frozen(self, name: str, value: Any, what: str, at: ast.AST) -> ast.Name:
+        """A name, to be visited, for a value that was read when the operator was declared."""
+        name = default_name(name)
+        self.check.resolve(at, name, value, what)
+        if name in self.check.constants:
+            self.source.native_namespace[name] = _native_constant(value)
+        return ast.copy_location(ast.Name(name, ast.Load()), at)
+
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
+        if builtin_name(value) in CONSUMERS:
+            consumed = self.consume(node, str(builtin_name(value)))
+            if consumed is not None:
+                return consumed
+        if builtin_name(value) in CONTAINERS:
+            collected = self.collected(node, str(builtin_name(value)))
+            if collected is not None:
+                return collected
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
             return self.core(conversions.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
+        if builtin in CONTAINERS:
+            return self.made_of(builtin, arguments, node)
         if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
             return self.core(reductions.OF_AN_ARRAY[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:

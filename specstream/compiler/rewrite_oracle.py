@@ -7,6 +7,7 @@ Literals become numbers that wrap and texts that are codes; builtins and modules
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import types
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from specstream.columns.strings import string_code
-from specstream.compiler import numbers, oracle_view
-from specstream.compiler.check import builtin_name, math_name, numpy_name
+from specstream.compiler import numbers, oracle_local, oracle_view
+from specstream.compiler.check import builtin_name, default_name, math_name, numpy_name
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
+from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 
@@ -31,12 +33,30 @@ class OracleRewriter(Rewriter):
         namespace = self.source.oracle_namespace
         for name, value in self.check.resolved.items():
             namespace[name] = self.freeze(name, value)
-        return super().rewrite()
+        tree = super().rewrite()
+        arguments = tree.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        with_default = positional[len(positional) - len(arguments.defaults) :]
+        arguments.defaults = [self.default(one) for one in with_default]
+        arguments.kw_defaults = [
+            default and self.default(one)
+            for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        ]
+        own_names(tree)
+        return tree
+
+    @staticmethod
+    def default(parameter: ast.arg) -> ast.expr:
+        return ast.copy_location(ast.Name(default_name(parameter.arg), ast.Load()), parameter)
 
     def freeze(self, name: str, value: Any) -> Any:
         if isinstance(value, types.FunctionType):
             is_update = update_name(value) is not None
             return value if is_update else self.analysis.function(value)[1]
+        if isinstance(value, functools.partial):
+            arguments = map(oracle_constant, value.args)
+            named = {one: oracle_constant(argument) for one, argument in value.keywords.items()}
+            return functools.partial(self.freeze(name, value.func), *arguments, **named)
         if value is math:
             return _ORACLE_MATH
         if value is np:
@@ -75,6 +95,20 @@ class OracleRewriter(Rewriter):
         self.source.oracle_namespace[name] = numbers.to_oracle(value)
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
+    def visit_MatchValue(self, node: ast.MatchValue) -> Any:
+        """A pattern takes literals and dotted names only: a string's code gets one."""
+        value = node.value
+        is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        if is_text or isinstance(value, ast.Name):
+            replaced = self.visit(value)
+            assert isinstance(replaced, ast.Name)
+            namespace = self.source.oracle_namespace
+            constants = namespace.setdefault("__ss_patterns", types.SimpleNamespace())
+            setattr(constants, replaced.id, namespace[replaced.id])
+            holder = ast.copy_location(ast.Name("__ss_patterns", ast.Load()), value)
+            node.value = ast.copy_location(ast.Attribute(holder, replaced.id, ast.Load()), value)
+        return node
+
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
             node.func.value = self.visit(node.func.value)
@@ -87,6 +121,44 @@ class OracleRewriter(Rewriter):
             node.args = [self.visit(container), name, *map(self.visit, values)]
             return node
         return self.generic_visit(node)
+
+    def container(self, node: ast.List | ast.Dict | ast.Set) -> Any:
+        """A display, made one of the oracle's own."""
+        self.generic_visit(node)
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            return node
+        name = type(node).__name__
+        self.source.oracle_namespace[f"__ss_{name}"] = getattr(oracle_local, name)
+        given: ast.expr = node
+        if isinstance(node, ast.Set):  # Python's own would lose their order
+            given = ast.Tuple(node.elts, ast.Load())
+        elif isinstance(node, ast.Dict) and None not in node.keys:
+            pairs: list[ast.expr] = [
+                ast.Tuple([key, value], ast.Load())
+                for key, value in zip(node.keys, node.values, strict=True)
+                if key is not None
+            ]
+            given = ast.Tuple(pairs, ast.Load())
+        call = ast.Call(ast.Name(f"__ss_{name}", ast.Load()), [given], [])
+        return ast.copy_location(call, node)
+
+    visit_List = visit_Dict = visit_Set = container
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp) -> Any:
+        """A comprehension, made one of the oracle's own as its items come."""
+        self.generic_visit(node)
+        name = type(node).__name__.removesuffix("Comp")
+        self.source.oracle_namespace[f"__ss_{name}"] = getattr(oracle_local, name)
+        item: ast.expr
+        if isinstance(node, ast.DictComp):
+            item = ast.Tuple([node.key, node.value], ast.Load())
+        else:
+            item = node.elt
+        items = ast.copy_location(ast.GeneratorExp(item, node.generators), node)
+        call = ast.Call(ast.Name(f"__ss_{name}", ast.Load()), [items], [])
+        return ast.copy_location(call, node)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = comprehension
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import hashlib
 import importlib
 import linecache
@@ -55,8 +56,18 @@ class _Raised:
 
 
 @dataclass(frozen=True)
+class _Partial:
+    """Stands for a function with arguments that were bound before."""
+
+    function: Any
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Packed:
-    """A function: its source, and what its names stand for."""
+    """A function: its source, what its names stand for, and its defaults, those of keyword-only
+    parameters by name."""
 
     name: str
     qualname: str
@@ -65,6 +76,7 @@ class Packed:
     text: str
     line: int
     names: dict[str, Any]
+    defaults: tuple[tuple[Any, ...] | None, dict[str, Any] | None] = (None, None)
 
 
 def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
@@ -79,6 +91,7 @@ def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
             source.text,
             source.line,
             {name: _stand_in(value, places) for name, value in source.names.items()},
+            (function.__defaults__, function.__kwdefaults__),
         )
         for function, source in written.items()
     )
@@ -98,6 +111,8 @@ def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:
         return _Module(value.__name__)
     if isinstance(value, types.FunctionType) and value in places:
         return _Function(places[value])
+    if isinstance(value, functools.partial):
+        return _Partial(_stand_in(value.func, places), value.args, value.keywords)
     if isinstance(value, type) and issubclass(value, BaseException):
         base = next(of for of in value.__mro__ if of.__module__ == "builtins")
         return _Raised(value.__module__, value.__qualname__, base.__name__)
@@ -109,6 +124,8 @@ def _original(value: Any, made: list[types.FunctionType]) -> Any:
         return importlib.import_module(value.name)
     if isinstance(value, _Function):
         return made[value.place]
+    if isinstance(value, _Partial):
+        return functools.partial(_original(value.function, made), *value.arguments, **value.named)
     return _exception_class(value) if isinstance(value, _Raised) else value
 
 
@@ -133,14 +150,23 @@ def _made(function: Packed, names: dict[str, Any]) -> types.FunctionType:
     linecache.cache[filename] = (sum(map(len, lines)), None, lines, filename)
     tree = ast.parse(textwrap.dedent(function.text))
     ast.increment_lineno(tree, function.line - 1)
-    definition = tree.body[0]
-    assert isinstance(definition, ast.FunctionDef)
-    # Annotations may name what was not taken along.
-    definition.returns = None
-    for argument in definition.args.args:
+    definition: Any = tree.body[0]
+    name = function.name
+    # Annotations and defaults may name what was not taken along; the defaults' values were.
+    if isinstance(definition, ast.FunctionDef):
+        definition.returns = None
+    else:  # name = lambda ...
+        name, definition = definition.targets[0].id, definition.value
+    arguments = definition.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         argument.annotation = None
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [one and ast.Constant(None) for one in arguments.kw_defaults]
+    ast.fix_missing_locations(definition)
     namespace = {**names, "__name__": function.module}
     exec(compile(tree, filename, "exec"), namespace)
-    made: types.FunctionType = namespace[function.name]
+    made: types.FunctionType = namespace[name]
     made.__qualname__ = function.qualname
+    positional, named = function.defaults
+    made.__defaults__, made.__kwdefaults__ = positional, named and dict(named)
     return made

@@ -30,6 +30,8 @@ from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
 from specstream.compiler.rewrite_oracle import OracleRewriter
+from specstream.compiler.scopes import is_named_lambda, named_lambda, separate
+from specstream.compiler.signatures import parameters_of
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
@@ -83,6 +85,7 @@ class _Analysis(Analysis):
             reads_timestamp=self.reads_timestamp,
             written=self.written,
             operations=operations,
+            uses_arena=self.uses_arena,
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:
@@ -107,7 +110,7 @@ class _Analysis(Analysis):
         check.run()
         native_tree = NativeRewriter(self, source, check).rewrite()
         oracle_tree = OracleRewriter(self, source, check).rewrite()
-        self.fingerprint.append(ast.dump(native_tree))
+        self.fingerprint += map(ast.dump, (*source.nested, native_tree))
         self.fingerprint.append(repr(sorted((k, repr(v)) for k, v in check.constants.items())))
         native = source.compile(native_tree, source.native_namespace)
         oracle = source.compile(oracle_tree, source.oracle_namespace)
@@ -116,7 +119,8 @@ class _Analysis(Analysis):
         line, site = source.tree.lineno, self.next_site
         self.written[original] = Written(source.text, line, source.filename, site, check.resolved)
         self.next_site += len(source.text.splitlines())
-        sites.mark(native, site, line)
+        for one in (native, *source.lifted):
+            sites.mark(one, site, line)
         return native, oracle
 
     def compiled(self, original: types.FunctionType) -> Any:
@@ -141,7 +145,11 @@ class _Analysis(Analysis):
             tree = ast.parse(textwrap.dedent("".join(lines)))
         except SyntaxError:
             tree = ast.Module([], [])
-        found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        found = [
+            node if isinstance(node, ast.FunctionDef) else named_lambda(node)
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef) or is_named_lambda(node)
+        ]
         if not found or found[0].name != code.co_name:
             raise CompileError(
                 self.operator,
@@ -152,5 +160,6 @@ class _Analysis(Analysis):
             )
         text = "".join(lines[found[0].lineno - 1 :])
         ast.increment_lineno(found[0], first - 1)
-        parameters = tuple(argument.arg for argument in found[0].args.args)
+        parameters = parameters_of(found[0].args).names
+        separate(found[0])
         return FunctionSource(original, found[0], code.co_filename, parameters, text)

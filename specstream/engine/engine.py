@@ -703,6 +703,7 @@ def _parts(
         read_limit=options.limits.reads,
         redo_limit=options.limits.writes,
         emit_limit=options.limits.rows,
+        element_limit=options.limits.elements if operator.program.uses_arena else 0,
         seed=options.seed,
         protocol=options.native_protocol,
         record_shift=options.record_shift,

@@ -146,6 +146,9 @@ struct ss_run {
     uint32_t changed; /* by the operation that was called: 0: nothing, as it has reported */
     uint32_t boosting; /* operations of an in-place run on boosted structures are followed */
     uint64_t operands[SS_OPERANDS + 1]; /* of the operation that is called; an inverse gets its result, too */
+    struct ss_arena *arena; /* NULL: the operator makes no lists, dicts and sets of its own */
+    uint64_t arena_words;   /* that the event has taken of it */
+    uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and
@@ -199,6 +202,7 @@ struct ss_config {
     uint64_t read_limit;  /* entries of a read log */
     uint64_t redo_limit;  /* entries of a redo log */
     uint64_t emit_limit;  /* rows a speculative run may emit */
+    uint64_t element_limit; /* words of own lists, dicts and sets; 0: the operator makes none */
     uint64_t seed;
     enum ss_protocol_kind protocol;
     uint64_t record_shift; /* `eager`: 2^record_shift neighbouring words share one record */

@@ -48,6 +48,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arena.h"
 #include "commit.h"
 #include "engine.h"
 #include "fault.h"
@@ -111,7 +112,8 @@ uint64_t ss_boost_bytes(const struct ss_config *config)
         return 0;
     return sizeof(struct ss_boost) + shadow_words(config) * sizeof(uint64_t) +
            config->operations * sizeof(struct ss_boosted) +
-           UNDO_ENTRIES * sizeof(struct ss_undo) + SS_SIGNAL_STACK_BYTES;
+           UNDO_ENTRIES * sizeof(struct ss_undo) + SS_SIGNAL_STACK_BYTES +
+           ss_arena_most_bytes(config);
 }
 
 uint64_t ss_boost_transaction_bytes(const struct ss_config *config)
@@ -145,7 +147,7 @@ bool ss_boost_open(struct ss_engine *engine)
         .ss_size = SS_SIGNAL_STACK_BYTES,
     };
     if (boost->shadow == NULL || boost->operations == NULL || run->undo_base == NULL ||
-        boost->shadow_worker.stacks.signal_stack.ss_sp == NULL)
+        !ss_arena_open(run, config, true) || boost->shadow_worker.stacks.signal_stack.ss_sp == NULL)
         return false;
     run->undo_top = run->undo_base;
     run->undo_end = run->undo_base + UNDO_ENTRIES;
@@ -162,6 +164,7 @@ void ss_boost_close(struct ss_engine *engine)
         return;
     pthread_mutex_destroy(&boost->latch);
     free(boost->shadow_worker.run.undo_base);
+    ss_arena_close(&boost->shadow_worker.run);
     free(boost->shadow_worker.stacks.signal_stack.ss_sp);
     free(boost->shadow);
     free(boost->operations);
@@ -223,6 +226,7 @@ static bool perform(struct ss_boost *boost, ss_operation_entry entry, const uint
 {
     struct ss_run *run = &boost->shadow_worker.run;
     run->undo_top = run->undo_base;
+    ss_arena_begin(run);
     /* Relaxed: with the latch; one that was meant for the last operation is taken down. */
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     if (call(run, entry, operands, result, returned))
@@ -550,6 +554,7 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
         return false;
     }
     run->undo_top = run->undo_base;
+    ss_arena_begin(run);
     /* Relaxed: as before a run in place (commit.c). A wish to leave that is still up is not
      * meant for the commit. */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);

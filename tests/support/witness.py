@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import functools
 import hashlib
 import math
 import struct
@@ -395,7 +396,31 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
         return Unsigned(value) if isinstance(value, np.uint64) else meaning(value.item(), known)
     if isinstance(value, types.FunctionType):
         return plain(value, known)
+    if isinstance(value, functools.partial):
+        named = {name: meaning(one, known) for name, one in value.keywords.items()}
+        return functools.partial(meaning(value.func, known), *meaning(value.args, known), **named)
+    if isinstance(value, types.ModuleType) and value is not structures:
+        return Module(value, known)
+    if isinstance(value, types.CodeType):
+        return value.replace(co_consts=tuple(meaning(one, known) for one in value.co_consts))
     return value
+
+
+class Module:
+    """A module of a user's, with the meaning of what it has."""
+
+    def __init__(self, module: types.ModuleType, known: dict[Any, Any]) -> None:
+        self._module = module
+        self._known = known
+
+    def __getattr__(self, name: str) -> Any:
+        return meaning(getattr(self._module, name), self._known)
+
+
+def names_of(code: types.CodeType) -> set[str]:
+    """The names that a function reads, itself or in what is nested in it."""
+    nested = (one for one in code.co_consts if isinstance(one, types.CodeType))
+    return set(code.co_names).union(*map(names_of, nested))
 
 
 def plain(function: Any, known: dict[Any, Any]) -> Any:
@@ -404,17 +429,20 @@ def plain(function: Any, known: dict[Any, Any]) -> Any:
         return known[function]
     code = function.__code__
     names: dict[str, Any] = {"__builtins__": BUILTINS}
-    for name in code.co_names:
+    for name in names_of(code):
         if name in function.__globals__:
             names[name] = meaning(function.__globals__[name], known)
     constants = tuple(meaning(one, known) for one in code.co_consts)
     cells = tuple(
         types.CellType(meaning(cell.cell_contents, known)) for cell in function.__closure__ or ()
     )
-    known[function] = types.FunctionType(
+    made = known[function] = types.FunctionType(
         code.replace(co_consts=constants), names, function.__name__, None, cells
     )
-    return known[function]
+    made.__defaults__ = meaning(function.__defaults__, known)
+    named = function.__kwdefaults__ or {}
+    made.__kwdefaults__ = {name: meaning(value, known) for name, value in named.items()}
+    return made
 
 
 # ---- a run ----
