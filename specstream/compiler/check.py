@@ -157,10 +157,11 @@ class Check:
         if node in self.raising:
             return
         parts = [node, *node.ops] if isinstance(node, ast.Compare) else [node]
+        parts += [node.op] if isinstance(node, ast.BinOp | ast.AugAssign) else []
         refused = next((_REFUSED[type(part)] for part in parts if type(part) in _REFUSED), None)
-        # An operator of a comparison has no line of its own; it is met as part of the comparison.
+        # An operator has no line of its own; it is met as part of what it stands in.
         is_target = isinstance(node, ast.List) and not isinstance(node.ctx, ast.Load)
-        if refused is not None and not is_target and not isinstance(node, ast.cmpop):
+        if refused is not None and not is_target and not isinstance(node, ast.cmpop | ast.operator):
             self.refuse(node, f"{refused[0]} cannot be compiled", refused[1])
         self.allow_none(node)
         if isinstance(node, ast.Constant):
@@ -273,6 +274,12 @@ class Check:
                 node,
                 f"{what} is a global {type(value).__name__}, which can change",
                 "make it a tuple of numbers, or keep it in a state field",
+            )
+        elif isinstance(value, type) and value.__module__ != "builtins":
+            self.refuse(
+                node,
+                f"{what} is a class, and its methods are no plain functions",
+                "write plain functions at module level, and keep data in state fields",
             )
         else:
             self.refuse(

@@ -81,6 +81,9 @@ class Comprehensions(NestedFunctions, LocalContainers):
     def consume(self, node: ast.Call, name: str) -> ast.expr | None:
         """A builtin over one iterable, as a loop; None: another form of it, not meant here."""
         if not node.args or len(node.args) > (2 if name == "sum" else 1):
+            if any(isinstance(one, ast.GeneratorExp) for one in node.args):
+                takes = "one generator, and sum a start" if name == "sum" else "one generator"
+                self.check.refuse(node, f"{name} takes {takes}", "write one loop for each of them")
             return None
         iterable, is_plain = node.args[0], len(node.args) == 1 and not node.keywords
         is_generator = isinstance(iterable, ast.GeneratorExp)
@@ -88,6 +91,7 @@ class Comprehensions(NestedFunctions, LocalContainers):
         if not (is_generator or is_list or name in ("any", "all")) and is_plain:
             return None
         options = self.options(node, name)
+        item: ast.expr
         if isinstance(iterable, ast.GeneratorExp) or (
             is_list and isinstance(iterable, ast.ListComp)
         ):
@@ -108,9 +112,7 @@ class Comprehensions(NestedFunctions, LocalContainers):
         elif name == "sum":
             body = _sum(loop, item, inside.get("start"))
         else:
-            before, value = [], None
-            if key is not None:
-                before, value = self.key(key)
+            before, value = ([], None) if key is None else self.key(key)
             body = _extremum(loop, item, name == "min", before, value, inside.get("default"))
         return self.call_loop(node, loop, body)
 
@@ -128,7 +130,7 @@ class Comprehensions(NestedFunctions, LocalContainers):
             given[keyword.arg] = keyword.value
         return given
 
-    def key(self, key: ast.expr) -> tuple[list[ast.stmt], ast.expr]:
+    def key(self, key: ast.expr) -> tuple[list[ast.stmt], ast.expr | None]:
         """What is done before the key of an item is computed, and the computation."""
         item = _load("__ss_value")
         if isinstance(key, ast.Lambda):
@@ -194,7 +196,7 @@ class Comprehensions(NestedFunctions, LocalContainers):
         first.iter = self.taken_apart(first.iter, loop.outside)
         parts: list[ast.AST] = [*loop.generators, *inside]
         loop.assigned = sorted({name for part in parts for name in _assigned_outside(part)})
-        before = getattr(comprehension, "assigned_before", frozenset())
+        before: frozenset[str] = getattr(comprehension, "assigned_before", frozenset())
         for name in loop.assigned:
             if name not in before:
                 self.check.refuse(

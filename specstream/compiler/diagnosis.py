@@ -66,7 +66,7 @@ def _innermost(text: str, error: Exception) -> tuple[str, str]:
     if found := re.search(r"Cannot unify (.*) and (.*) for '([^']*)'", words):
         one, other, name = found.groups()
         name = re.sub(r"\.\d+$", "", name)
-        what = "a value" if name.startswith("$") else name
+        what = "a value" if name.startswith(("$", "__ss_")) else name
         return (
             f"{what} is {one} here and {other} elsewhere",
             "make it one type on every path",
@@ -78,6 +78,13 @@ def _innermost(text: str, error: Exception) -> tuple[str, str]:
             f"{found[1]} cannot be gone through",
             "a loop goes over range(...), an array of the state, a tuple, enumerate or zip",
         )
+    if found := re.search(r"wrong tuple length for .*expected (\d+), got (\d+)", words):
+        return (
+            f"a tuple of {found[2]} is taken apart into {found[1]}",
+            "give as many names as it has values, or one with a star: a, *rest = x",
+        )
+    if found := re.search(r"failed to unpack (.*)", words):
+        return f"{found[1]} cannot be taken apart", "several names take a tuple or a row"
     if found := re.search(r"Unknown attribute '(.*)' of type (.*)", words):
         return f"{found[2]} has no attribute {found[1]!r} in an operator", _RULES
     if found := re.search(r"found for signature:\s*>>> (\S+?)\((.*)\)", words):

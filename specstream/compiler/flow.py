@@ -130,7 +130,7 @@ class _Flow:
 
     def function(self, node: ast.FunctionDef | ast.Lambda, assigned: Assigned) -> None:
         """The body, where everything is assigned that is when it is called."""
-        body = node.body if isinstance(node.body, list) else [ast.Expr(node.body)]
+        body: list[ast.stmt] = node.body if isinstance(node.body, list) else [ast.Expr(node.body)]
         own = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
         inner = _Flow(self.locals, self.report)
         inner.captured = dict(self.captured)
@@ -224,7 +224,7 @@ class _Flow:
         if assigned is None:
             return None
         self.captured[node.name] = self.captures(node)
-        self.function(node, assigned | self.captured[node.name])
+        self.function(node, assigned | self.captured[node.name] | {node.name})
         return assigned | {node.name}
 
     def delete(self, target: ast.expr, assigned: Assigned) -> Assigned:

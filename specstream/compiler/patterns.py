@@ -34,6 +34,8 @@ def kept_aside(typing_context: Any, value: Any) -> Any:
 @intrinsic(prefer_literal=True)
 def is_singleton(typing_context: Any, value: Any, wanted: Any) -> Any:
     """``value is wanted``, of True or False."""
+    if not isinstance(wanted, types.BooleanLiteral):
+        return None
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         if types.unliteral(value) != types.boolean:
@@ -59,6 +61,8 @@ def is_none(typing_context: Any, value: Any) -> Any:
 @intrinsic(prefer_literal=True)
 def is_sequence(typing_context: Any, value: Any, least: Any, has_star: Any) -> Any:
     """True, of a tuple that has as many items as a pattern; others are refused."""
+    if not isinstance(least, types.IntegerLiteral):
+        return None  # what was refused is tried once more, without literals
     count = least.literal_value
     if not isinstance(value, types.BaseTuple):
         raise refuse(

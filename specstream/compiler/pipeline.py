@@ -70,7 +70,7 @@ class _OneTypePerName(AnalysisPass):
             return  # the literal that a sum of floats begins with
         if None in scalars and not isinstance(target, types.Optional | types.BaseTuple):
             return
-        what = "a value" if name.startswith("$") else name
+        what = "a value" if name.startswith(("$", "__ss_")) else name
         found = f"{scalars[1] or source} here and {scalars[0] or target} elsewhere"
         raise numba.core.errors.TypingError(
             f"specstream: {what} is {found}: make it one type on every path, with int(x) or "

@@ -396,8 +396,9 @@ class NativeRewriter(Comprehensions, MatchStatements):
             ):
                 self.check.refuse(
                     node,
-                    f"{node.id!r} is not called",
-                    f"call it: {getattr(value, '__name__', node.id)}(...)",
+                    f"{node.id!r} is not called, and no value",
+                    f"call it: {node.id}(...); another name for a function, or something kept at "
+                    "it, belongs outside of the operator",
                 )
         return node
 
@@ -424,7 +425,9 @@ class NativeRewriter(Comprehensions, MatchStatements):
                 return self.update(node, callee, delta.UPDATES[update])
             return self.helper(node, callee, value)
         if isinstance(value, functools.partial):
-            return self.helper(self.completed(node, callee.id, value), callee, value.func)
+            completed = self.completed(node, callee.id, value)
+            assert isinstance(value.func, types.FunctionType)
+            return self.helper(completed, callee, value.func)
         return self.builtin(node, callee.id, value)
 
     def update(self, node: ast.Call, callee: ast.Name, native: Any) -> ast.expr:
@@ -526,8 +529,8 @@ class NativeRewriter(Comprehensions, MatchStatements):
             self.check.refuse(node, f"{name} takes no keywords", "give the values by position")
 
     def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
-        given = bind(node, callee.id, parameters_of_function(value), self.check.refuse)
         function = self.bound(f"__ss_function_{callee.id}", self.analysis.compiled(value), callee)
+        given = bind(node, callee.id, parameters_of_function(value), self.check.refuse)
         # Keywords stay keywords: the order in which they are written is that of their evaluation.
         arguments = [self.run(), *map(self.visit, node.args)]
         named = list(given.items())[len(node.args) :]

@@ -18,6 +18,8 @@ __all__ = ["unpacked"]
 @intrinsic(prefer_literal=True)
 def unpacked(typing_context: Any, value: Any, before: Any, after: Any) -> Any:
     """A tuple as what stands before the star, what the star takes, and what stands behind."""
+    if not isinstance(before, types.IntegerLiteral):
+        return None  # what was refused is tried once more, without literals
     if not isinstance(value, types.BaseTuple):
         raise refuse(
             f"a star in an assignment takes a tuple apart, and gets {types.unliteral(value)}: "

@@ -1,5 +1,8 @@
 """Python's syntax in operators: engine, oracle and the unrewritten function agree about it."""
 
+# What people write, and a linter would have them write otherwise.
+# ruff: noqa: B020, C4, E731, F841
+
 from __future__ import annotations
 
 import functools
@@ -91,7 +94,7 @@ def by_module(value: int) -> int:
     return other_module.scaled(value, shift=1) + other_module.RATE
 
 
-tripled = lambda value, by=BASE - 2: value * by  # noqa: E731
+tripled = lambda value, by=BASE - 2: value * by
 lighter = functools.partial(weighed, by=-2, plus=10)
 heavier = functools.partial(lighter, plus=20)
 
@@ -235,7 +238,7 @@ def nested_functions(state, event, emit):
             total += scaled(value, factor) + t(state, factor)
         return total
 
-    square = lambda v, /, w=factor: v * v + w  # noqa: E731
+    square = lambda v, /, w=factor: v * v + w
     emit(scaled(event.i), 0.0)
     emit(scaled(by=5, value=t(state, 2), plus=t(state, 3)), 1.0)
     factor = 4

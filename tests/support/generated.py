@@ -13,6 +13,7 @@ from typing import Any
 
 HEADER = """
 import datetime
+import functools
 import math
 
 import numpy as np
@@ -90,11 +91,22 @@ def flip(state, at):
 def weigh(first, second, third):
     return first * 3 - second + (third & 7)
 
+
+def shaped(value, /, by=PRIMES[1], *, plus=0, flip=False):
+    return (value * by) ^ plus if flip else value * by - plus
+
+
+halved = lambda value, by=2: value // by
+shifted = functools.partial(shaped, plus=5)
+
 """
 
 INT_EDGES = ["0", "1", "-1", "2", "7", "63", "64", "255", "BIG", "MASK", "(-9223372036854775808)"]
 FLOAT_EDGES = ["0.0", "-0.0", "1.5", "-2.25", "1e300", "TINY", "NAN", "INF", "-INF", "0.1"]
 FLOAT_EDGES += ["float('inf')", 'float("-inf")', "float('nan')", "math.inf", "np.nan"]
+
+
+TEXT_CASES = ["'two'", "''"]
 
 
 class Writer:
@@ -104,6 +116,8 @@ class Writer:
         self.rng = rng
         self.lines: list[str] = []
         self.ints = ["i0", "i1"]
+        self.scopes = 0
+        self.in_iterable = 0
         self.floats = ["f0", "f1"]
         self.loops = 0
         # Calls that change the state make all events conflict: not every program has them.
@@ -163,6 +177,7 @@ class Writer:
             f"weigh({a}, {self.shuffled(f'third={b}', f'second={self.int_(0)}')})",
             *self.calls(f"tick(state, {a})", f"increment(state.a, {self.at(16, depth - 1)})"),
             f"round({self.float_(0)} % 50.0)",
+            *self.syntax_int(depth),
         )
 
     def calls(self, *texts: str) -> tuple[str, ...]:
@@ -231,6 +246,7 @@ class Writer:
             f"state.u[{self.at(4, 0)}]",
             f"{self.pick('min', 'max', 'sum')}"
             f"(state.{self.pick('f', 'u', 'g', 'f[::-1]', 'f[1:4]', 'g[2:]')})",
+            *self.syntax_float(depth),
         )
 
     def bool_(self, depth: int = 1) -> str:
@@ -264,7 +280,121 @@ class Writer:
             f"math.isfinite({self.float_(0)})",
             f"({self.text()} {self.pick('==', '!=')} {self.text()})",
             f"({self.bool_(0)} {self.pick('&', '|', '^', '==')} {self.bool_(0)})",
+            *self.syntax_bool(),
         )
+
+    # ---- syntax: what stands for a loop, a function, an assignment inside an expression ----
+
+    def syntax_int(self, depth: int) -> list[str]:
+        """A few more integers."""
+        a, b = self.int_(0), self.int_(0)
+        texts = [
+            f"shaped({a}{self.pick('', f', {b}', f', by={b}')}, "
+            f"{self.shuffled(f'plus={self.int_(0)}', f'flip={self.bool_(0)}')})",
+            f"shifted({a}{self.pick('', ', plus=i0', ', flip=event.on')})",
+            f"halved({a}{self.pick('', ', 3', ', by=-7')})",
+            f"inner({a}{self.pick('', f', {b}', f', w={b}')})",
+        ]
+        if not self.in_iterable:
+            texts += [f"(k0 := {self.int_(depth - 1)})", f"((k0 := {a}) - k0)"]
+        if self.rng.random() < 0.25:
+            name, iterable = self.scope("v")
+            self.ints.append(name)
+            item, key = self.int_(1), self.int_(1)
+            condition = self.pick("", f" if {self.bool_(1)}", f" if {name} > 1")
+            self.ints.remove(name)
+            loop = f"for {name} in {iterable}{condition}"
+            texts = [
+                f"sum({item} {loop})",
+                f"sum([{item} {loop}])",
+                f"sum(({item} {loop}), {b})",
+                f"{self.pick('min', 'max')}(({item} {loop}), default={a})",
+                f"{self.pick('min', 'max')}(({name} {loop}), key=lambda {name}: {key}, default=-1)",
+                f"max(state.a, key=lambda {name}: {key})",
+                f"(lambda {name}, w=i0: {key} ^ w)({a})",
+                f"sum({item} - u {loop} for u in range({name} & 3))",
+                f"len([{item} {loop}])",
+            ]
+        return [self.pick(*texts)]
+
+    def scope(self, letter: str) -> tuple[str, str]:
+        """A name of a comprehension's own, now and then one that is another's too, and what it
+        goes through: a few ints."""
+        self.scopes += 1
+        self.in_iterable += 1
+        iterable = self.pick(
+            "state.t",
+            "state.m[1]",
+            f"state.a[{self.int_(0)} & 7 :]",
+            f"range({self.int_(0)} & 7)",
+            f"range({self.int_(0)} & 3, 5)",
+            f"({self.int_(0)}, {self.int_(0)})",
+        )
+        self.in_iterable -= 1
+        return self.pick(f"{letter}{self.scopes}", letter), iterable
+
+    def syntax_float(self, depth: int) -> list[str]:
+        if self.rng.random() < 0.8:
+            return []
+        items = self.pick("state.f", "state.u", "state.f[2:5]")
+        return [
+            self.pick(
+                f"sum(z * {self.float_(0)} for z in {items})",
+                f"min(z - {self.float_(0)} for z in {items})",
+                f"max((z for z in {items} if z > {self.float_(0)}), default={self.float_(0)})",
+                f"max({items}, key=lambda z: z * {self.float_(0)})",
+            )
+        ]
+
+    def syntax_bool(self) -> list[str]:
+        if self.rng.random() < 0.6:
+            return []
+        name, iterable = self.scope("v")
+        self.ints.append(name)
+        test = self.bool_(1)
+        self.ints.remove(name)
+        if not self.in_iterable and self.rng.random() < 0.2:
+            return [f"any((k0 := {name}) > {self.int_(0)} for {name} in {iterable})"]
+        return [
+            f"{self.pick('any', 'all')}({test} for {name} in {iterable})",
+            f"{self.pick('any', 'all')}([{test} for {name} in {iterable}])",
+        ]
+
+    def syntax_statement(self, indent: int, nesting: int) -> None:
+        """Statements of more than a line, or that assign in ways of their own."""
+        kind = self.rng.randrange(5)
+        if kind == 0:
+            self.put(indent, f"i0, *rest = {self.int_(1)}, {self.int_(0)}, {self.int_(0)}")
+            self.put(indent, "i1 = rest[0] - rest[-1]")
+        elif kind == 1:
+            pairs = f"({self.int_(0)}, {self.int_(0)})"
+            targets = self.pick(
+                "state.n, i1", f"(i0, state.t[{self.at(6, 0)}])", "i0, *rest", "(state.x, i0)"
+            )
+            self.put(indent, f"for {targets} in ({pairs}, {pairs}, (4, i1)):")
+            self.block(indent + 1, 1, 0)
+            if self.rng.random() < 0.4:
+                self.put(indent, "else:")
+                self.block(indent + 1, 1, 0)
+        elif kind == 2:
+            self.put(indent, f"match {self.text()}:")
+            self.put(indent + 1, f"case 'one' | {self.pick(*TEXT_CASES)}:")
+            self.block(indent + 2, 1, nesting - 1)
+            self.put(indent + 1, self.pick("case 'three':", f"case _ if {self.bool_(1)}:"))
+            self.block(indent + 2, 1, nesting - 1)
+        elif kind == 3:
+            self.put(indent, f"match {self.int_(1)}, {self.bool_(1)}:")
+            self.put(indent + 1, self.pick("case 0 | 1 | -3, _:", "case (5 | 7 as i0), False:"))
+            self.block(indent + 2, 1, nesting - 1)
+            self.put(indent + 1, f"case i1, True if {self.bool_(1)}:")
+            self.block(indent + 2, 1, nesting - 1)
+            if self.rng.random() < 0.5:
+                self.put(indent + 1, self.pick("case _:", "case [i0, *_]:"))
+                self.block(indent + 2, 1, nesting - 1)
+        else:
+            self.put(indent, f"d0 = {self.int_(1)}")
+            self.put(indent, f"i1 = d0 ^ {self.int_(0)}")
+            self.put(indent, "del d0")
 
     def text(self, depth: int = 1) -> str:
         if depth == 0:
@@ -381,12 +511,14 @@ class Writer:
             self.put(indent, self.update())
         elif kind < 0.72 or nesting == 0:
             self.put(indent, self.rng.choice(simple)())
-        elif kind < 0.82:
+        elif kind < 0.8:
             self.put(indent, f"if {self.bool_(2)}:")
             self.block(indent + 1, self.rng.randint(1, 2), nesting - 1)
             if self.rng.random() < 0.5:
                 self.put(indent, "else:")
                 self.block(indent + 1, 1, nesting - 1)
+        elif kind < 0.84:
+            self.syntax_statement(indent, nesting)
         elif kind < 0.92:
             self.loops += 1
             name = f"j{self.loops}"
@@ -436,6 +568,10 @@ class Writer:
         self.put(1, "i1 = 1")
         self.put(1, "f0 = event.value")
         self.put(1, "f1 = 0.5")
+        self.put(1, "k0 = 2")
+        self.put(1, "def inner(v, w=3):")
+        self.put(2, "i1 = v ^ i0")
+        self.put(2, "return i1 - w * k0")
         self.block(1, statements, 2)
         self.put(1, "emit(i0, f0, event.on)")
         return HEADER + "\n".join(self.lines) + "\n"
