@@ -337,6 +337,13 @@ neg = Native("neg", _unary("-"), _write_neg)
 pos = Native("pos", _unary("+"), _write_itself)
 invert = Native("invert", _inversion, _write_invert)
 not_ = Native("not_", to_kind("not", "bool"), _write_not)
+# In place, which of a list or set is another thing: all its names see it.
+iadd = Native("iadd", _arithmetic("+"), _by_kind("add", "fadd"))
+isub = Native("isub", _arithmetic("-"), _by_kind("sub", "fsub"))
+imul = Native("imul", _arithmetic("*"), _by_kind("mul", "fmul"))
+iand = Native("iand", _bitwise("&"), _by_kind("and_", "and_"))
+ior = Native("ior", _bitwise("|"), _by_kind("or_", "or_"))
+ixor = Native("ixor", _bitwise("^"), _by_kind("xor", "xor"))
 OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Add: add,
     ast.Sub: sub,
@@ -361,3 +368,14 @@ OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Invert: invert,
     ast.Not: not_,
 }
+IN_PLACE: dict[type[ast.operator], Native] = {
+    one: function for one, function in OPERATORS.items() if issubclass(one, ast.operator)
+} | {
+    ast.Add: iadd,
+    ast.Sub: isub,
+    ast.Mult: imul,
+    ast.BitAnd: iand,
+    ast.BitOr: ior,
+    ast.BitXor: ixor,
+}
+"""The operators of augmented assignments."""

@@ -91,6 +91,7 @@ class Check:
         self.resolved: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
         self.raising: set[ast.AST] = set()
+        self.annotations: set[ast.AST] = set()  # which Python does not evaluate
         self.nulls: set[ast.AST] = set()  # places where None may stand
 
     def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
@@ -120,7 +121,12 @@ class Check:
                         self.raising.update(ast.walk(said))
         for statement in tree.body:
             for node in ast.walk(statement):
-                self.node(node)
+                if isinstance(node, ast.AnnAssign):
+                    self.annotations.update(ast.walk(node.annotation))
+        for statement in tree.body:
+            for node in ast.walk(statement):
+                if node not in self.annotations:
+                    self.node(node)
         check_definite_assignment(
             tree,
             self.locals,
@@ -208,6 +214,8 @@ class Check:
             if node.func.id in self.source.parameters:
                 for value in (*node.args, *(keyword.value for keyword in node.keywords)):
                     self.nulls.update(branches(value))
+        elif isinstance(node, ast.keyword) and node.arg == "key":
+            self.nulls.add(node.value)
         elif isinstance(node, ast.Return | ast.Slice):
             self.nulls.update(ast.iter_child_nodes(node))
         elif isinstance(node, ast.AnnAssign):

@@ -19,9 +19,19 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
 from specstream.compiler.instructions import Value
+from specstream.compiler.local_types import settled
 from specstream.compiler.refusals import refuse
 
-__all__ = ["Core", "Meaning", "Rules", "lower_by_rules", "meaning_of"]
+__all__ = [
+    "Core",
+    "Meaning",
+    "Rules",
+    "also",
+    "called",
+    "lower_by_rules",
+    "meaning_of",
+    "resolved_call",
+]
 
 Code = Callable[[Any, Any, Any, Sequence[Value]], Value]
 """Of (context, builder, signature, values of the arguments)."""
@@ -90,3 +100,66 @@ def _register(function: Core) -> None:
         return lower_by_rules(function.rules, context, builder, sig, args)
 
     lower_builtin(function, types.VarArg(types.Any))(lower)
+
+
+def also(function: Any, rule: Any, *taken: Any) -> None:
+    """Gives a function that Numba knows already one more meaning.
+
+    Args:
+        function: a global of Numba's, or one that has an ``@overload``.
+        rule: as :meth:`Core.rule` takes them.
+        taken: classes of Numba's types that the arguments have, for the lowering.
+    """
+
+    class Template(AbstractTemplate):
+        key = function
+
+        def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
+            found = None if kws else rule(self.context, args)
+            return None if found is None else signature(found[0], *found[1])
+
+    builtin_registry.register_global(function, types.Function(Template))
+
+    def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+        return lower_by_rules([rule], context, builder, sig, args)
+
+    lower_builtin(function, *taken)(lower)
+
+
+def called(function: Any) -> Any:
+    """A rule: what a compiled function returns for such arguments."""
+
+    def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning:
+        given = tuple(settled(types.unliteral(arg)) for arg in args)
+        result = types.Dispatcher(function).get_call_type(typing_context, given, {}).return_type
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            found = function.overloads[given]
+            context.add_linking_libs((found.library,))
+            native = context.declare_function(builder.module, found.fndesc)
+            status, value = context.call_conv.call_function(
+                builder, native, result, given, list(args)
+            )
+            with builder.if_then(status.is_error, likely=False):
+                context.call_conv.return_status_propagate(builder, status)
+            return value
+
+        return result, given, code
+
+    return rule
+
+
+def resolved_call(
+    context: Any, builder: Any, function: Any, given: Sequence[types.Type], args: Sequence[Value]
+) -> tuple[types.Type, Value]:
+    """Calls a core function or native one where instructions are written: type and value."""
+    typing_context = context.typing_context
+    known = typing_context.resolve_value_type(function)
+    sig = typing_context.resolve_function_type(known, tuple(given), {})
+    call = context.get_function(known, sig)
+    context.add_linking_libs(getattr(call, "libs", ()))
+    cast = [
+        context.cast(builder, arg, types.unliteral(one), wanted)
+        for one, arg, wanted in zip(given, args, sig.args, strict=True)
+    ]
+    return sig.return_type, call(builder, cast)

@@ -246,7 +246,7 @@ class _Flow:
             for part in ast.walk(statement)
             if isinstance(part, ast.Delete)
             for name in ast.walk(part)
-            if isinstance(name, ast.Name)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Del)
         }
         return None if assigned is None else assigned - gone
 

@@ -9,6 +9,7 @@ is C's (``local_list.c``).
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -20,40 +21,41 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.cpython import slicing
 from numba.extending import lower_builtin
 
-from specstream._native import ffi, lib
+from specstream._native import ffi
 from specstream.compiler.core_function import Core, Meaning
-from specstream.compiler.instructions import BIT, I32, I64, POINTER, Instructions, Value
+from specstream.compiler.instructions import BIT, I64, POINTER, Instructions, Value
 from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_types import (
+    DictType,
     ListType,
     LocalIterator,
+    SetType,
     Unknown,
     kinds_of,
     known,
     meet,
     pack,
     resolved,
+    settled,
     storable,
     unpack,
     width_of,
 )
 from specstream.compiler.refusals import refuse
-from specstream.compiler.text import TextType
+from specstream.compiler.text import TEXT, TextType
 from specstream.compiler.types import RunType
 
 __all__ = [
     "List",
+    "argument",
+    "declared",
     "element_of",
     "list_append",
-    "list_extend",
     "list_new",
     "list_of",
 ]
-
-VOID = ir.VoidType()
-I16 = ir.IntType(16)
 
 
 class Head(Instructions):
@@ -241,10 +243,56 @@ def _of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return made, (run, *[element] * len(given)), code
 
 
+declared = Core("declared", "write x: list[float] = []")
+
+
+@declared.rule
+def _declared(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """An empty list, dict or set of what an annotation says."""
+    run, said = args
+    if not isinstance(said, types.StringLiteral):
+        raise refuse("an annotation is a literal: write x: list[float] = []")
+    made = declared_type(ast.parse(said.literal_value, mode="eval").body)
+    symbol = "ss_list_new" if isinstance(made, ListType) else "ss_table_new"
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = Head(context, builder, args[0])
+        rest = [I64(0), I64(0)] if isinstance(made, ListType) else []
+        return head.fault_if_null(head.call(symbol, POINTER, args[0], *rest))
+
+    return made, args, code
+
+
+_SCALARS: dict[str, types.Type] = {
+    "int": types.int64,
+    "float": types.float64,
+    "bool": types.boolean,
+    "str": TEXT,
+}
+
+
+def declared_type(said: ast.expr) -> types.Type:
+    """The type that an annotation names."""
+    if isinstance(said, ast.Name) and said.id in _SCALARS:
+        return _SCALARS[said.id]
+    if isinstance(said, ast.Subscript):
+        of = ast.unparse(said.value).rpartition(".")[2].lower()
+        inside = said.slice
+        parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+        kinds = {"list": (ListType, 1), "set": (SetType, 1), "dict": (DictType, 2)}
+        if of == "tuple":
+            return types.BaseTuple.from_types([declared_type(one) for one in parts])
+        if of in kinds and len(parts) == kinds[of][1]:
+            return kinds[of][0](*(declared_type(one) for one in parts))
+    raise refuse(
+        f"the annotation {ast.unparse(said)} is not understood: write int, float, bool, str, and "
+        "list[...], set[...], dict[..., ...] and tuple[...] of these"
+    )
+
+
 # ---- changing one ----
 
 list_append = method("append")
-list_extend = method("extend")
 
 
 @list_append.rule
@@ -260,20 +308,6 @@ def _append(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return types.none, (args[0], element), code
 
 
-@list_extend.rule
-def _extend(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    if len(args) != 2 or not all(isinstance(one, ListType) for one in args):
-        return None
-    same_elements(args[0], args[1])
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        head = List(context, builder, sig.args[0], args[0])
-        head.fault_unless(head.call("ss_list_extend", BIT, *args))
-        return context.get_dummy_value()
-
-    return types.none, args, code
-
-
 def same_elements(left: types.Type, right: types.Type) -> types.Type:
     """The type of two lists that go together."""
     found = meet(left, right)
@@ -283,6 +317,16 @@ def same_elements(left: types.Type, right: types.Type) -> types.Type:
             "keep values of one type in both"
         )
     return found
+
+
+argument = Core("argument", "a function takes it as it is")
+
+
+@argument.rule
+def _argument(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What is given to another function, once it is known what it holds."""
+    given = settled(types.unliteral(args[0]))
+    return given, (given,), lambda context, builder, sig, args: args[0]
 
 
 # ---- items ----
@@ -343,17 +387,6 @@ def _replacing(value: types.Type, of: ListType, index: types.Type) -> Meaning:
     return types.void, (value, of, index), code
 
 
-@infer_global(len)
-class _Length(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(types.int64, *args) if isinstance(args[0], ListType) else None
-
-
-@lower_builtin(len, ListType)
-def _length(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    return List(context, builder, sig.args[0], args[0]).count()
-
-
 # ---- going through one ----
 
 
@@ -384,7 +417,16 @@ def _next_item(context: Any, builder: Any, of: LocalIterator, iterator: Any, res
         result.yield_(head.load(at))
 
 
-STEPS: dict[str, Any] = {"items": _next_item}
-"""One step of an iterator, by how it goes."""
+def _next_before(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
+    """Backwards; it ends where the list has become too short."""
+    head = List(context, builder, of.walked, iterator.walked)
+    at = builder.load(iterator.next)
+    more = builder.icmp_unsigned("<", at, head.count())  # -1 is the largest
+    result.set_valid(more)
+    with builder.if_then(more):
+        builder.store(builder.sub(at, I64(1)), iterator.next)
+        result.yield_(head.load(at))
 
-_ = I32, I16, VOID, lib
+
+STEPS: dict[str, Any] = {"items": _next_item, "reversed": _next_before}
+"""One step of an iterator, by how it goes."""

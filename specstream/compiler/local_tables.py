@@ -259,17 +259,6 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return types.void, (value, of, key), code
 
 
-@infer_global(len)
-class _Length(AbstractTemplate):
-    def generic(self, args: Any, kws: Any) -> Any:
-        return signature(types.int64, *args) if isinstance(args[0], TableType) else None
-
-
-@lower_builtin(len, TableType)
-def _length(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    return Table(context, builder, sig.args[0], args[0]).count()
-
-
 # ---- going through one ----
 
 

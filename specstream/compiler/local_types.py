@@ -39,6 +39,7 @@ __all__ = [
     "meet",
     "pack",
     "resolved",
+    "settled",
     "storable",
     "unpack",
     "width_of",
@@ -146,7 +147,7 @@ Walk = Literal["items", "reversed", "keys", "values", "pairs"]
 
 
 class LocalIterator(types.SimpleIteratorType):
-    """Goes through a list, or through a dict or set."""
+    """Goes through a list, or through a dict or set: once."""
 
     def __init__(self, walked: LocalType, walk: Walk, yields: types.Type) -> None:
         self.walked = walked
@@ -203,6 +204,16 @@ def has_unknown(of: types.Type) -> bool:
     if isinstance(of, types.BaseTuple):
         return any(map(has_unknown, of))
     return isinstance(of, Unknown)
+
+
+def settled(of: types.Type) -> types.Type:
+    """A type for another function, which is compiled for it: nothing of it may be unknown."""
+    of = resolved(of)
+    for part in of.parts if isinstance(of, LocalType) else ():
+        settled(known(part, "a list, dict or set"))
+    for part in of if isinstance(of, types.BaseTuple) else ():
+        settled(known(part, "a tuple"))
+    return of
 
 
 def known(of: types.Type, what: str) -> types.Type:

@@ -160,9 +160,11 @@ class NestedFunctions(Rewriter):
         at: ast.AST,
     ) -> ast.Call:
         """A call of a lifted function; what is captured is read last."""
-        keywords = [ast.keyword(name, value) for name, value in named]
-        keywords += [ast.keyword(name, _load(name)) for name in captured]
-        call = ast.Call(_load(lifted), [_load(RUN), *arguments], keywords)
+        given = [*named, *((name, _load(name)) for name in captured)]
+        for value in (*arguments, *(value for _, value in given)):
+            ast.copy_location(value, at) if not hasattr(value, "lineno") else None
+        keywords = [ast.keyword(name, self.argument(value)) for name, value in given]
+        call = ast.Call(_load(lifted), [_load(RUN), *map(self.argument, arguments)], keywords)
         ast.copy_location(call, at)
         return ast.fix_missing_locations(call)
 

@@ -49,7 +49,7 @@ from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
 from specstream.compiler.nested import RUN, Nested
 from specstream.compiler.patterns import MatchStatements
-from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices
+from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices, parts_of
 from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
@@ -78,11 +78,8 @@ def _core_name(function: Any) -> str:
     raise AssertionError(function)
 
 
-def parts_of(target: ast.expr) -> list[ast.expr]:
-    """What an assignment to a target gives values to, one by one; starred ones as they are."""
-    if isinstance(target, ast.Tuple | ast.List):
-        return [part for element in target.elts for part in parts_of(element)]
-    return [target]
+class _InPlace(ast.BinOp):
+    """What an augmented assignment to a name or a field stores."""
 
 
 class NativeRewriter(Comprehensions, MatchStatements):
@@ -121,6 +118,10 @@ class NativeRewriter(Comprehensions, MatchStatements):
     def unary(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
         return self.core(arithmetic.OPERATORS[type(node.op)], node.operand, at=node)
+
+    def visit__InPlace(self, node: _InPlace) -> Any:
+        self.generic_visit(node)
+        return self.core(arithmetic.IN_PLACE[type(node.op)], node.left, node.right, at=node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
@@ -169,13 +170,14 @@ class NativeRewriter(Comprehensions, MatchStatements):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        operation = self.core(arithmetic.OPERATORS[type(node.op)], at=node).func
+        operator = arithmetic.IN_PLACE[type(node.op)]
+        operation = self.core(operator, at=node).func
         self.source.native_namespace["__ss_slice"] = slice
 
         def combine(load: ast.expr, value: ast.expr) -> ast.expr:
             if isinstance(load, ast.Subscript):  # of an element, or of a row or slice
                 return self.core(updated, load, operation, value, at=node)
-            return ast.BinOp(load, node.op, value)
+            return _InPlace(load, node.op, value)
 
         return [
             part
@@ -239,18 +241,6 @@ class NativeRewriter(Comprehensions, MatchStatements):
             part = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(at), ast.Load())
             statements += self.assign(target, ast.copy_location(part, node), node)
         return statements
-
-    def visit_Delete(self, node: ast.Delete) -> Any:
-        """A name that is deleted is read no more; flow.py sees to that."""
-        targets = [one for target in node.targets for one in parts_of(target)]
-        for target in targets:
-            if not isinstance(target, ast.Name):
-                self.check.refuse(
-                    node,
-                    f"{ast.unparse(target)} cannot be deleted",
-                    "assign another value to it; the fields of the state stay",
-                )
-        return ast.copy_location(ast.Pass(), node)
 
     def index(self, node: ast.expr) -> ast.expr:
         """An index as an expression that may be an argument: slices as calls of slice()."""
@@ -532,14 +522,16 @@ class NativeRewriter(Comprehensions, MatchStatements):
         function = self.bound(f"__ss_function_{callee.id}", self.analysis.compiled(value), callee)
         given = bind(node, callee.id, parameters_of_function(value), self.check.refuse)
         # Keywords stay keywords: the order in which they are written is that of their evaluation.
-        arguments = [self.run(), *map(self.visit, node.args)]
+        arguments = [self.run(), *(self.argument(self.visit(one)) for one in node.args)]
         named = list(given.items())[len(node.args) :]
         named += [
             (name, self.frozen(f"{callee.id}_{name}", default, f"the default of {name!r}", node))
             for name, default in defaults_of(value).items()
             if name not in given
         ]
-        keywords = [ast.keyword(name, self.visit(argument)) for name, argument in named]
+        keywords = [
+            ast.keyword(name, self.argument(self.visit(argument))) for name, argument in named
+        ]
         return ast.copy_location(ast.Call(function, arguments, keywords), node)
 
     def completed(self, node: ast.Call, name: str, value: functools.partial[Any]) -> ast.Call:
@@ -583,17 +575,15 @@ class NativeRewriter(Comprehensions, MatchStatements):
             if consumed is not None:
                 return consumed
         if builtin_name(value) in CONTAINERS:
-            collected = self.collected(node, str(builtin_name(value)))
-            if collected is not None:
-                return collected
+            builtin = str(builtin_name(value))
+            collected = self.collected(node, builtin)
+            return self.made_of(builtin, node) if collected is None else collected
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
             return self.core(conversions.float_, number, at=node)
         arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
-        if builtin in CONTAINERS:
-            return self.made_of(builtin, arguments, node)
         if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
             return self.core(reductions.OF_AN_ARRAY[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:

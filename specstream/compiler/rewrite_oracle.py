@@ -161,13 +161,29 @@ class OracleRewriter(Rewriter):
     visit_ListComp = visit_SetComp = visit_DictComp = comprehension
 
     def visit_Compare(self, node: ast.Compare) -> Any:
+        """What may be a tuple is compared by value."""
         self.generic_visit(node)
         self.source.oracle_namespace["__ss_by_value"] = oracle_view.by_value
-        for at, (op, container) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        operands = [node.left, *node.comparators]
+        for at, op in enumerate(node.ops):
+            pair = operands[at : at + 2]
             if isinstance(op, ast.In | ast.NotIn):
-                call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [container], [])
-                node.comparators[at] = ast.copy_location(call, container)
+                operands[at + 1] = self.by_value(pair[1])
+            elif not any(map(self.is_number, pair)):
+                operands[at : at + 2] = map(self.by_value, pair)
+        node.left, *node.comparators = operands
         return node
+
+    def is_number(self, node: ast.expr) -> bool:
+        """Whether it is written out; a tuple is never compared with a number."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        return isinstance(self.source.oracle_namespace.get(name), int | float | Text)
+
+    def by_value(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "__ss_by_value":
+            return node
+        call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [node], [])
+        return ast.copy_location(call, node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)

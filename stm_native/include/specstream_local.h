@@ -68,10 +68,14 @@ int64_t ss_list_find(const struct ss_list *list, uint64_t kinds, const uint64_t 
 uint64_t ss_list_count(const struct ss_list *list, uint64_t kinds, const uint64_t *element);
 void ss_list_reverse(struct ss_list *list);
 /* Stable, by the elements of `keys`, which has as many; false: no memory, or a NaN among the keys. */
-bool ss_list_sort(struct ss_list *list, const struct ss_list *keys, bool backwards);
+bool ss_list_sort(struct ss_list *list, const struct ss_list *keys, uint32_t backwards);
 bool ss_list_compare(const struct ss_list *left, const struct ss_list *right,
                      enum ss_comparison relation);
-/* The same of two elements. */
+/* The position of the first element that no other is less (greater) than; the list has one. */
+uint64_t ss_list_extreme(const struct ss_list *list, enum ss_comparison wins);
+/* Of numbers, from left to right, as the bits of one; bools give an integer. */
+uint64_t ss_list_sum(const struct ss_list *list);
+/* How two elements compare. */
 bool ss_elements_compare(uint64_t left_kinds, const uint64_t *left, uint64_t right_kinds,
                          const uint64_t *right, enum ss_comparison relation);
 

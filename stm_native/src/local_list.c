@@ -237,7 +237,7 @@ static uint64_t *ordered(uint64_t *at, uint64_t *spare, const struct ss_list *ke
     return at;
 }
 
-bool ss_list_sort(struct ss_list *list, const struct ss_list *keys, bool backwards)
+bool ss_list_sort(struct ss_list *list, const struct ss_list *keys, uint32_t backwards)
 {
     for (uint64_t i = 0; i < keys->count; i++)
         if (ss_has_nan(keys->kinds, element_at(keys, i)))
@@ -248,7 +248,7 @@ bool ss_list_sort(struct ss_list *list, const struct ss_list *keys, bool backwar
     uint64_t *room = ss_arena_take(list->run, words);
     if (room == NULL)
         return false;
-    const uint64_t *at = ordered(room, room + list->count, keys, backwards);
+    const uint64_t *at = ordered(room, room + list->count, keys, backwards != 0);
     uint64_t *sorted = room + 2 * list->count;
     for (uint64_t i = 0; i < list->count; i++)
         copy_elements(sorted + i * list->width, element_at(list, at[i]), list->width);
@@ -283,4 +283,32 @@ bool ss_list_compare(const struct ss_list *left, const struct ss_list *right,
     default:
         return left->count >= right->count;
     }
+}
+
+uint64_t ss_list_extreme(const struct ss_list *list, enum ss_comparison wins)
+{
+    uint64_t best = 0;
+    for (uint64_t i = 1; i < list->count; i++)
+        if (ss_elements_compare(list->kinds, element_at(list, i), list->kinds,
+                                element_at(list, best), wins))
+            best = i;
+    return best;
+}
+
+uint64_t ss_list_sum(const struct ss_list *list)
+{
+    uint64_t total = 0;
+    double floats = 0.0;
+    if (list->kinds != SS_KIND_FLOAT) {
+        for (uint64_t i = 0; i < list->count; i++)
+            total += list->words[i];
+        return total;
+    }
+    for (uint64_t i = 0; i < list->count; i++) {
+        double value;
+        memcpy(&value, &list->words[i], sizeof value);
+        floats += value;
+    }
+    memcpy(&total, &floats, sizeof total);
+    return total;
 }

@@ -321,6 +321,19 @@ static void elements_compare_as_in_python(void)
     CHECK(ss_hash_of(SS_KIND_FLOAT, a) == ss_hash_of(SS_KIND_FLOAT, b));
     CHECK(ss_width_of(kinds) == 2 && ss_width_of(UINT64_MAX) == 16 && ss_width_of(0) == 0);
 
+    struct ss_list *floats = ss_list_new(&run, 0, 0), *words = ss_list_new(&run, 0, 0);
+    CHECK(ss_list_sum(words) == 0);
+    append(floats, SS_KIND_FLOAT, minus, 0);
+    CHECK(ss_list_sum(floats) == zero);
+    append(floats, SS_KIND_FLOAT, one, 0);
+    CHECK(ss_list_sum(floats) == one);
+    CHECK(ss_list_extreme(floats, SS_LESS) == 0 && ss_list_extreme(floats, SS_GREATER) == 1);
+    append(floats, SS_KIND_FLOAT, nan, 0);
+    CHECK(ss_list_extreme(floats, SS_GREATER) == 1);
+    append(words, SS_KIND_INT, UINT64_MAX, 0);
+    append(words, SS_KIND_INT, 3, 0);
+    CHECK(ss_list_sum(words) == 2 && ss_list_extreme(words, SS_LESS) == 0);
+
     struct ss_list *left = ss_list_new(&run, 0, 0), *right = ss_list_new(&run, 0, 0);
     struct ss_list *inner = ss_list_new(&run, 0, 0), *same = ss_list_new(&run, 0, 0);
     append(inner, SS_KIND_UINT, UINT64_MAX, 0);
