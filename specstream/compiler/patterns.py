@@ -123,7 +123,8 @@ class MatchStatements(Rewriter):
         """What has to hold, in this order; captures come to be by the way, under other names."""
         match pattern:
             case ast.MatchValue():
-                return [ast.Compare(subject, [ast.Eq()], [pattern.value])]
+                test = ast.Compare(subject, [ast.Eq()], [pattern.value])
+                return [ast.copy_location(test, pattern)]
             case ast.MatchSingleton(value=None):
                 return [self.core(is_none, subject, at=pattern)]
             case ast.MatchSingleton():

@@ -1,13 +1,15 @@
 """Python's syntax in operators: engine, oracle and the unrewritten function agree about it."""
 
 # What people write, and a linter would have them write otherwise.
-# ruff: noqa: B020, C4, E731, F841
+# ruff: noqa: B020, B905, C4, E731, F841
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import other_module
@@ -61,16 +63,6 @@ def agree(function: Callable[..., None], *paths: dict[str, Any], raises: int = 0
     for path in paths or PATHS:
         assert_identical(run_engine(operator, TABLE, **path), expected)
     return operator
-
-
-def refused(function: Callable[..., None]) -> str:
-    """What is said of a function that is no operator."""
-    with pytest.raises(ss.CompileError) as caught:
-        ss.Engine(operator_of(function), horizon=0)
-    assert caught.value.filename == __file__
-    line = str(caught.value).split(": ", 1)[1]
-    assert "; " in line, line  # the problem, and a way out
-    return line
 
 
 # ---- helpers ----
@@ -414,3 +406,122 @@ def comprehensions(state, event, emit):
 
 def test_comprehensions_are_pythons() -> None:
     agree(comprehensions)
+
+
+# ---- what is refused ----
+
+HELPERS = """
+import functools
+
+import specstream as ss
+
+
+def any_number(*values):
+    return len(values)
+
+
+def any_names(**named):
+    return 1
+
+
+def listed(x, y=[1]):
+    return x
+
+
+def plain(x, y=1, /, *, z=2):
+    return x + y + z
+
+
+def gives(n):
+    yield n
+
+
+class Static:
+    @staticmethod
+    def f(x):
+        return x
+
+
+class State(ss.State):
+    n = ss.scalar(int)
+    a = ss.array(int, 6)
+    f = ss.array(float, 6)
+
+
+def process(state, event, emit):
+    i = event.i
+    y = 1
+"""
+
+REFUSED = r"""
+any_number(1, 2) -> line 7: 'any_number' takes \*values: any number.*default
+any_names(a=1) -> line 11: 'any_names' takes \*\*named
+listed(1) -> line 15: the default of 'y' is a global list, which can change; make it a tuple
+plain(1, w=2) -> plain takes \(x, y=..., /, \*, z=...\), and takes 'w' not; leave it out
+plain(x=1) -> takes 'x' only by position; write plain\(x\)
+plain(1, 2, 3) -> gets 3 values by position; give each parameter once, those behind \* by
+plain() -> plain takes .* and gets no 'x'; give each parameter once
+plain(*pair) -> a starred expression cannot be compiled; write the values out
+plain(**pair) -> a call with \*\*; write the arguments out
+plain.calls = 1 -> 'plain' is not called, and no value; .* belongs outside of the operator
+f = plain -> 'plain' is not called, and no value; call it: plain\(...\)
+for v in gives(3): emit(v) -> line 24: yield cannot be compiled; emit\(...\) gives out rows
+Static.f(1) -> 'Static' is a class.*; write plain functions at module level
+g = (v for v in state.a) -> a generator is not used up where it stands; give it to any, all
+for v in (w for w in state.a): emit(v) -> a generator is not used up.*write the loop out
+emit(sum(v for v in event.i)) -> int64 cannot be gone through; a loop goes over range
+emit(sum((v for v in state.a), 1, 2)) -> sum takes one generator, and sum a start; write one
+emit(max((v for v in state.a), key=1)) -> a key is a function by its name, or a lambda; write key=
+emit(max((v for v in state.a), key=lambda a, b: a)) -> a key is a function of one value; write
+emit(max((v for v in state.a), start=1)) -> max takes no 'start' here; .* key= and default=
+emit(int(sum((v for v in state.f), i))) -> a value is int64 here and float64 elsewhere; make it
+emit(sum(v if v > 1 else 0.5 for v in state.a)) -> a value is int64 here and float64 elsewhere
+if any((last := v) > 3 for v in state.a): emit(last) -> 'last' may be undefined here; assign 'last'
+emit(sum(i for i in state.a) + sum(y for y in state.f if y > z)) -> name 'z' is not defined
+f = lambda x: x; g = f -> 'f' is a function and is not called here; call it, f\(...\)
+f = lambda x: x; f = lambda x: x + 1 -> 'f' is a function, and is assigned more than once; give
+f = lambda x: f(x); f(1) -> 'f' calls itself; write the recursion as a loop
+f = lambda *x: 1; f(1) -> a lambda takes \*x: any number of arguments; name each parameter
+f = lambda x: x + late; f(1); late = 1 -> 'late' may be undefined here; assign 'late'
+k = (lambda: 1) if i else (lambda: 2) -> a lambda is not called here; give it a name
+f = [lambda: 1] -> a lambda is not called here
+global total -> a global statement cannot be compiled; keep what changes in state fields
+del state.n -> state.n cannot be deleted; assign another value
+del y; emit(y) -> 'y' may be undefined here
+a, *b = state.a -> a star in an assignment takes a tuple apart, and gets an array; take its
+a, b, *c, d = i, 2 -> a tuple of 2 is too short for 3 names and a star; leave names out
+a, b = 1, 2, i -> a tuple of 3 is taken apart into 2; give as many names .* a, \*rest = x
+a, b = event.i -> int64 cannot be taken apart; several names take a tuple or a row
+class C: pass -> a class cannot be compiled; keep data in state fields
+yield 1 -> yield cannot be compiled; emit\(...\) gives out rows
+emit(i @ i) -> the @ operator cannot be compiled; write the loops out
+match i:|        case {"a": 1}: pass -> line 43: a pattern of a dict cannot be compiled; match numbers
+match i:|        case int(): pass -> line 43: a pattern of a class cannot be compiled
+match i:|        case (1, 2): pass -> line 43: a pattern of 2 parts meets int64, which is no tuple; match its
+match i, 1:|        case (1, 2, 3): pass -> line 43: a pattern of 3 parts never fits a tuple of 2; leave
+match i, 1:|        case (1, *rest): pass -> line 43: \*rest in a pattern makes a list; write \*_
+match event.x:|        case "a": pass -> line 43: == between float64 and string is never true; compare
+def f(x):|        return x if x < 1 else f(x - 1)|    f(1) -> line 43: 'f' calls itself; write the recursion
+def f(x):|        nonlocal y|        y = x|    f(1) -> line 43: a nonlocal statement cannot be compiled
+@functools.cache|    def f(x):|        return 1|    f(1) -> line 43: 'f' has a decorator; leave it out
+"""
+
+
+def test_what_is_refused_names_its_line_and_a_way_out(tmp_path: Path) -> None:
+    for number, row in enumerate(REFUSED.strip().splitlines()):
+        text, message = row.split(" -> ")
+        where, _, said = message.rpartition("line ")
+        line, _, said = said.partition(": ") if where or "line " in message else ("42", "", message)
+        path = tmp_path / f"refused_{number}.py"
+        path.write_text(HELPERS + "    " + text.replace("|", "\n") + "\n")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        with pytest.raises(ss.CompileError, match=rf"{path.name}:{line}: .*{said}") as caught:
+            operator = ss.operator(
+                state=module.State, event={"i": int, "x": float}, emits={"k": int}
+            )(module.process)
+            ss.Engine(operator, horizon=0)
+        assert "; " in str(caught.value), text

@@ -311,7 +311,7 @@ class Writer:
                 f"{self.pick('min', 'max')}(({item} {loop}), default={a})",
                 f"{self.pick('min', 'max')}(({name} {loop}), key=lambda {name}: {key}, default=-1)",
                 f"max(state.a, key=lambda {name}: {key})",
-                f"(lambda {name}, w=i0: {key} ^ w)({a})",
+                f"(lambda {name}, w=3: {key} ^ w)({a})",
                 f"sum({item} - u {loop} for u in range({name} & 3))",
                 f"len([{item} {loop}])",
             ]
