@@ -20,6 +20,7 @@ from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.conversions import NUMPY
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.math_functions import MATH
+from specstream.compiler.nullable_flows import mark_null_reads
 from specstream.compiler.scopes import bound_names, own_name
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "defaults_of",
     "is_constant",
     "is_none",
+    "is_singleton_test",
     "math_name",
     "numpy_name",
 ]
@@ -53,8 +55,8 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncWith: ("async with", "operators are plain functions"),
     ast.JoinedStr: ("a formatted string", "formatted strings may only stand in raise statements"),
     ast.MatMult: ("the @ operator", "write the loops out"),
-    ast.Is: ("`is`", "compare with =="),
-    ast.IsNot: ("`is not`", "compare with !="),
+    ast.Is: ("`is` of anything but None, True and False", "compare with =="),
+    ast.IsNot: ("`is not` of anything but None, True and False", "compare with !="),
 }
 
 _FORBIDDEN_CALLS = {
@@ -90,9 +92,9 @@ class Check:
         self.locals = self.find_locals()
         self.resolved: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
+        self.names_of_none: frozenset[str] | None = None  # set when the rewriting asks
         self.raising: set[ast.AST] = set()
         self.annotations: set[ast.AST] = set()  # which Python does not evaluate
-        self.nulls: set[ast.AST] = set()  # places where None may stand
 
     def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
         self.analysis.refuse(self.source, node, problem, way_out)
@@ -119,6 +121,7 @@ class Check:
                         )
                     if said is not None:
                         self.raising.update(ast.walk(said))
+        self.null_reads(tree)
         for statement in tree.body:
             for node in ast.walk(statement):
                 if isinstance(node, ast.AnnAssign):
@@ -157,19 +160,35 @@ class Check:
         for name, value in defaults_of(function).items():
             self.resolve(self.source.tree, default_name(name), value, f"the default of {name!r}")
 
+    def null_reads(self, tree: ast.FunctionDef) -> None:
+        """Marks where a nullable column is kept; a bool that is asked there is refused."""
+        nullable = self.analysis.event.nullable
+        if not nullable:
+            return
+        called = {
+            node.func.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id not in self.locals
+            and isinstance(self.lookup(node.func.id), types.FunctionType | functools.partial)
+        }
+        mark_null_reads(tree, nullable, self.locals, called)
+
     def node(self, node: ast.AST) -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             self.name(node)
         if node in self.raising:
             return
         parts = [node, *node.ops] if isinstance(node, ast.Compare) else [node]
+        if is_singleton_test(node):
+            parts = []
         parts += [node.op] if isinstance(node, ast.BinOp | ast.AugAssign) else []
         refused = next((_REFUSED[type(part)] for part in parts if type(part) in _REFUSED), None)
         # An operator has no line of its own; it is met as part of what it stands in.
         is_target = isinstance(node, ast.List) and not isinstance(node.ctx, ast.Load)
         if refused is not None and not is_target and not isinstance(node, ast.cmpop | ast.operator):
             self.refuse(node, f"{refused[0]} cannot be compiled", refused[1])
-        self.allow_none(node)
         if isinstance(node, ast.Constant):
             self.constant(node)
         elif isinstance(node, ast.AnnAssign) and node.value is None:
@@ -208,28 +227,8 @@ class Check:
                     "other resources",
                 )
 
-    def allow_none(self, node: ast.AST) -> None:
-        """Notes where None may stand below a node: what emit is given, and what has no value."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in self.source.parameters:
-                for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-                    self.nulls.update(branches(value))
-        elif isinstance(node, ast.keyword) and node.arg == "key":
-            self.nulls.add(node.value)
-        elif isinstance(node, ast.Return | ast.Slice):
-            self.nulls.update(ast.iter_child_nodes(node))
-        elif isinstance(node, ast.AnnAssign):
-            self.nulls.update(ast.walk(node.annotation))
-
     def constant(self, node: ast.Constant) -> None:
         value = node.value
-        if value is None and node not in self.nulls:
-            self.refuse(
-                node,
-                "None is no value of an operator",
-                "emit it where it stands, emit(None) or emit(x if known else None), into a column "
-                'that is declared ss.nullable(...); event.is_null("x") tells of a null',
-            )
         if value is None or isinstance(value, bool | float | str):
             return
         if not isinstance(value, int):
@@ -416,6 +415,17 @@ def default_name(parameter: str) -> str:
     return f"__ss_default_{parameter}"
 
 
+def is_singleton_test(node: ast.AST) -> bool:
+    """Whether a comparison is ``x is None``, ``x is not True`` or the like."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return False
+    right = node.comparators[0]
+    is_singleton = isinstance(right, ast.Constant) and (
+        right.value is None or isinstance(right.value, bool)
+    )
+    return is_singleton and isinstance(node.ops[0], ast.Is | ast.IsNot)
+
+
 def branches(value: ast.expr) -> list[ast.expr]:
     """What an expression may be: itself, or what its conditions choose from."""
     if isinstance(value, ast.IfExp):
@@ -430,7 +440,7 @@ def is_none(node: ast.expr) -> bool:
 def is_constant(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(is_constant(element) for element in value)
-    if isinstance(value, bool | np.bool_ | float | np.float16 | np.float32 | str):
+    if value is None or isinstance(value, bool | np.bool_ | float | np.float16 | np.float32 | str):
         return True
     if isinstance(value, np.timedelta64):  # which NumPy has among the integers
         return False

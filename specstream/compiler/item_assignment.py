@@ -27,6 +27,7 @@ from specstream.compiler.assignment import Window
 from specstream.compiler.core_function import Rules, lower_by_rules, meaning_of
 from specstream.compiler.instructions import OperatorFault, Value
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
+from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
     BoostedType,
@@ -69,7 +70,7 @@ class _SetItem(AbstractTemplate):
         selected = remaining(view, index_types(view, index))
         if isinstance(value, _ChangedType):
             return signature(types.void, value, view, index)
-        given = value
+        given = present(value)
         if isinstance(value, ViewType):
             if not isinstance(selected, ViewType):
                 raise refuse(
@@ -99,7 +100,8 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             lambda element: convert(context, builder, element, kind, view.kind),
         )
         return context.get_dummy_value()
-    element = convert(context, builder, args[0], given, view.kind)
+    value = unwrapped(context, builder, given, args[0])
+    element = convert(context, builder, value, present(given), view.kind)
     if shape:
         assignment.fill(Window(target.run, view, at, shape, strides), element)
     else:

@@ -48,8 +48,10 @@ from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
 from specstream.compiler.nested import RUN, Nested
+from specstream.compiler.nullable_flows import is_null_read
 from specstream.compiler.patterns import MatchStatements
 from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices, parts_of
+from specstream.compiler.rewrite_none import MaybeNone
 from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
@@ -82,7 +84,7 @@ class _InPlace(ast.BinOp):
     """What an augmented assignment to a name or a field stores."""
 
 
-class NativeRewriter(Comprehensions, MatchStatements):
+class NativeRewriter(Comprehensions, MatchStatements, MaybeNone):
     def begin(self, nested: Nested | None = None) -> None:
         # Names of the locks that are held around the present statement; None where a loop begins.
         self.held: list[str | None] = []
@@ -128,6 +130,9 @@ class NativeRewriter(Comprehensions, MatchStatements):
         return self.core(arithmetic.OPERATORS[type(node.op)], node.left, node.right, at=node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
+        test = self.none_test(node)
+        if test is not None:
+            return test
         self.generic_visit(node)
         if len(node.ops) == 1:
             return self.comparison(node.ops[0], node.left, node.comparators[0], node)
@@ -189,7 +194,10 @@ class NativeRewriter(Comprehensions, MatchStatements):
         if isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
             return self.define(node.targets[0].id, node.value, node)
         if len(node.targets) == 1:
-            return self.assign(node.targets[0], self.visit(node.value), node)
+            value = self.visit(node.value)
+            if isinstance(node.targets[0], ast.Tuple | ast.List):
+                value = self.some(node.value, value)
+            return self.assign(node.targets[0], value, node)
         name = self.new_name("value")
         statements: list[ast.stmt] = [
             ast.copy_location(
@@ -251,8 +259,12 @@ class NativeRewriter(Comprehensions, MatchStatements):
         if isinstance(node, ast.Slice):
             self.source.native_namespace["__ss_slice"] = slice
             node = ast.copy_location(without_slices(node), node)
-        rewritten: ast.expr = self.visit(node)
-        return rewritten
+        return self.some(node, self.visit(node))
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        value, index = self.some(node.value, self.visit(node.value)), self.visit(node.slice)
+        node.value, node.slice = value, self.some(node.slice, index)
+        return node
 
     def visit_Slice(self, node: ast.Slice) -> Any:
         self.generic_visit(node)
@@ -337,7 +349,7 @@ class NativeRewriter(Comprehensions, MatchStatements):
         return loop
 
     def visit_For(self, node: ast.For) -> Any:
-        node.iter = self.visit(node.iter)
+        node.iter = self.some(node.iter, self.visit(node.iter))
         if all(isinstance(one, ast.Name) for one in parts_of(node.target)):
             return self.loop(node, polling.poll_for)
         # An item goes where an assignment would put it.
@@ -357,6 +369,8 @@ class NativeRewriter(Comprehensions, MatchStatements):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
+        if is_null_read(node):
+            return self.null_read(node)
         if isinstance(node.value, ast.Name) and node.value.id not in self.check.locals:
             module = self.check.resolved.get(node.value.id)
             constants = {math: numbers.MATH_CONSTANTS, np: numbers.NUMPY_CONSTANTS}
@@ -433,7 +447,7 @@ class NativeRewriter(Comprehensions, MatchStatements):
             )
         container, key, *values = node.args
         arguments = [self.visit(container), self.updated_scalar(node) or self.index(key)]
-        arguments += map(self.visit, values)
+        arguments += [self.some(one, self.visit(one)) for one in values]
         return self.core(native, *arguments, at=node)
 
     def emit(self, node: ast.Call, callee: ast.Name) -> ast.expr:
@@ -491,7 +505,7 @@ class NativeRewriter(Comprehensions, MatchStatements):
         if callee.attr in self.analysis.operations:
             self.positional(node, callee.attr)
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
-            values = [self.visit(argument) for argument in node.args]
+            values = [self.some(argument, self.visit(argument)) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
         if callee.attr in local_methods.METHODS:
             return self.container_method(node, callee)
@@ -510,9 +524,8 @@ class NativeRewriter(Comprehensions, MatchStatements):
                 f"{callee.attr} takes one number",
                 f"write event.{callee.attr}(0), and other numbers for more draws",
             )
-        return self.core(
-            event.METHODS[callee.attr], self.visit(owner), self.visit(node.args[0]), at=node
-        )
+        draw = self.some(node.args[0], self.visit(node.args[0]))
+        return self.core(event.METHODS[callee.attr], self.visit(owner), draw, at=node)
 
     def positional(self, node: ast.Call, name: str) -> None:
         if node.keywords:
@@ -582,8 +595,10 @@ class NativeRewriter(Comprehensions, MatchStatements):
         number = self.number_in_text(node)
         if number is not None:
             return self.core(conversions.float_, number, at=node)
-        arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
+        arguments = [self.visit(argument) for argument in node.args]
+        if builtin in iteration.BUILTINS or builtin in reductions.OF_AN_ARRAY:
+            arguments = list(map(self.some, node.args, arguments))
         if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
             return self.core(reductions.OF_AN_ARRAY[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:
