@@ -67,11 +67,17 @@ class _OneTypePerName(AnalysisPass):
         if None in scalars and not isinstance(target, types.Optional | types.BaseTuple):
             return
         what = "a value" if name.startswith(("$", "__ss_")) else name
-        found = f"{scalars[1] or source} here and {scalars[0] or target} elsewhere"
+        one, other = (_SHOWN.get(kind or "", kind) for kind in (scalars[1], scalars[0]))
+        way_out = "make it one type on every path, with int(x) or float(x)"
+        if {one, other} == {"int", "float"}:
+            way_out = "write 0.0 for 0, and float(x) for an int x, so that it is a float everywhere"
         raise numba.core.errors.TypingError(
-            f"specstream: {what} is {found}: make it one type on every path, with int(x) or "
-            f"float(x)\n at {loc.filename} ({loc.line})"
+            f"specstream: {what} is {one or source} here and {other or target} elsewhere: "
+            f"{way_out}\n at {loc.filename} ({loc.line})"
         )
+
+
+_SHOWN = {"int64": "int", "float64": "float"}
 
 
 def _differing(target: types.Type, source: types.Type) -> tuple[types.Type, types.Type]:

@@ -26,6 +26,7 @@ from typing import Any
 from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.check import Check
+from specstream.compiler.joining import Joining, Known
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
@@ -70,6 +71,7 @@ class _Analysis(Analysis):
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
         self.written: dict[types.FunctionType, Written] = {}
+        self.known = Known(event, layout, lambda one: self.parse(one).tree, {}, [])
         self.next_site = 1  # 0 stands for no line
 
     def program(self, function: types.FunctionType) -> Program:
@@ -108,6 +110,7 @@ class _Analysis(Analysis):
         self.open.append(original)
         check = Check(self, source)
         check.run()
+        self.join_numbers(source, check)
         native_tree = NativeRewriter(self, source, check).rewrite()
         oracle_tree = OracleRewriter(self, source, check).rewrite()
         self.fingerprint += map(ast.dump, (*source.nested, native_tree))
@@ -122,6 +125,15 @@ class _Analysis(Analysis):
         for one in (native, *source.lifted):
             sites.mark(one, site, line)
         return native, oracle
+
+    def join_numbers(self, source: FunctionSource, check: Check) -> None:
+        """Makes floats of the int literals that begin floats."""
+        known = self.known
+        known.open = list(self.open)
+        if len(self.open) == 1 and not known.arguments.get(source.original):
+            kinds = dict(zip(source.parameters, ("state", "event", "emit"), strict=False))
+            known.arguments[source.original] = kinds
+        Joining(known, source.tree, source.original, check.resolved).apply()
 
     def compiled(self, original: types.FunctionType) -> Any:
         """A helper as something that Numba can call."""
