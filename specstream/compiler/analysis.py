@@ -57,6 +57,7 @@ class Analysis(ABC):
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
         uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
+        reads_frozen: whether lists, dicts or sets of a module are read.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Analysis(ABC):
         self.strings: list[str] = []
         self.reads_timestamp = False
         self.uses_arena = False
+        self.reads_frozen = False
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

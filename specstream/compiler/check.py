@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
+import enum
 import functools
 import math
 import types
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
-from specstream.compiler import numbers
+from specstream.compiler import frozen, frozen_types, numbers
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.conversions import NUMPY
 from specstream.compiler.flow import check_definite_assignment
@@ -270,18 +273,15 @@ class Check:
             self.resolve(node, f"{name}.func", value.func, f"what {what} calls")
         elif self.is_supported_callable(value):
             pass
-        elif is_constant(value):
+        elif not is_container(value) and is_constant(value):
             if isinstance(value, str):
                 self.analysis.strings.append(value)
             self.constants[name] = value
         elif name in _FORBIDDEN_CALLS and value is getattr(builtins, name):
             self.refuse(node, f"{name}() cannot be used in an operator", _FORBIDDEN_CALLS[name])
-        elif isinstance(value, list | dict | set | np.ndarray):
-            self.refuse(
-                node,
-                f"{what} is a global {type(value).__name__}, which can change",
-                "make it a tuple of numbers, or keep it in a state field",
-            )
+        elif is_container(value):
+            value = self.frozen(node, value, what)
+            self.constants[name] = value
         elif isinstance(value, type) and value.__module__ != "builtins":
             self.refuse(
                 node,
@@ -295,6 +295,18 @@ class Check:
                 "use numbers, strings, tuples of them, and plain functions",
             )
         self.resolved[name] = value
+
+    def frozen(self, node: ast.AST, value: Any, what: str) -> Any:
+        """A copy of what a module holds."""
+
+        def refuse(problem: str, way_out: str) -> NoReturn:
+            self.refuse(node, f"{what}: {problem}", way_out)
+
+        found = frozen_types.conformed(frozen.freeze(value, refuse), refuse)
+        self.analysis.strings += frozen.strings_in(found)
+        if not isinstance(found, frozen.FrozenArray):
+            self.analysis.uses_arena = self.analysis.reads_frozen = True
+        return found
 
     @staticmethod
     def is_supported_callable(value: Any) -> bool:
@@ -380,11 +392,39 @@ class Check:
                 )
 
 
+def _is_enum(value: Any) -> bool:
+    return isinstance(value, frozen.EnumMembers) or (
+        isinstance(value, type) and issubclass(value, enum.Enum)
+    )
+
+
 class Dotted(ast.NodeTransformer):
     """What a user's module has becomes a name with a dot: a global like any other."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        """``Side["BUY"]`` is ``Side.BUY``."""
+        self.generic_visit(node)
+        of, name = node.value, node.slice
+        if isinstance(of, ast.Name) and isinstance(name, ast.Constant) and self.of_enum(of.id):
+            if isinstance(name.value, str):
+                member = ast.Attribute(ast.Name(of.id, ast.Load()), name.value, ast.Load())
+                return self.visit(ast.fix_missing_locations(ast.copy_location(member, node)))
+        return node
+
+    def of_enum(self, name: str) -> bool:
+        return name not in self.check.locals and _is_enum(self.check.lookup(name))
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """A member of an enum is compared by value: there is one object of it."""
+        self.generic_visit(node)
+        for at, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            if isinstance(op, ast.Is | ast.IsNot) and isinstance(right, ast.Name):
+                if self.of_enum(right.id.rpartition(".")[0]):
+                    node.ops[at] = ast.Eq() if isinstance(op, ast.Is) else ast.NotEq()
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         self.generic_visit(node)
@@ -394,6 +434,10 @@ class Dotted(ast.NodeTransformer):
         name = f"{owner.id}.{node.attr}"
         if name not in self.check.source.original.__globals__:  # as it is where it was pickled
             module = self.check.lookup(owner.id)
+            if frozen.is_holder(module) and not node.attr.startswith("__"):
+                if not hasattr(module, node.attr):
+                    self.check.refuse(node, f"{owner.id!r} has no {node.attr!r}", "write its name")
+                return ast.copy_location(ast.Name(name, node.ctx), node)
             if not isinstance(module, types.ModuleType) or module in (math, np):
                 return node
             root = module.__name__.split(".")[0]
@@ -424,6 +468,16 @@ def is_singleton_test(node: ast.AST) -> bool:
         right.value is None or isinstance(right.value, bool)
     )
     return is_singleton and isinstance(node.ops[0], ast.Is | ast.IsNot)
+
+
+def is_container(value: Any) -> bool:
+    """Whether a value is frozen where an operator reads it."""
+    if isinstance(value, type):
+        return issubclass(value, enum.Enum)
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return any(map(is_container, value))
+    containers = list | Mapping | set | frozenset | collections.deque | np.ndarray | enum.Enum
+    return isinstance(value, containers | frozen.Frozen) or frozen.is_holder(value)
 
 
 def branches(value: ast.expr) -> list[ast.expr]:

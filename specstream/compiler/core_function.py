@@ -19,7 +19,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
 from specstream.compiler.instructions import Value
-from specstream.compiler.local_types import settled
+from specstream.compiler.local_types import refuse_frozen, settled
 from specstream.compiler.none_types import NullableType, may_be_none, present, unwrapped
 from specstream.compiler.refusals import refuse
 
@@ -93,6 +93,12 @@ def lower_by_rules(rules: Rules, context: Any, builder: Any, sig: Any, args: Any
     return found[2](context, builder, sig, args)
 
 
+_CHANGING = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update")
+_CHANGING += ("setdefault", "popitem", "discard", "add", "intersection_update", "difference_update")
+_CHANGING += ("symmetric_difference_update",)
+_CHANGING = ("delete_item", *(f"method_{name}" for name in _CHANGING))
+
+
 class Core:
     """A function of compiled operators: a global that Numba resolves in a call.
 
@@ -125,6 +131,8 @@ def _register(function: Core) -> None:
         prefer_literal = True
 
         def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
+            if function.name in _CHANGING and args:
+                refuse_frozen(present(args[0]))
             found = meaning_of(function.rules, self.context, args)
             if found is None:
                 given = ", ".join(str(types.unliteral(one)) for one in args)

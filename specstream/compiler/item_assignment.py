@@ -27,6 +27,7 @@ from specstream.compiler.assignment import Window
 from specstream.compiler.core_function import Rules, lower_by_rules, meaning_of
 from specstream.compiler.instructions import OperatorFault, Value
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
+from specstream.compiler.local_types import refuse_frozen
 from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
@@ -61,6 +62,7 @@ class _SetItem(AbstractTemplate):
 
     def generic(self, args: Any, kws: Any) -> Any:
         value, view, index = args
+        refuse_frozen(view)
         found = meaning_of(SET_ITEM, self.context, args)
         if found is not None:
             return signature(found[0], *found[1])
@@ -132,6 +134,7 @@ class _Updated(AbstractTemplate):
 
     def generic(self, args: Any, kws: Any) -> Any:
         item, operation, value = args
+        refuse_frozen(item)
         if isinstance(item, ViewType):
             function = self.context.resolve_value_type(update_items)
             of = self.context.resolve_function_type(function, (item, operation, value), {})

@@ -18,6 +18,7 @@ from numba.core.typing.templates import AbstractTemplate, builtin_registry, sign
 from specstream.compiler.core_function import Rules, lower_by_rules, meaning_of
 from specstream.compiler.instructions import Instructions, Value
 from specstream.compiler.kinds import SCALAR_KINDS, SCALARS, scalar_kind
+from specstream.compiler.local_types import refuse_frozen
 from specstream.compiler.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.refusals import no_letters, refuse
 from specstream.compiler.text import TextType
@@ -68,6 +69,8 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
         def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
             if kws:
                 raise refuse(f"{function.name} takes no keyword arguments; pass them by position")
+            if not _are_plain(args) and function.name in _IN_PLACE:
+                refuse_frozen(args[0])
             found = None if _are_plain(args) else meaning_of(function.others, self.context, args)
             if found is not None:
                 return signature(found[0], *found[1])
@@ -97,6 +100,9 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
         return write(Instructions(context, builder), kinds, args)
 
     lower_builtin(function, types.VarArg(types.Any))(lower)
+
+
+_IN_PLACE = ("iadd", "isub", "imul", "iand", "ior", "ixor")
 
 
 def _are_plain(args: Sequence[types.Type]) -> bool:

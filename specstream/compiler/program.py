@@ -64,6 +64,7 @@ class Program:
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
         uses_arena: whether it makes lists, dicts or sets of its own.
+        reads_frozen: whether it reads those of a module.
     """
 
     operator: str
@@ -76,6 +77,7 @@ class Program:
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
     operations: tuple[CompiledOperation, ...] = ()
     uses_arena: bool = False
+    reads_frozen: bool = False
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""

@@ -44,6 +44,8 @@ from specstream.compiler.check import (
 )
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
+from specstream.compiler.frozen import EnumMembers, is_frozen
+from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
@@ -64,6 +66,8 @@ __all__ = ["NativeRewriter"]
 
 def _native_constant(value: Any) -> Any:
     """What Numba takes for the same number."""
+    if is_frozen(value):
+        return native(value)
     constant = oracle_constant(value)
     if isinstance(constant, tuple):
         return tuple(map(_native_constant, constant))
@@ -428,6 +432,10 @@ class NativeRewriter(Comprehensions, MatchStatements, MaybeNone):
             if update is not None:
                 return self.update(node, callee, delta.UPDATES[update])
             return self.helper(node, callee, value)
+        if isinstance(value, EnumMembers):
+            members = self.bound(f"{callee.id}.__by_value__", native(value.by_value), node)
+            self.positional(node, callee.id)
+            return self.core(enum_member, members, *map(self.visit, node.args), at=node)
         if isinstance(value, functools.partial):
             completed = self.completed(node, callee.id, value)
             assert isinstance(value.func, types.FunctionType)

@@ -26,6 +26,7 @@ from typing import Any
 from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.check import Check
+from specstream.compiler.frozen import Frozen, digest_of
 from specstream.compiler.joining import Joining, Known
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
@@ -39,6 +40,11 @@ from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
 
 __all__ = ["analyse"]
+
+
+def told(value: Any) -> str:
+    """A constant in the fingerprint; what is frozen by its digest."""
+    return digest_of(value) if isinstance(value, Frozen) else repr(value)
 
 
 def analyse(
@@ -88,6 +94,7 @@ class _Analysis(Analysis):
             written=self.written,
             operations=operations,
             uses_arena=self.uses_arena,
+            reads_frozen=self.reads_frozen,
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:
@@ -114,7 +121,7 @@ class _Analysis(Analysis):
         native_tree = NativeRewriter(self, source, check).rewrite()
         oracle_tree = OracleRewriter(self, source, check).rewrite()
         self.fingerprint += map(ast.dump, (*source.nested, native_tree))
-        self.fingerprint.append(repr(sorted((k, repr(v)) for k, v in check.constants.items())))
+        self.fingerprint.append(repr(sorted((k, told(v)) for k, v in check.constants.items())))
         native = source.compile(native_tree, source.native_namespace)
         oracle = source.compile(oracle_tree, source.oracle_namespace)
         self.open.pop()

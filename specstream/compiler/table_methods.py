@@ -35,6 +35,7 @@ from specstream.compiler.local_types import (
     TableType,
     known,
     meet,
+    own,
     pack,
     resolved,
 )
@@ -103,7 +104,7 @@ def _clear(of: TableType) -> Meaning:
 
 @_method(TableType, "copy", 0)
 def _copy(of: TableType) -> Meaning:
-    return _meaning(resolved(of), (of,), lambda table, sig, args: _copied(table))
+    return _meaning(own(of), (of,), lambda table, sig, args: _copied(table))
 
 
 def _copied(table: Table) -> Value:
@@ -239,7 +240,7 @@ def _last(table: Table) -> Value:
 
 
 def _same(left: types.Type, right: types.Type) -> types.Type:
-    found = meet(left, right)
+    found = meet(own(left), own(right))
     if found is None:
         raise refuse(f"{left} meets {right}: keep keys and values of one type in both")
     return found
@@ -509,7 +510,7 @@ def _copying(kind: type[TableType]) -> Any:
         of = args[1]
         if not isinstance(of, kind):
             return None
-        return _meaning(resolved(of), args, lambda table, sig, args: _copied(table), of=1)
+        return _meaning(own(of), args, lambda table, sig, args: _copied(table), of=1)
 
     return rule
 
