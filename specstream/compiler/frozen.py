@@ -38,6 +38,10 @@ __all__ = [
 _NUMBERS = (bool, int, float, str, np.bool_, np.integer, np.floating)
 
 
+# Asked first, as large lists are made of them.
+_PLAIN = frozenset({int, float, str, bool, type(None)})
+
+
 class Frozen:
     """Marks what was copied when the operator was declared."""
 
@@ -192,7 +196,7 @@ def freeze(value: Any, refuse: Callable[[str, str], Any]) -> Any:
     Args:
         refuse: is called with a problem and a way out.
     """
-    if isinstance(value, Frozen):
+    if type(value) in _PLAIN or isinstance(value, Frozen):
         return value
     if isinstance(value, enum.Enum):
         return _member(value, refuse)
@@ -251,7 +255,10 @@ def strings_in(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, tuple):
-        return [text for one in value for text in strings_in(one)]
+        kinds = set(map(type, value))
+        if kinds <= {int, float, bool}:
+            return []
+        return list(value) if kinds == {str} else [t for one in value for t in strings_in(one)]
     if isinstance(value, FrozenDict):
         return strings_in(value.items)
     if isinstance(value, Record):
@@ -285,6 +292,9 @@ def record_class(name: str, names: tuple[str, ...]) -> Any:
 
 def to_constants(value: Any) -> Any:
     """Scalars, tuples and records as the oracle has them; containers stay frozen."""
+    kind = type(value)
+    if kind is int or kind is float:
+        return numbers.to_oracle(value)
     if isinstance(value, Record):
         return record_class(value.name, value.names)(*map(to_constants, value.values))
     if isinstance(value, Frozen):

@@ -168,6 +168,8 @@ def conformed(value: Any, refuse_it: Refuse) -> Any:
 
 
 def _as(value: Any, of: types.Type) -> Any:
+    if of is types.int64 or of is TEXT:
+        return value
     if of == types.float64:
         return float(value)
     if isinstance(value, Record):
@@ -176,7 +178,7 @@ def _as(value: Any, of: types.Type) -> Any:
         return FrozenDict(tuple((_as(key, of.key), _as(one, of.value)) for key, one in value.items))
     if isinstance(value, FrozenList):
         (part,) = of.parts
-        if part in (types.int64, TEXT):
+        if part in (types.int64, TEXT) or set(map(type, value)) == {float}:
             return value
         return type(value)(_as(one, part) for one in value)
     if isinstance(value, tuple) and isinstance(of, types.BaseTuple):

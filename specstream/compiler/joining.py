@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from specstream.compiler.frozen import FrozenArray, FrozenDict, FrozenList
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 
@@ -456,6 +457,12 @@ def _kind_of(value: Any) -> Any:
         return "int"
     if isinstance(value, str):
         return "str"
+    if isinstance(value, FrozenArray):
+        return _kind_of(value.array)
+    if isinstance(value, FrozenDict):
+        return _kind_of(dict(value.items[:100]))
+    if isinstance(value, FrozenList):
+        return Items(_joined_kinds(value))
     if isinstance(value, tuple):
         return Parts(tuple(map(_kind_of, value)))
     if isinstance(value, np.ndarray):

@@ -95,6 +95,8 @@ class _Enum:
 
 def in_oracle(value: Any) -> Any:
     """A frozen value as the oracle has it."""
+    if type(value) in (int, float, str):
+        return to_constants(value)
     if isinstance(value, Record):
         return record_class(value.name, value.names)(*map(in_oracle, value.values))
     if isinstance(value, FrozenSet):
