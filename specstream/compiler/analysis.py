@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from specstream.compiler.error_classes import ErrorClasses
 from specstream.compiler.scopes import own_name
 from specstream.declarations.schema import Schema
 from specstream.errors import CompileError
@@ -56,6 +57,8 @@ class Analysis(ABC):
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
+        catches: whether any of its functions has a try statement.
+        errors: the exception classes met so far.
         uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
         reads_frozen: whether lists, dicts or sets of a module are read.
     """
@@ -70,6 +73,8 @@ class Analysis(ABC):
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False
+        self.catches = False
+        self.errors = ErrorClasses()
         self.uses_arena = False
         self.reads_frozen = False
 

@@ -21,12 +21,16 @@ import numpy as np
 from specstream.compiler import frozen, frozen_types, numbers
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.conversions import NUMPY
+from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.math_functions import MATH
 from specstream.compiler.nullable_flows import mark_null_reads
 from specstream.compiler.scopes import bound_names, own_name
 
 __all__ = [
+    "FORBIDDEN_CALLS",
+    "FORBIDDEN_MODULES",
+    "REFUSED",
     "Check",
     "branches",
     "builtin_name",
@@ -43,8 +47,7 @@ __all__ = [
 _MISSING = object()
 
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Try: ("try/except", "test for the condition instead; what is raised ends the event"),
-    ast.TryStar: ("try/except", "test for the condition instead; what is raised ends the event"),
+    ast.TryStar: ("except*, for groups of exceptions", "write except"),
     ast.Import: ("an import", "import at the top of the module"),
     ast.ImportFrom: ("an import", "import at the top of the module"),
     ast.AsyncFunctionDef: ("an async function", "operators are plain functions"),
@@ -85,6 +88,9 @@ _FORBIDDEN_MODULES = {
     "sys": "operators do no input or output",
 }
 
+# What else decides whether something can be compiled has to know the same.
+REFUSED, FORBIDDEN_CALLS, FORBIDDEN_MODULES = _REFUSED, _FORBIDDEN_CALLS, _FORBIDDEN_MODULES
+
 
 class Check:
     """Walks one function, refuses what cannot be compiled, resolves every name it reads."""
@@ -97,7 +103,7 @@ class Check:
         self.constants: dict[str, Any] = {}
         self.names_of_none: frozenset[str] | None = None  # set when the rewriting asks
         self.raising: set[ast.AST] = set()
-        self.annotations: set[ast.AST] = set()  # which Python does not evaluate
+        self.caught: set[str] = set()  # names of exceptions
 
     def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
         self.analysis.refuse(self.source, node, problem, way_out)
@@ -112,27 +118,13 @@ class Check:
         self.defaults()
         dotted = Dotted(self)
         tree.body = [dotted.visit(statement) for statement in tree.body]
-        for statement in tree.body:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Raise | ast.Assert):
-                    said = node.exc if isinstance(node, ast.Raise) else node.msg
-                    if isinstance(node, ast.Raise) and (said is None or node.cause is not None):
-                        self.refuse(
-                            node,
-                            "raise without an exception, or with `from`",
-                            "write raise SomeError(...)",
-                        )
-                    if said is not None:
-                        self.raising.update(ast.walk(said))
+        exceptions = ExceptionCheck(tree, self.analysis.catches, self.static_value, self.refuse)
+        self.raising = exceptions.exempt
+        self.caught = exceptions.caught
         self.null_reads(tree)
         for statement in tree.body:
             for node in ast.walk(statement):
-                if isinstance(node, ast.AnnAssign):
-                    self.annotations.update(ast.walk(node.annotation))
-        for statement in tree.body:
-            for node in ast.walk(statement):
-                if node not in self.annotations:
-                    self.node(node)
+                self.node(node)
         check_definite_assignment(
             tree,
             self.locals,
@@ -241,8 +233,26 @@ class Check:
         elif not -(2**63) <= value < 2**64:
             self.refuse(node, f"the constant {value} does not fit 64 bits", "use a smaller number")
 
+    def static_value(self, node: ast.expr) -> Any:
+        """What a name, or an attribute of one, stands for; None: what only a run knows."""
+        if isinstance(node, ast.Attribute):
+            return getattr(self.static_value(node.value), node.attr, None)
+        if not isinstance(node, ast.Name) or node.id in self.locals:
+            return None
+        value = self.lookup(node.id)
+        return None if value is _MISSING else value
+
     def name(self, node: ast.Name) -> None:
         name = node.id
+        if name in self.caught:
+            if node not in self.raising:
+                self.refuse(
+                    node,
+                    f"{name!r} is a caught exception, which can only be raised again",
+                    f"write raise, raise {name}, or raise SomeError(...) from {name}; catch each "
+                    "class in a clause of its own to tell them apart",
+                )
+            return
         if name in self.locals or name in self.resolved:
             return
         value = self.lookup(name)

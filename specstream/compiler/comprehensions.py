@@ -74,8 +74,8 @@ class Comprehensions(NestedFunctions, LocalContainers):
         self.check.refuse(
             node,
             "a generator is not used up where it stands",
-            f"give it to {', '.join(CONSUMERS)}, or write the loop out; what is assigned or passed "
-            "on can be a list",
+            f"give it to {', '.join(CONSUMERS)}, sorted, list, set or dict, or write the loop out; "
+            "what is assigned or passed on can be a list",
         )
 
     def consume(self, node: ast.Call, name: str) -> ast.expr | None:
@@ -95,13 +95,14 @@ class Comprehensions(NestedFunctions, LocalContainers):
         if isinstance(iterable, ast.GeneratorExp) or (
             is_list and isinstance(iterable, ast.ListComp)
         ):
-            generators, item = iterable.generators, iterable.elt
+            generators = iterable.generators
+            item = iterable.elt
         else:
             target = ast.Name("__ss_item", ast.Store())
             generators, item = [ast.comprehension(target, iterable, [], 0)], _load("__ss_item")
         key = options.pop("key", None)
         given = dict(options)
-        inside = {one: _load(f"__ss_{one}") for one in options}
+        inside: dict[str, ast.expr] = {one: _load(f"__ss_{one}") for one in options}
         start = given.get("start")
         if isinstance(start, ast.Constant):
             inside["start"] = given.pop("start")  # its type may depend on its value
@@ -159,8 +160,11 @@ class Comprehensions(NestedFunctions, LocalContainers):
 
     def collected(self, node: ast.Call, builtin: str) -> ast.expr | None:
         """``list(...)``, ``set(...)`` or ``dict(...)`` of a generator; None: of something else."""
-        given = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        given = node.args[0] if len(node.args) == 1 else None
         if not isinstance(given, ast.GeneratorExp):
+            return None
+        if builtin == "sorted":
+            node.args[0] = ast.copy_location(ast.ListComp(given.elt, given.generators), given)
             return None
         if builtin == "dict":
             item = given.elt

@@ -370,7 +370,7 @@ def _member(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         table = Table(context, builder, sig.args[0], args[0])
         entry = table.find(args[1])
-        table.fault_if(builder.icmp_unsigned("==", entry, entry.type(None)))
+        table.fault_if(builder.icmp_unsigned("==", entry, entry.type(None)), ValueError)
         return table.value_of(entry)
 
     return of.value, (of, of.key), code

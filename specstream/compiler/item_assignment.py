@@ -25,7 +25,7 @@ from numba.extending import (
 from specstream.compiler import assignment
 from specstream.compiler.assignment import Window
 from specstream.compiler.core_function import Rules, lower_by_rules, meaning_of
-from specstream.compiler.instructions import OperatorFault, Value
+from specstream.compiler.instructions import Value, raise_error
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.local_types import refuse_frozen
 from specstream.compiler.none_types import present, unwrapped
@@ -176,7 +176,7 @@ def _update_items(target: Any, operation: Any, value: Any) -> Any:
     def by_an_array(target: Any, operation: Any, value: Any) -> Any:
         length = len(value)
         if length != len(target) and length != 1:
-            raise OperatorFault
+            raise_error(ValueError)
         for i in range(len(target)):
             set_item(operation(target[i], value[i if length != 1 else 0]), target, i)
 

@@ -9,13 +9,12 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
 from specstream.compiler.core_function import Core, Meaning
-from specstream.compiler.instructions import I64, POINTER, Value
+from specstream.compiler.instructions import F64, I64, POINTER, Value
 from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.local_lists import STEPS, Head
 from specstream.compiler.local_methods import method
@@ -62,42 +61,44 @@ class Table(Head):
 
     def packed_key(self, key: Value) -> Value:
         """The address of a key's words; a fault where a number in it is a NaN."""
-        words = pack(self, self.type.key, key)
-        for word, of in zip(words, _leaf_types(self.type.key), strict=True):
+        words = pack(self, self.type.key_type, key)
+        for word, of in zip(words, _leaf_types(self.type.key_type), strict=True):
             if of == types.float64:
-                self.fault_if(self.is_nan(self.builder.bitcast(word, ir.DoubleType())))
+                self.fault_if(self.is_nan(self.builder.bitcast(word, F64)), ValueError)
         return self.in_memory(words)
 
     def find(self, key: Value) -> Value:
         """The entry of a key, or null."""
-        kinds = self.kinds(self.type.key)
+        kinds = self.kinds(self.type.key_type)
         return self.call("ss_table_find", _WORDS, self.pointer, kinds, self.packed_key(key))
 
     def put(self, key: Value) -> tuple[Value, Value]:
         """The entry of a key, made where there is none, and whether it is new."""
         is_new = cgutils.alloca_once(self.builder, I64)
-        kinds = self.kinds(self.type.key), self.kinds(self.type.value)
+        kinds = self.kinds(self.type.key_type), self.kinds(self.type.value_type)
         entry = self.call(
             "ss_table_put", _WORDS, self.pointer, *kinds, self.packed_key(key), is_new
         )
-        self.fault_if_null(entry)
+        self.leave_if_null(entry)
         return entry, self.builder.icmp_unsigned("!=", self.builder.load(is_new), I64(0))
 
     def set(self, key: Value, value: Value) -> None:
-        words = pack(self, self.type.value, value)
+        words = pack(self, self.type.value_type, value)
         entry, _ = self.put(key)
         self.put_words(self.value_address(entry), words)
 
     def value_address(self, entry: Value) -> Value:
-        return self.builder.gep(entry, [I64(1 + width_of(self.type.key))], inbounds=True)
+        return self.builder.gep(entry, [I64(1 + width_of(self.type.key_type))], inbounds=True)
 
     def key_of(self, entry: Value) -> Value:
         address = self.builder.gep(entry, [I64(1)], inbounds=True)
-        return unpack(self, self.type.key, self.words_at(address, width_of(self.type.key)))
+        return unpack(
+            self, self.type.key_type, self.words_at(address, width_of(self.type.key_type))
+        )
 
     def value_of(self, entry: Value) -> Value:
-        words = self.words_at(self.value_address(entry), width_of(self.type.value))
-        return unpack(self, self.type.value, words)
+        words = self.words_at(self.value_address(entry), width_of(self.type.value_type))
+        return unpack(self, self.type.value_type, words)
 
 
 def _leaf_types(of: types.Type) -> list[types.Type]:
@@ -113,18 +114,20 @@ def keys(of: TableType, given: types.Type) -> types.Type:
     key = storable(given, what)
     if any(isinstance(leaf, LocalType) for leaf in _leaf_types(key)):
         raise refuse(f"{key} is a key: keys are numbers, strings and tuples of these")
-    found = meet(of.key, key)
+    found = meet(of.key_type, key)
     if found is None:
-        raise refuse(f"the keys of {what} are {of.key} and one is {key}: make them one type")
+        raise refuse(f"the keys of {what} are {of.key_type} and one is {key}: make them one type")
     return found
 
 
 def values(of: DictType, given: types.Type) -> types.Type:
     """What the values are after one was given."""
     value = storable(given, "a dict")
-    found = meet(of.value, value)
+    found = meet(of.value_type, value)
     if found is None:
-        raise refuse(f"the values of a dict are {of.value} and one is {value}: make them one type")
+        raise refuse(
+            f"the values of a dict are {of.value_type} and one is {value}: make them one type"
+        )
     return found
 
 
@@ -138,7 +141,7 @@ set_of = Core("set_of", "write {a, b}")
 
 def _new_table(context: Any, builder: Any, of: types.Type, run: Value) -> Table:
     made = Table(context, builder, of, run)
-    made.pointer = made.fault_if_null(made.call("ss_table_new", POINTER, run))
+    made.pointer = made.leave_if_null(made.call("ss_table_new", POINTER, run))
     return made
 
 
@@ -172,7 +175,7 @@ def _dict_of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
             table.set(key, value)
         return table.pointer
 
-    return made, (run, *[made.key, made.value] * (len(given) // 2)), code
+    return made, (run, *[made.key_type, made.value_type] * (len(given) // 2)), code
 
 
 @set_of.rule
@@ -188,7 +191,7 @@ def _set_of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
             table.put(key)
         return table.pointer
 
-    return made, (run, *[made.key] * len(given)), code
+    return made, (run, *[made.key_type] * len(given)), code
 
 
 # ---- items ----
@@ -233,14 +236,14 @@ class _Item(AbstractTemplate):
         if not isinstance(of, DictType):
             return None
         taken = keys(of, key)
-        return signature(known(of.value, "a dict"), of, taken)
+        return signature(known(of.value_type, "a dict"), of, taken)
 
 
 @lower_builtin(operator.getitem, DictType, types.Any)
 def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     table = Table(context, builder, sig.args[0], args[0])
     entry = table.find(args[1])
-    table.fault_if(cgutils.is_null(builder, entry))
+    table.fault_if(cgutils.is_null(builder, entry), KeyError)
     return table.value_of(entry)
 
 
@@ -280,7 +283,7 @@ def _next_entry(context: Any, builder: Any, of: LocalIterator, iterator: Any, re
     """A fault where keys have come or gone since the walk began."""
     table = Table(context, builder, of.walked, iterator.walked)
     changed = builder.icmp_unsigned("!=", table.member("changes"), iterator.changes)
-    table.fault_if(changed)
+    table.fault_if(changed, RuntimeError)
     entry = table.call("ss_table_next", _WORDS, table.pointer, iterator.next)
     more = builder.not_(cgutils.is_null(builder, entry))
     result.set_valid(more)

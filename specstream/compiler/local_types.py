@@ -106,12 +106,12 @@ class ListType(LocalType, types.IterableType):
 class TableType(LocalType, types.IterableType):
     """A dict or set: its keys can be gone through."""
 
-    key: types.Type
-    value: types.Type
+    key_type: types.Type
+    value_type: types.Type
 
     @property
     def iterator_type(self) -> types.Type:
-        return LocalIterator(resolved(self), "keys", known(self.key, "a dict or set"))
+        return LocalIterator(resolved(self), "keys", known(self.key_type, "a dict or set"))
 
 
 class DictType(TableType):
@@ -122,34 +122,34 @@ class DictType(TableType):
         types.Type.__init__(self, f"specstream.dict({key}, {value})")
 
     @property
-    def key(self) -> types.Type:
+    def key_type(self) -> types.Type:
         return resolved(self._key)
 
     @property
-    def value(self) -> types.Type:
+    def value_type(self) -> types.Type:
         return resolved(self._value)
 
     @property
     def parts(self) -> tuple[types.Type, ...]:
-        return self.key, self.value
+        return self.key_type, self.value_type
 
 
 class SetType(TableType):
     """A set."""
 
-    value = types.none
+    value_type = types.none
 
     def __init__(self, key: types.Type) -> None:
         self._key = key
         types.Type.__init__(self, f"specstream.set({key})")
 
     @property
-    def key(self) -> types.Type:
+    def key_type(self) -> types.Type:
         return resolved(self._key)
 
     @property
     def parts(self) -> tuple[types.Type, ...]:
-        return (self.key,)
+        return (self.key_type,)
 
 
 Walk = Literal["items", "reversed", "keys", "values", "pairs"]
@@ -247,7 +247,7 @@ def known(of: types.Type, what: str) -> types.Type:
     of = resolved(of)
     if isinstance(of, Unknown):
         raise refuse(
-            f"what {what} holds is not known here, as nothing is put into it: say it where it is "
+            f"what {what} holds is not known here, as nothing is put into it; say it where it is "
             "made, like x: list[float] = [], x: dict[str, int] = {} or x: set[int] = set()"
         )
     return of
@@ -258,7 +258,9 @@ def meet(one: types.Type, other: types.Type) -> types.Type | None:
     one, other = resolved(types.unliteral(one)), resolved(types.unliteral(other))
     if one == other:
         return one
-    for unknown, becomes in ((one, other), (other, one)):
+    # Of two unknown ones the first stays what it is: types that changed for ever would have Numba
+    # go through the function for ever.
+    for unknown, becomes in ((other, one), (one, other)):
         if isinstance(unknown, Unknown):
             if _contains(becomes, unknown):
                 raise refuse("a list, dict or set is put into itself: make a new one")

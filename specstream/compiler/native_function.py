@@ -21,7 +21,7 @@ from specstream.compiler.kinds import SCALAR_KINDS, SCALARS, scalar_kind
 from specstream.compiler.local_types import refuse_frozen
 from specstream.compiler.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.refusals import no_letters, refuse
-from specstream.compiler.text import TextType
+from specstream.compiler.text import TextType, write_truth
 
 __all__ = [
     "Native",
@@ -31,6 +31,8 @@ __all__ = [
     "require_count",
     "require_scalar",
     "to_kind",
+    "truth",
+    "write_bool",
 ]
 
 Rule = Callable[[Sequence[types.Type]], tuple[str, Sequence[str]]]
@@ -96,7 +98,9 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
                 for of, arg, name in zip(sig.args, args, names, strict=True)
             ]
             return write(Instructions(context, builder), names, args)
-        kinds = [SCALAR_KINDS.get(arg) or arg.literal_value for arg in sig.args]
+        kinds = [
+            SCALAR_KINDS.get(arg) or getattr(arg, "literal_value", "string") for arg in sig.args
+        ]
         return write(Instructions(context, builder), kinds, args)
 
     lower_builtin(function, types.VarArg(types.Any))(lower)
@@ -147,6 +151,23 @@ def integer_kind(what: str, args: Sequence[types.Type]) -> str:
                 f"write np.uint64({arg.literal_value}) or np.int64(x)"
             )
     return "uint64"
+
+
+def truth(what: str) -> Rule:
+    """A string has a truth as well, although it is no number."""
+
+    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
+        require_count(what, args, 1)
+        is_text = isinstance(args[0], TextType)
+        return "bool", ("string" if is_text else require_scalar(what, args[0]),)
+
+    return rule
+
+
+def write_bool(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+    if kinds[0] == "string":
+        return write_truth(code.builder, args[0])
+    return code.to_bool(args[0], kinds[0])
 
 
 def to_kind(what: str, result: str) -> Rule:

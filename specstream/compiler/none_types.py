@@ -115,7 +115,7 @@ def unwrapped(
     """The value of type ``present(of)``, or ``wanted``; where it is None a fault, TypeError."""
     if not may_be_none(of):
         return value if wanted is None else context.cast(builder, value, of, wanted)
-    Instructions(context, builder).fault_if(missing(context, builder, of, value))
+    Instructions(context, builder).fault_if(missing(context, builder, of, value), TypeError)
     if of == types.none:
         return context.get_constant_null(wanted or types.int64)
     found = value_or_zero(context, builder, of, value)

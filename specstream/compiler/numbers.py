@@ -195,12 +195,13 @@ def power(base: Number, exponent: Number) -> Number:
     """
     if isinstance(base, int) and isinstance(exponent, int):
         return _integer_power(base, exponent)
-    result: float | complex = float(base) ** float(exponent)
-    if isinstance(result, complex):
+    x, y = float(base), float(exponent)
+    if x < 0.0 and math.isfinite(x) and math.isfinite(y) and y != math.floor(y):
         raise ValueError(
-            f"{float(base)!r} ** {float(exponent)!r} is a complex number; operators have none: "
+            f"{x!r} ** {y!r} is a complex number; operators have none: "
             "test the sign of the base first"
         )
+    result: float = x**y
     return result
 
 
@@ -401,7 +402,7 @@ ORACLE_OPERATORS: dict[type[ast.operator | ast.unaryop], Callable[..., Any]] = {
 }
 """The operators that the oracle must call as functions; the others are the classes' own."""
 
-ORACLE_BUILTINS: dict[str, object] = {
+ORACLE_BUILTINS: dict[str, Callable[..., Any]] = {
     "int": _to_int64,
     "float": float,
     "bool": bool,

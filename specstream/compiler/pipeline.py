@@ -12,12 +12,17 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
-from numba.core.untyped_passes import RewriteSemanticConstants, TranslateByteCode
+from numba.core.untyped_passes import (
+    LiteralUnroll,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
 
 from specstream.compiler.bytecode import Bytecode
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.none_types import NullableType, may_be_none, present
 from specstream.compiler.sites import OperatorLowering
+from specstream.compiler.try_regions import TryRegions
 
 __all__ = ["COMPILE_OPTIONS", "OperatorCompiler", "compiled"]
 
@@ -149,6 +154,7 @@ class OperatorCompiler(CompilerBase):
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_OneTypePerName, NopythonTypeInference)
         manager.add_pass_after(_KnownNone, RewriteSemanticConstants)
+        manager.add_pass_after(TryRegions, LiteralUnroll)
         ours = {TranslateByteCode: Bytecode, NativeLowering: OperatorLowering}
         manager.passes = [(ours.get(one, one), what) for one, what in manager.passes]
         manager.finalize()

@@ -20,7 +20,7 @@ from specstream.compiler.oracle_frozen import in_oracle
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 
-__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "parts_of", "without_slices"]
+__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "targets_in", "without_slices"]
 
 
 class Rewriter(ast.NodeTransformer):
@@ -95,10 +95,10 @@ class Rewriter(ast.NodeTransformer):
         return None
 
 
-def parts_of(target: ast.expr) -> list[ast.expr]:
+def targets_in(target: ast.expr) -> list[ast.expr]:
     """What an assignment to a target gives values to, one by one; starred ones as they are."""
     if isinstance(target, ast.Tuple | ast.List):
-        return [part for element in target.elts for part in parts_of(element)]
+        return [part for element in target.elts for part in targets_in(element)]
     return [target]
 
 
@@ -108,7 +108,7 @@ def oracle_constant(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(oracle_constant(element) for element in value)
     if isinstance(value, str):
-        return Text(string_code(value))
+        return Text(string_code(value), value)
     return numbers.to_oracle(value)
 
 

@@ -11,10 +11,16 @@ import ast
 import functools
 from typing import Any
 
-from specstream.compiler import list_methods, local_lists, local_tables, table_methods
+from specstream.compiler import (
+    list_methods,
+    local_lists,
+    local_tables,
+    local_tuples,
+    table_methods,
+)
 from specstream.compiler.check import is_none
 from specstream.compiler.local_methods import METHODS
-from specstream.compiler.rewrite import Rewriter, parts_of
+from specstream.compiler.rewrite import Rewriter, targets_in
 
 __all__ = ["CONTAINERS", "LocalContainers"]
 
@@ -80,13 +86,11 @@ class LocalContainers(Rewriter):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         """What an empty list, dict or set holds may be said where it is made."""
-        is_empty = node.value is not None and ast.unparse(node.value) in EMPTY
-        if not is_empty or not isinstance(node.annotation, ast.Subscript):
+        said: str = getattr(node, "said", "")
+        if node.value is None or ast.unparse(node.value) not in EMPTY or "[" not in said:
             return super().visit_AnnAssign(node)
-        assert node.value is not None
-        said = self.constant(ast.unparse(node.annotation), node)
         self.analysis.uses_arena = True
-        made = self.core(local_lists.declared, self.run(), said, at=node)
+        made = self.core(local_lists.declared, self.run(), self.constant(said, node), at=node)
         return self.assign(node.target, made, node)
 
     def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
@@ -99,12 +103,23 @@ class LocalContainers(Rewriter):
         self.analysis.uses_arena = True
         return self.core(local_lists.list_of, self.run(), *node.elts, at=node)
 
+    def visit_Tuple(self, node: ast.Tuple) -> Any:
+        literal = [isinstance(one, ast.Constant) for one in node.elts]
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or not any(literal) or all(literal):
+            return node
+        return self.core(local_tuples.tuple_of, *node.elts, at=node)
+
     def visit_Set(self, node: ast.Set) -> Any:
         self.generic_visit(node)
         self.analysis.uses_arena = True
         return self.core(local_tables.set_of, self.run(), *node.elts, at=node)
 
     def visit_Dict(self, node: ast.Dict) -> Any:
+        if None in node.keys:
+            self.check.refuse(
+                node, "** in a dict cannot be compiled", "write d = dict(e), and d.update(f)"
+            )
         self.generic_visit(node)
         if not node.keys:
             return self.new("dict", node)
@@ -215,7 +230,7 @@ class LocalContainers(Rewriter):
         """Of a list or dict an item; a name that is deleted is read no more (flow.py)."""
         statements: list[ast.stmt] = []
         for target in node.targets:
-            for part in parts_of(target):
+            for part in targets_in(target):
                 if isinstance(part, ast.Subscript):
                     owner, index = self.visit(part.value), self.index(part.slice)
                     call = self.core(list_methods.delete_item, owner, index, at=node)

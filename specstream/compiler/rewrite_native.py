@@ -30,7 +30,6 @@ from specstream.compiler import (
     local_methods,
     locking,
     numbers,
-    polling,
     reductions,
 )
 from specstream.compiler.check import (
@@ -44,6 +43,7 @@ from specstream.compiler.check import (
 )
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
+from specstream.compiler.forms import EmittedForm
 from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.instructions import OperatorFault
@@ -52,7 +52,12 @@ from specstream.compiler.math_functions import MATH
 from specstream.compiler.nested import RUN, Nested
 from specstream.compiler.nullable_flows import is_null_read
 from specstream.compiler.patterns import MatchStatements
-from specstream.compiler.rewrite import expand_augmented, oracle_constant, without_slices, parts_of
+from specstream.compiler.rewrite import (
+    expand_augmented,
+    oracle_constant,
+    without_slices,
+)
+from specstream.compiler.rewrite_leaving import LeavingRewriter
 from specstream.compiler.rewrite_none import MaybeNone
 from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.signatures import bind, parameters_of_function
@@ -88,10 +93,9 @@ class _InPlace(ast.BinOp):
     """What an augmented assignment to a name or a field stores."""
 
 
-class NativeRewriter(Comprehensions, MatchStatements, MaybeNone):
+class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
-        # Names of the locks that are held around the present statement; None where a loop begins.
-        self.held: list[str | None] = []
+        self.leave_nothing()
         self.names = 0
         self.nested = self.find_nested() if nested is None else nested
 
@@ -285,90 +289,9 @@ class NativeRewriter(Comprehensions, MatchStatements, MaybeNone):
             return bound
         return self.core(conversions.slice_bound, bound, at=bound)
 
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        # Which exception does not matter here: the oracle raises the real one.
-        fault = ast.copy_location(ast.Name("__ss_Fault", ast.Load()), node)
-        return ast.copy_location(ast.Raise(fault, None), node)
-
-    def visit_Assert(self, node: ast.Assert) -> Any:
-        failing = self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))
-        passing = ast.copy_location(ast.Pass(), node)
-        return ast.copy_location(ast.If(self.visit(node.test), [passing], [failing]), node)
-
     def visit_If(self, node: ast.If) -> Any:
         node.test = self.visit(node.test)
         node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
-        node.orelse = self.statements(node.orelse)
-        return node
-
-    def visit_With(self, node: ast.With) -> Any:
-        """Locks are taken before the body, and given back on every way out of it but an error:
-        what an event that fails holds is given back by the runtime."""
-        before: list[ast.stmt] = []
-        for item in node.items:
-            name = self.new_name("lock")
-            taken = ast.Assign([ast.Name(name, ast.Store())], self.visit(item.context_expr))
-            before += [taken, self.lock_change("acquire", name, node)]
-            self.held.append(name)
-        body = self.statements(node.body)
-        after = self.give_back(len(self.held) - len(node.items), node)
-        del self.held[len(self.held) - len(node.items) :]
-        return [ast.copy_location(statement, node) for statement in (*before, *body, *after)]
-
-    def lock_change(self, method: str, name: str, at: ast.AST) -> ast.stmt:
-        lock = ast.Name(name, ast.Load())
-        return ast.Expr(self.core(locking.METHODS[method], self.run(), lock, at=at))
-
-    def give_back(self, outermost: int, at: ast.AST) -> list[ast.stmt]:
-        """Gives back the locks from a place of ``held`` on, the last one first."""
-        names = [name for name in self.held[outermost:] if name is not None]
-        return [
-            ast.copy_location(self.lock_change("release", name, at), at) for name in reversed(names)
-        ]
-
-    def leave_loop(self, node: ast.Break | ast.Continue) -> Any:
-        loop = max(place for place, name in enumerate(self.held) if name is None)
-        return [*self.give_back(loop, node), node]
-
-    visit_Break = visit_Continue = leave_loop
-
-    def visit_Return(self, node: ast.Return) -> Any:
-        given_back = self.give_back(0, node)
-        if node.value is None or not given_back:
-            self.generic_visit(node)
-            return [*given_back, node]
-        # The value may read the state, and belongs under the locks.
-        value = ast.Assign([ast.Name("__ss_returned", ast.Store())], self.visit(node.value))
-        node.value = ast.Name("__ss_returned", ast.Load())
-        return [ast.copy_location(value, node), *given_back, node]
-
-    def visit_While(self, node: ast.While) -> Any:
-        is_endless = isinstance(node.test, ast.Constant) and node.test.value and not _leaves(node)
-        node.test = self.visit(node.test)
-        loop = self.loop(node, polling.poll_while)
-        if is_endless:
-            # Numba does not know which names live in a loop that nothing leads out of.
-            node.test = self.core(polling.goes_on, self.run(), at=node)
-            node.orelse = [self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))]
-        return loop
-
-    def visit_For(self, node: ast.For) -> Any:
-        node.iter = self.some(node.iter, self.visit(node.iter))
-        if all(isinstance(one, ast.Name) for one in parts_of(node.target)):
-            return self.loop(node, polling.poll_for)
-        # An item goes where an assignment would put it.
-        item, target = self.new_name("item"), node.target
-        node.target = ast.copy_location(ast.Name(item, ast.Store()), target)
-        first = self.assign(target, ast.Name(item, ast.Load()), node)
-        looped: ast.For = self.loop(node, polling.poll_for)
-        looped.body[1:1] = first
-        return looped
-
-    def loop(self, node: Any, poll: Any) -> Any:
-        polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
-        self.held.append(None)
-        node.body = [polling, *self.statements(node.body)]
-        self.held.pop()
         node.orelse = self.statements(node.orelse)
         return node
 
@@ -491,8 +414,16 @@ class NativeRewriter(Comprehensions, MatchStatements, MaybeNone):
                     f"declare it as emits={{{name!r}: ss.nullable(...)}}",
                 )
         # In the order in which they are written, which is that of their evaluation.
-        columns_given = ast.copy_location(ast.Constant(",".join(given)), node)
-        values = [self.visit(value) for value in given.values()]
+        names_given: list[str] = []
+        values: list[ast.expr] = []
+        for name, value in given.items():
+            if isinstance(value, EmittedForm):
+                names_given.append(f"{name}:{value.number}")
+                values += map(self.visit, value.elts)
+            else:
+                names_given.append(name)
+                values.append(self.visit(value))
+        columns_given = ast.copy_location(ast.Constant(",".join(names_given)), node)
         return self.core(emit_row, callee, columns_given, *values, at=node)
 
     def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
@@ -596,9 +527,9 @@ class NativeRewriter(Comprehensions, MatchStatements, MaybeNone):
             if consumed is not None:
                 return consumed
         if builtin_name(value) in CONTAINERS:
-            builtin = str(builtin_name(value))
-            collected = self.collected(node, builtin)
-            return self.made_of(builtin, node) if collected is None else collected
+            made = str(builtin_name(value))
+            collected = self.collected(node, made)
+            return self.made_of(made, node) if collected is None else collected
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
@@ -629,15 +560,3 @@ class NativeRewriter(Comprehensions, MatchStatements, MaybeNone):
             f"{name}() cannot be used in an operator",
             "use arithmetic, math functions, and plain functions of your own",
         )
-
-
-def _leaves(node: ast.AST, inner: bool = False) -> bool:
-    """Whether something in a loop may leave it; ``inner``: in a loop inside."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Return | ast.Raise | ast.Assert):
-            return True
-        if isinstance(child, ast.Break) and not inner:
-            return True
-        if _leaves(child, inner or isinstance(child, ast.For | ast.While)):
-            return True
-    return False

@@ -24,10 +24,13 @@ from specstream.compiler.check import (
     numpy_name,
 )
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
+from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
+from specstream.compiler.forms import EmittedForm, Formed
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
 from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
+from specstream.errors import SpecstreamError
 
 __all__ = ["OracleRewriter"]
 
@@ -37,6 +40,7 @@ _ORACLE_NUMPY = numbers.OracleNumpy()
 
 class OracleRewriter(Rewriter):
     def rewrite(self) -> ast.FunctionDef:
+        self.finals = 0
         namespace = self.source.oracle_namespace
         for name, value in self.check.resolved.items():
             namespace[name] = self.freeze(name, value)
@@ -81,18 +85,90 @@ class OracleRewriter(Rewriter):
             return getattr(_ORACLE_NUMPY, numeric)
         return oracle_constant(value) if name in self.check.constants else value
 
+    def visit_EmittedForm(self, node: EmittedForm) -> Any:
+        self.source.oracle_namespace["__ss_formed"] = Formed
+        parts = [self.visit(part) for part in node.elts]
+        number = ast.copy_location(ast.Constant(node.number), node)
+        name = ast.Name("__ss_formed", ast.Load())
+        return ast.copy_location(ast.Call(name, [number, *parts], []), node)
+
     def visit_Raise(self, node: ast.Raise) -> Any:
+        if self.analysis.catches:
+            for made in (node.exc, node.cause):
+                if isinstance(made, ast.Call):
+                    made.args = [self.said(one) for one in made.args]
+                    for keyword in made.keywords:
+                        keyword.value = self.said(keyword.value)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.visit(node.test)
+        if self.analysis.catches and node.msg is not None:
+            node.msg = self.said(node.msg)
         return node
+
+    def said(self, value: ast.expr) -> Any:
+        """What an exception is made of: its own texts stay texts."""
+        if isinstance(value, ast.JoinedStr):
+            for part in value.values:
+                if isinstance(part, ast.FormattedValue):
+                    part.value = self.visit(part.value)
+            return value
+        return value if isinstance(value, ast.Constant) else self.visit(value)
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        """What is none of the operator's own, such as Ctrl-C, passes handlers and ``finally``."""
+        self.source.oracle_namespace |= {"__ss_own": SpecstreamError, "__ss_aside": steps_aside}
+        final = self.statements(node.finalbody)
+        node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
+        node.orelse = self.statements(node.orelse)
+        for handler in node.handlers:
+            handler.body = self.statements(handler.body) or [ast.copy_location(ast.Pass(), handler)]
+            errors: tuple[type[BaseException], ...] = (Exception,)
+            if handler.type is not None:
+                errors = caught_classes(handler.type, self.check.static_value) or ()
+            if catches_anything(errors):
+                self.source.oracle_namespace["__ss_Exception"] = Exception
+                handler.type = ast.copy_location(ast.Name("__ss_Exception", ast.Load()), handler)
+        if node.handlers:
+            own = ast.copy_location(ast.Name("__ss_own", ast.Load()), node)
+            again = ast.copy_location(ast.Raise(None, None), node)
+            passing = ast.copy_location(ast.ExceptHandler(own, None, [again]), node)
+            node.handlers.insert(0, passing)
+        if not node.finalbody:
+            return node
+        node.finalbody = []
+        return self.finally_(node, final)
+
+    def finally_(self, node: ast.Try, final: list[ast.stmt]) -> list[ast.stmt]:
+        self.finals += 1
+        aside, error = f"__ss_aside_{self.finals}", f"__ss_left_{self.finals}"
+        template = ast.parse(
+            f"{aside} = False\n"
+            "try:\n"
+            "    pass\n"
+            f"except __ss_BaseException as {error}:\n"
+            f"    {aside} = __ss_aside({error})\n"
+            "    raise\n"
+            "finally:\n"
+            f"    if not {aside}:\n"
+            "        pass\n"
+        ).body
+        self.source.oracle_namespace["__ss_BaseException"] = BaseException
+        around, test = template[1], template[1].finalbody[0]  # type: ignore[attr-defined]
+        for statement in template:
+            for part in ast.walk(statement):
+                if hasattr(part, "lineno"):
+                    ast.copy_location(part, node)
+        around.body = [node] if node.handlers else node.body  # type: ignore[attr-defined]
+        test.body = final or test.body
+        return template
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         value = node.value
         if isinstance(value, str):
             self.analysis.strings.append(value)
-            text = Text(string_code(value))
+            text = Text(string_code(value), value)
             name = f"__ss_text_{text.code}".replace("-", "minus_")
             self.source.oracle_namespace[name] = text
             return ast.copy_location(ast.Name(name, ast.Load()), node)

@@ -170,7 +170,10 @@ class _Finder(ast.NodeVisitor):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        # Python evaluates no annotation inside a function.
+        # Python evaluates no annotation inside a function. What is lifted has its type of it, and
+        # an empty list, dict or set what it is to hold.
+        node.declared = node.annotation  # type: ignore[attr-defined]
+        node.said = ast.unparse(node.annotation)  # type: ignore[attr-defined]
         node.annotation = ast.copy_location(ast.Constant(0), node)
         self.generic_visit(node)
 
@@ -190,7 +193,8 @@ def _values(node: Comprehension) -> Iterator[ast.expr]:
 
 
 def separate(tree: ast.FunctionDef) -> None:
-    """Renames what inner scopes of a function call like something outside; drops annotations."""
+    """Renames what inner scopes of a function call like something outside; drops annotations, but
+    for those of assignments, which are ``declared``."""
     finder = _Finder()
     finder.visit(tree)
     owners: dict[str, list[_Scope | None]] = {}

@@ -26,8 +26,10 @@ from typing import Any
 from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.check import Check
+from specstream.compiler.exceptions import reaches_try
 from specstream.compiler.frozen import Frozen, digest_of
 from specstream.compiler.joining import Joining, Known
+from specstream.compiler.lifting import Lifting
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
@@ -79,10 +81,18 @@ class _Analysis(Analysis):
         self.written: dict[types.FunctionType, Written] = {}
         self.known = Known(event, layout, lambda one: self.parse(one).tree, {}, [])
         self.next_site = 1  # 0 stands for no line
+        self.parsed: dict[types.FunctionType, FunctionSource] = {}
+        self.lifting = Lifting(self, self.parse)
 
     def program(self, function: types.FunctionType) -> Program:
+        called: list[Any] = [function]
+        for _, one in self.layout.operations:
+            called += [of for of in (one.function, one.inverse) if of is not None]
+        self.catches = any(reaches_try(one, self.tree_of) for one in called)
+        self.lifting.begin(function)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
+        self.fingerprint.append(self.errors.described())
         return Program(
             operator=self.operator,
             oracle=oracle,
@@ -93,6 +103,9 @@ class _Analysis(Analysis):
             reads_timestamp=self.reads_timestamp,
             written=self.written,
             operations=operations,
+            catches=self.catches,
+            derived=tuple(self.lifting.derived),
+            forms=tuple(self.lifting.forms),
             uses_arena=self.uses_arena,
             reads_frozen=self.reads_frozen,
         )
@@ -115,6 +128,7 @@ class _Analysis(Analysis):
             return self.done[original]
         source = self.parse(original)
         self.open.append(original)
+        lifted = self.lifting.lift(source)
         check = Check(self, source)
         check.run()
         self.join_numbers(source, check)
@@ -127,7 +141,9 @@ class _Analysis(Analysis):
         self.open.pop()
         self.done[original] = (native, oracle)
         line, site = source.tree.lineno, self.next_site
-        self.written[original] = Written(source.text, line, source.filename, site, check.resolved)
+        self.written[original] = Written(
+            source.text, line, source.filename, site, check.resolved | lifted
+        )
         self.next_site += len(source.text.splitlines())
         for one in (native, *source.lifted):
             sites.mark(one, site, line)
@@ -148,7 +164,20 @@ class _Analysis(Analysis):
             self.dispatchers[original] = compiled(self.function(original)[0])
         return self.dispatchers[original]
 
+    def tree_of(self, function: types.FunctionType) -> ast.FunctionDef | None:
+        """The syntax tree of a function; None where it cannot be read."""
+        try:
+            return self.parse(function).tree
+        except CompileError:
+            return None
+
     def parse(self, original: types.FunctionType) -> FunctionSource:
+        """A function's source; raises CompileError where it cannot be read."""
+        if original not in self.parsed:
+            self.parsed[original] = self.read(original)
+        return self.parsed[original]
+
+    def read(self, original: types.FunctionType) -> FunctionSource:
         code = original.__code__
         try:
             lines, first = inspect.getsourcelines(original)

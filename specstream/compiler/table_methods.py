@@ -108,7 +108,7 @@ def _copy(of: TableType) -> Meaning:
 
 
 def _copied(table: Table) -> Value:
-    return table.fault_if_null(table.call("ss_table_copy", POINTER, table.pointer))
+    return table.leave_if_null(table.call("ss_table_copy", POINTER, table.pointer))
 
 
 def _length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -183,7 +183,7 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry, is_new = table.put(args[1])
         with table.builder.if_then(is_new):
-            words = pack(table, table.type.value, args[2])
+            words = pack(table, table.type.value_type, args[2])
             table.put_words(table.value_address(entry), words)
         return table.value_of(entry)
 
@@ -193,13 +193,13 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
 @_method(DictType, "pop", 2, 1)
 def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     taken = keys(of, key), *(values(of, one) for one in default)
-    value = known(of.value, "a dict")
+    value = known(of.value_type, "a dict")
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
         missing = _is_null(table, entry)
         if not default:
-            table.fault_if(missing)
+            table.fault_if(missing, KeyError)
             return _taken(table, entry)
         builder = table.builder
         cases = []
@@ -223,7 +223,9 @@ def _taken(table: Table, entry: Value) -> Value:
 
 @_method(DictType, "popitem", 0)
 def _popitem(of: DictType) -> Meaning:
-    pair = types.BaseTuple.from_types([known(of.key, "a dict"), known(of.value, "a dict")])
+    pair = types.BaseTuple.from_types(
+        [known(of.key_type, "a dict"), known(of.value_type, "a dict")]
+    )
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = _last(table)
@@ -235,7 +237,7 @@ def _popitem(of: DictType) -> Meaning:
 
 def _last(table: Table) -> Value:
     entry = table.call("ss_table_last", _WORDS, table.pointer)
-    table.fault_if(_is_null(table, entry))
+    table.fault_if(_is_null(table, entry), KeyError)
     return entry
 
 
@@ -253,7 +255,7 @@ def _updated(of: TableType, by: types.Type) -> Meaning:
     _same(of, by)
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        table.fault_unless(table.call("ss_table_update", BIT, *args))
+        table.leave_unless(table.call("ss_table_update", BIT, *args))
 
     return _meaning(types.none, (of, by), write)
 
@@ -269,7 +271,7 @@ def _delete(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        table.fault_if(_is_null(table, entry))
+        table.fault_if(_is_null(table, entry), KeyError)
         table.call("ss_table_remove", _VOID, table.pointer, entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
@@ -288,7 +290,7 @@ class DictView(types.IterableType):
 
     @property
     def yields(self) -> types.Type:
-        key, value = known(self.table.key, "a dict"), known(self.table.value, "a dict")
+        key, value = known(self.table.key_type, "a dict"), known(self.table.value_type, "a dict")
         of = {"keys": key, "values": value}
         return of.get(self.walk) or types.BaseTuple.from_types([key, value])
 
@@ -372,7 +374,7 @@ def _discard(of: SetType, key: types.Type) -> Meaning:
 def _remove(of: SetType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        table.fault_if(_is_null(table, entry))
+        table.fault_if(_is_null(table, entry), KeyError)
         table.call("ss_table_remove", _VOID, table.pointer, entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
@@ -380,7 +382,7 @@ def _remove(of: SetType, key: types.Type) -> Meaning:
 
 @_method(SetType, "pop", 0)
 def _pop_of_set(of: SetType) -> Meaning:
-    key = known(of.key, "a set")
+    key = known(of.key_type, "a set")
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = _last(table)
@@ -409,10 +411,10 @@ def _combined(operation: int, what: str) -> Any:
         def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
             if is_union:
                 pointer = _copied(table)
-                table.fault_unless(table.call("ss_table_update", BIT, pointer, args[1]))
+                table.leave_unless(table.call("ss_table_update", BIT, pointer, args[1]))
                 return pointer
             found = table.call("ss_set_combined", POINTER, *args, I32(operation))
-            return table.fault_if_null(found)
+            return table.leave_if_null(found)
 
         return _meaning(made, args, write)
 
@@ -428,7 +430,7 @@ def _changed(operation: int, what: str, is_method: bool = False) -> Any:
             raise refuse(f"{what} of dicts: write set(d) and set(e)")
 
         def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-            table.fault_unless(table.call("ss_set_change", BIT, *args, I32(operation)))
+            table.leave_unless(table.call("ss_set_change", BIT, *args, I32(operation)))
             return None if is_method else table.pointer
 
         return _meaning(types.none if is_method else made, args, write)

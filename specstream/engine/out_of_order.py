@@ -52,6 +52,7 @@ class OutOfOrder:
         self._emits = parts.operator.emits
         self._frontier = NO_FRONTIER  # that the open job was told
         self._highest = NO_FRONTIER  # key of the last event that it was given
+        self._joined = 0  # sources that the frontier was looked at for
         self._applied = 0  # events of the open job that a poll has told of
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
@@ -95,7 +96,8 @@ class OutOfOrder:
         self, timestamp: Any, source: Name, ordered: bool, values: Mapping[str, Any]
     ) -> None:
         """See :meth:`specstream.Engine.submit_event`."""
-        ordered = flag("ordered", ordered)
+        if ordered is not False and ordered is not True:
+            ordered = flag("ordered", ordered)
         with self._lifetime.exclusive():
             pending = self._committed.pending
             self._take(
@@ -183,20 +185,24 @@ class OutOfOrder:
         """Has a job that has all events and the frontier as it is. May be begun anew."""
         if not self._flight.is_open:
             self._start_job()
-        # Before what is sent: a source that joins may have moved it back. Else after it: what lies
-        # below it commits at once, though earlier ones were to follow.
-        if self._reached() < self._frontier:
-            self._move_frontier()
+        # Before what is sent: a source that has joined may have moved it back. Else after it: what
+        # lies below it commits at once, though earlier ones were to follow.
+        if len(self._committed.pending.sources) != self._joined:
+            if self._reached() < self._frontier:
+                self._move_frontier()
+            self._joined = len(self._committed.pending.sources)
         unsent = self._committed.pending.unsent
         while unsent:
-            segment, source = unsent[-1], unsent[-1].source
+            segment = unsent[-1]
+            source, until = segment.source, segment.until
             if not segment.native.submitted:
                 self._check((segment.since, source.rank), self._frontier, "an event")
                 self._native.submit(segment.native)
-            self._highest = max(self._highest, (segment.until, source.rank))
-            reached = source.frontier
-            if segment.is_ordered and (reached is None or reached < segment.until):
-                source.frontier = segment.until
+            last = (until, source.rank)
+            if last > self._highest:
+                self._highest = last
+            if segment.is_ordered and (source.frontier is None or source.frontier < until):
+                source.frontier = until
             unsent.pop()
         self._move_frontier()
 
@@ -218,6 +224,7 @@ class OutOfOrder:
             self._applied = 0
             self._flight.locate = None
             self._frontier = self._highest = NO_FRONTIER
+            self._joined = 0
             self._flight.is_open = True
 
     def end_job(self) -> None:

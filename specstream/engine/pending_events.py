@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns.conversion import of_order, order_distance, time_at
+from specstream.columns.derived import derived_columns
 from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
@@ -59,6 +60,10 @@ class PendingEvents:
     ) -> None:
         self.sources = sources
         self._schema = schema
+        # What is asked of each column for each event.
+        self._columns = tuple(
+            (name, column, column.kind if column.is_plain else None) for name, column in schema
+        )
         self._strings = strings
         self._late: Late = checked_late(late)
         self._rejected = rejected_rows
@@ -278,8 +283,14 @@ class PendingEvents:
             self._block = Block(self._schema, self._rows, self._type)
         block = self._block
         row = block.used
-        for column, value in zip(block.columns, (at, known.code, *fitting), strict=True):
+        for column, value in zip(block.columns, (at, known.code, *fitting), strict=False):
             column[row] = value
+        if self._schema.derived:
+            declared = 2 + len(fitting)
+            own = [column[row : row + 1] for column in block.columns]
+            derived = derived_columns(self._schema, own[:declared], self._strings)
+            for column, array in zip(own[declared:], derived, strict=True):
+                column[:] = array
         block.given.append(timestamp)
         block.used += 1
         native = self._native(block.pointers, known, 1)
@@ -292,11 +303,10 @@ class PendingEvents:
         """An event's values in the order of the schema, as its columns hold them."""
         fitting: list[Any] = []
         nulls = []
-        for name, column in self._schema:
+        for name, column, kind in self._columns:
             if name not in values:
                 raise InputError(f"{self._what}: the event has no value for column {name!r}")
             value, null = values[name], False
-            kind = column.kind if column.is_plain else None
             if kind == "str" and type(value) is str:
                 value = self._strings.add(value)
             elif (
@@ -424,8 +434,10 @@ class PendingEvents:
             events = segment.events
             done = events.count - left
             segments.append((numbers[segment.source.name], segment.first_sequence + done, left))
+            # What is derived of them is derived again, maybe by another version of the operator.
+            own = 2 + len(self._schema.declared_dtypes)
             columns = [
-                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:])
+                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:own])
             ]
             names = ["key", *column_names(self._schema)]
             pieces.append(pa.table([events.keys[0].slice(done), *columns], names=names))
@@ -465,6 +477,9 @@ class PendingEvents:
                 "for another operator"
             )
         columns = columns_of(table, self._schema, self._strings) if about.segments else ()
+        if columns:
+            declared = (columns[0], columns[0], *columns[1:])
+            columns = (*columns, *derived_columns(self._schema, declared, self._strings))
         key = table.column("key")
         self._type = None if pa.types.is_null(key.type) else key.type
         self.sources.restore(
@@ -588,7 +603,7 @@ class Before:
     def __init__(self, pending: PendingEvents, sources: list[Source]) -> None:
         self._pending = pending
         self._known = len(pending.sources)
-        self._sources = [(source, dict(vars(source))) for source in sources]
+        self._sources = [(source, source.__dict__.copy()) for source in sources]
         self._reached = pending.sources.highest, pending.sources.lowest, pending.sources.late
         self._rows, self._type, self._given = pending._rows, pending._type, pending._given
         self._side = len(pending._side)

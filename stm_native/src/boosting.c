@@ -28,7 +28,8 @@
  * arguments. Whoever takes a lock over runs the inverses himself, under the latch: so the victim need
  * not be waited for, and learns of it at its next operation, or when it wants to commit.
  *
- * An operation that fails is taken back by an undo log of its own. Where an inverse fails, or the head
+ * An operation that raises is taken back by an undo log of its own; a run that catches what it raised
+ * holds the lock as one that has only looked. Where an inverse fails, or the head
  * sees something else on the shadow than on the state, the shadow is *broken*: all that have worked on
  * it are dropped, and whoever next holds the turn copies the state.
  *
@@ -82,6 +83,7 @@ struct ss_performed {
     uint32_t operation;
     struct lock lock;
     bool excludes; /* it has changed something */
+    uint32_t raised; /* its status, where it has raised; then it has changed nothing */
     uint64_t operands[SS_OPERANDS];
     uint64_t result;
 };
@@ -456,12 +458,14 @@ static uint64_t perform_speculatively(struct ss_run *run, uint64_t number, const
     const struct ss_transaction *keeper = keeper_of(engine, done.lock, transaction, false);
     if (keeper == NULL) {
         take_over(engine, done.lock, transaction, false, transaction->number);
-        if (!perform(boost, operation->entry, operands, 0, &done.result)) {
-            uint32_t verdict = boost->shadow_worker.run.verdict;
-            run->verdict = verdict == SS_COMPLETED ? SS_RAISED : verdict;
+        bool returned = perform(boost, operation->entry, operands, 0, &done.result);
+        uint32_t verdict = boost->shadow_worker.run.verdict;
+        if (!returned && verdict != SS_COMPLETED) {
+            run->verdict = verdict;
             return 0;
         }
-        done.excludes = has_changed(boost, operation);
+        done.raised = boost->shadow_worker.run.raised;
+        done.excludes = returned && has_changed(boost, operation);
         if (done.excludes) {
             keeper = keeper_of(engine, done.lock, transaction, true);
             if (keeper == NULL)
@@ -481,6 +485,9 @@ static uint64_t perform_speculatively(struct ss_run *run, uint64_t number, const
     }
     memcpy(done.operands, operands, sizeof done.operands);
     note(boost, transaction, done);
+    run->raised = done.raised;
+    if (done.raised != 0)
+        run->verdict = SS_RAISED;
     return done.result;
 }
 
@@ -562,9 +569,15 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
     for (uint32_t i = 0; i < count; i++) {
         const struct ss_performed *done = &transaction->performed[i];
         uint64_t result;
-        if (call(run, boost->operations[done->operation].entry, done->operands, 0, &result) &&
-            result == done->result)
+        uint64_t before = (uint64_t)((char *)run->undo_top - (char *)run->undo_base);
+        bool returned =
+            call(run, boost->operations[done->operation].entry, done->operands, 0, &result);
+        if (returned && done->raised == 0 && result == done->result)
             continue;
+        if (done->raised != 0 && run->raised == done->raised && run->verdict == SS_COMPLETED) {
+            ss_undo_back(run, before); /* an operation that raises changes nothing */
+            continue;
+        }
         /* Not what the shadow said: two operations commute less than they were said to. Or a fault,
          * or no memory: the run in place may meet it again, and tells of which event. */
         ss_undo_roll_back(run);

@@ -1,5 +1,9 @@
 """What may stand in an operator, what is refused, and with which words."""
 
+# Operators carry no types, as those of users do not; some are wrong on purpose.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+# mypy: disable-error-code=annotation-unchecked
+
 from __future__ import annotations
 
 import math
@@ -11,6 +15,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,13 +51,6 @@ def uses_time(state, event, emit):
 
 def prints(state, event, emit):
     print(event.i)
-
-
-def catches(state, event, emit):
-    try:
-        state.n = 1
-    except ValueError:
-        state.n = 2
 
 
 def undefined(state, event, emit):
@@ -176,7 +174,7 @@ def huge(state, event, emit):
 
 
 def is_none(state, event, emit):
-    if event.i is None:
+    if state.n is None:
         state.n = 1
 
 
@@ -220,7 +218,7 @@ def length_of_nothing(state, event, emit):
 
 
 def format_outside_raise(state, event, emit):
-    state.n = f"{event.i}"
+    state.n = f"{state.n}"
 
 
 def extended(state, event, emit):
@@ -239,7 +237,6 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (uses_random, 1, "module 'random'.*event.random"),
     (uses_time, 1, "module 'time'.*event.timestamp"),
     (prints, 1, r"print\(\).*run_sequential"),
-    (catches, 1, "try/except"),
     (undefined, 3, "'y' may be undefined.*assign 'y'"),
     (undefined_after_loop, 3, "'k' may be undefined"),
     (two_types, 1, "int64.*float64|float64.*int64"),
@@ -278,7 +275,7 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (length_of_nothing, 1, r"len takes one array, got 0.*len\(x\)"),
     (format_outside_raise, 1, "a formatted string"),
     (extended, 1, "'EXTENDED' is longdouble.*use numbers"),
-    (duration, 1, "'DURATION' is timedelta64.*use numbers"),
+    (duration, 1, "DURATION is computed by Python.*annotate"),
     (annotates_an_element, 1, "an annotation without a value.*leave the line out"),
 ]
 
@@ -348,7 +345,7 @@ def constants_of_numpy(state, event, emit):
 def test_a_constant_of_numpy_widens_as_an_element_of_its_type_does() -> None:
     table = {"i": [250], "f": [3.0]}
     expected = constants_of_numpy.run_sequential(table).output
-    integers = [I8, I16, I32, U8, U16, U32, LONGLONG]
+    integers: list[Any] = [I8, I16, I32, U8, U16, U32, LONGLONG]
     assert expected["n"].to_pylist()[:7] == [int(one) - 250 for one in integers]
     assert expected["n"].to_pylist()[7:] == [-251, 2**63 - 249, 2 - 250]
     floats = [float(F16) * 3.0, float(F32) * 3.0, float(F64) * 3.0, 2.0**64, 2.0**63, -(2.0**63)]
@@ -392,7 +389,7 @@ def test_globals_are_frozen_at_decoration(tmp_path: Path) -> None:
     )
     sys.path.insert(0, str(tmp_path))
     try:
-        import frozen  # type: ignore[import-not-found]
+        import frozen
     finally:
         sys.path.remove(str(tmp_path))
     assert frozen.add.run_sequential({"i": [0]}).output["n"].to_pylist() == [2]
@@ -413,8 +410,9 @@ def test_globals_are_frozen_at_decoration(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_state_is_refused(declared: dict[str, object], message: str) -> None:
+    bad: Any = type("Bad", (ss.State,), declared)
     with pytest.raises(ss.DeclarationError, match=message):
-        type("Bad", (ss.State,), declared).layout()
+        bad.layout()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ import functools
 import hashlib
 import math
 import struct
+import sys
 import types
+import zoneinfo
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -37,7 +39,14 @@ NAN = float("nan")
 
 
 class Outside(BaseException):
-    """The event gets to where operators are not Python; no operator can catch this."""
+    """The event gets to where operators are not Python. An operator may catch this by a bare
+    ``except``, and goes on in vain: ``met`` counts."""
+
+    met = 0
+
+    def __init__(self, why: str) -> None:
+        Outside.met += 1
+        super().__init__(why)
 
 
 class Int(int):
@@ -164,9 +173,18 @@ class Array(np.ndarray[Any, Any]):
     def __setitem__(self, index: Any, value: Any) -> None:
         each = np.frompyfunc(self.convert, 1, 1)
         is_many = isinstance(value, np.ndarray) and value.size > 0
-        super().__setitem__(
-            index, each(value) if is_many else value if is_array(value) else self.convert(value)
-        )
+        try:
+            converted = (
+                each(value) if is_many else value if is_array(value) else self.convert(value)
+            )
+        except OverflowError:
+            # What comes before the one that does not fit is stored, and may be seen by a handler.
+            if is_many:
+                target = self[index]
+                for place, one in np.ndenumerate(np.broadcast_to(value, target.shape).copy()):
+                    target[place] = one
+            raise
+        super().__setitem__(index, converted)
 
 
 def is_array(value: Any) -> bool:
@@ -246,7 +264,33 @@ def value_of(value: Any, column: Any) -> Any:
         return Text(value)
     if isinstance(value, bool | float):
         return float(value) if column.kind == "float" else value
+    if isinstance(value, datetime.date):
+        return Moment.of(value, column.arrow)
     return float(value) if column.kind == "float" else Int(raw(value, column.arrow))
+
+
+class Moment(Int):
+    """The number of a timestamp or a date, which knows what it counts."""
+
+    when: datetime.datetime
+
+    @classmethod
+    def of(cls, value: datetime.date, arrow: pa.DataType) -> Moment:
+        made = cls(raw(value, arrow))
+        zone = zoneinfo.ZoneInfo(getattr(arrow, "tz", None) or "UTC")
+        if not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=datetime.UTC)
+        made.when = value.astimezone(zone)
+        return made
+
+
+def when(value: Any) -> datetime.datetime:
+    """``ss.when``, by the standard library."""
+    if not isinstance(value, Moment):
+        raise Outside("what a number counts")
+    return value.when
 
 
 def raw(value: Any, arrow: pa.DataType) -> int:
@@ -388,6 +432,10 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
     """What a name or a constant of a function stands for here."""
     if value is math or value is np:
         return MATH if value is math else NUMPY
+    if value is ss:
+        return types.SimpleNamespace(when=when)
+    if is_of_a_library(value):
+        return value
     if type(value) is int and LOW <= value <= TOP:
         return Int(value) if value <= HIGH else Unsigned(value)
     if type(value) is tuple:
@@ -404,6 +452,14 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
     if isinstance(value, types.CodeType):
         return value.replace(co_consts=tuple(meaning(one, known) for one in value.co_consts))
     return value
+
+
+def is_of_a_library(value: Any) -> bool:
+    """Whether a module or a function is the standard library's."""
+    is_module = isinstance(value, types.ModuleType)
+    name = value.__name__ if is_module else getattr(value, "__module__", None)
+    is_callable = is_module or isinstance(value, types.FunctionType)
+    return is_callable and str(name).split(".")[0] in sys.stdlib_module_names - {"__main__"}
 
 
 class Module:
@@ -477,18 +533,21 @@ def run(
     seen = Testimony({})
     emit = emitting(operator.emits, seen.rows)
     for at, row in enumerate(table.to_pylist()):
-        before, mark = state.values(), len(seen.rows)
+        before, mark, met = state.values(), len(seen.rows), Outside.met
         state.begin()
         event = Event(row, operator.event, len(seen.kept), seed)
         try:
             process(state, event, emit)
         except (Exception, Outside) as error:
+            raised: list[tuple[int, str]] = [(len(seen.kept), type(error).__name__)]
+        else:
+            raised = []
+        if raised or Outside.met > met:
             state.restore(before)
             del seen.rows[mark:]
-            if isinstance(error, Outside):
-                continue
-            seen.raised.append((len(seen.kept), type(error).__name__))
-        seen.kept.append(at)
+        if Outside.met == met:
+            seen.raised += raised
+            seen.kept.append(at)
     seen.state = state.values()
     return seen
 
