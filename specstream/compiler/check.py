@@ -482,12 +482,14 @@ def is_singleton_test(node: ast.AST) -> bool:
 
 def is_container(value: Any) -> bool:
     """Whether a value is frozen where an operator reads it."""
+    if isinstance(value, frozen.Frozen):
+        return True
     if isinstance(value, type):
         return issubclass(value, enum.Enum)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return any(map(is_container, value))
     containers = list | Mapping | set | frozenset | collections.deque | np.ndarray | enum.Enum
-    return isinstance(value, containers | frozen.Frozen) or frozen.is_holder(value)
+    return isinstance(value, containers) or frozen.is_holder(value)
 
 
 def branches(value: ast.expr) -> list[ast.expr]:

@@ -32,6 +32,7 @@ from specstream.compiler.frozen import (
     FrozenSet,
     Record,
     digest_of,
+    freeze,
     record_class,
     to_constants,
 )
@@ -54,7 +55,7 @@ from specstream.compiler.types import ViewType
 from specstream.compiler.views import make_view
 from specstream.declarations.element_types import storage_of
 
-__all__ = ["FrozenValue", "conformed", "enum_member", "known_to_llvm", "native"]
+__all__ = ["FrozenValue", "can_freeze", "conformed", "enum_member", "known_to_llvm", "native"]
 
 
 class FrozenListType(ListType):
@@ -167,6 +168,23 @@ def conformed(value: Any, refuse_it: Refuse) -> Any:
     return _as(value, type_of(value, refuse_it)) if isinstance(value, Frozen | tuple) else value
 
 
+class _Refused(Exception):
+    """It cannot be frozen."""
+
+
+def can_freeze(value: Any) -> bool:
+    """Whether compiled code can have a container."""
+
+    def refuse_it(problem: str, way_out: str) -> Any:
+        raise _Refused(problem)
+
+    try:
+        conformed(freeze(value, refuse_it), refuse_it)
+    except (_Refused, OverflowError):
+        return False
+    return True
+
+
 def _as(value: Any, of: types.Type) -> Any:
     if of is types.int64 or of is TEXT:
         return value
@@ -175,7 +193,7 @@ def _as(value: Any, of: types.Type) -> Any:
     if isinstance(value, Record):
         return Record(value.name, value.names, tuple(map(_as, value.values, of)))
     if isinstance(value, FrozenDict):
-        return FrozenDict(tuple((_as(key, of.key), _as(one, of.value)) for key, one in value.items))
+        return FrozenDict(tuple((_as(key, of.key_type), _as(one, of.value_type)) for key, one in value.items))
     if isinstance(value, FrozenList):
         (part,) = of.parts
         if part in (types.int64, TEXT) or set(map(type, value)) == {float}:
@@ -247,9 +265,9 @@ def _laid_out(value: Any, of: types.Type) -> tuple[int, tuple[int, ...], Any]:
             words = np.zeros(1, np.int64)
         return words.ctypes.data, value.array.shape, words
     if isinstance(value, FrozenDict):
-        return _table(of.key, of.value, value.items)
+        return _table(of.key_type, of.value_type, value.items)
     if isinstance(value, FrozenSet):
-        return _table(of.key, types.none, tuple((key, None) for key in value))
+        return _table(of.key_type, types.none, tuple((key, None) for key in value))
     element = of.parts[0]
     kept: list[Any] = []
     words = _words_of(list(value), element, kept)
@@ -364,7 +382,7 @@ def _member(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, key = args
     if not isinstance(of, FrozenDictType) or has_unknown(of):
         return None
-    if types.unliteral(key) != of.key:
+    if types.unliteral(key) != of.key_type:
         return None
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
@@ -373,7 +391,7 @@ def _member(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         table.fault_if(builder.icmp_unsigned("==", entry, entry.type(None)), ValueError)
         return table.value_of(entry)
 
-    return of.value, (of, of.key), code
+    return of.value_type, (of, of.key_type), code
 
 
 def _record_equality(function: Any) -> Any:

@@ -63,13 +63,6 @@ class Unknown(types.Type):
 class LocalType(types.Type):
     """A list, dict or set of the event's own."""
 
-    # To Numba, types are the same whose `key` is; that of a dict is another thing.
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.name == other.name  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
     @property
     def parts(self) -> tuple[types.Type, ...]:
         """What it holds."""

@@ -152,15 +152,38 @@ conversions.bool_.others.append(_truth(False))
 # ---- dicts ----
 
 
-@_method(DictType, "get", 2)
-def _get(of: DictType, key: types.Type, default: types.Type) -> Meaning:
-    taken = keys(of, key), values(of, default)
+@_method(DictType, "get", 2, 1)
+def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
+    if default in ((), (types.none,)):
+        return _get_or_none(of, key, default)
+    taken = keys(of, key), values(of, *default)
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
         return _value_or(table, entry, args[2])
 
     return _meaning(taken[1], (of, *taken), write)
+
+
+def _get_or_none(of: DictType, key: types.Type, default: tuple[types.Type, ...]) -> Meaning:
+    """``d.get(key)``: None where there is none."""
+    result = types.Optional(known(of.value_type, "a dict"))
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        context, builder = table.context, table.builder
+        entry = table.find(args[1])
+        cases = []
+        with builder.if_else(_is_null(table, entry)) as (missing, there):
+            with missing:
+                cases.append((context.make_optional_none(builder, result.type), builder.block))
+            with there:
+                value = table.value_of(entry)
+                made = context.make_optional_value(builder, result.type, value)
+                cases.append((made, builder.block))
+        return _phi(builder, cases)
+
+    given = (of, keys(of, key), *default)
+    return _meaning(result, given, write)
 
 
 def _value_or(table: Table, entry: Value, default: Value) -> Value:
