@@ -56,7 +56,8 @@ class LocalContainers(Rewriter):
         return any(
             isinstance(node, makes)
             or (isinstance(node, ast.Call) and ast.unparse(node.func) in CONTAINERS)
-            for node in ast.walk(self.source.tree)
+            for statement in self.source.tree.body  # and not its decorators
+            for node in ast.walk(statement)
         )
 
     def argument(self, value: ast.expr) -> ast.expr:
