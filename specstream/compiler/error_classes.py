@@ -63,7 +63,7 @@ class ErrorClasses:
         caught = tuple(errors)
         return sorted(number for one, number in self.known().items() if issubclass(one, caught))
 
-    def status(self, error: Exception) -> int:
+    def status_of(self, error: Exception) -> int:
         """What is raised for an exception that was met outside of compiled code: the number of a
         class that the same handlers match; LEAVES: there is none, or it is none of the operator's.
         """

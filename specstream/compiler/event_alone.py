@@ -349,7 +349,19 @@ class EventAlone:
         given = _arithmetic(node.op, of.required(left.type), of.required(right.type))
         if STR in kinds and given == ANY:
             return Found(STATE, ANY, ANY, left.bound | right.bound)  # no such: to be refused
-        return self.joined([left, right], given, self.is_number(left) and self.is_number(right))
+        compiles = self.is_number(left) and self.is_number(right)
+        if _makes(node):  # [0.0] * n
+            compiles = None not in kinds
+        found = self.joined([left, right], given, compiles)
+        if (
+            isinstance(node.op, ast.Add)
+            and left.compiled is not None
+            and right.compiled is not None
+            and left.compiled.name == right.compiled.name == "tuple"
+        ):
+            joined = of.tuple_of(*left.compiled.of, *right.compiled.of)
+            found = replace(found, compiled=joined)
+        return found
 
     def of_Compare(self, node: ast.Compare) -> Found:
         operands = [self.of(one) for one in (node.left, *node.comparators)]
@@ -368,11 +380,13 @@ class EventAlone:
         if left.compiled is None or (right.compiled is None and not isinstance(op, ast.In)):
             return left.depends == STATE or right.depends == STATE
         if isinstance(op, ast.In | ast.NotIn):
-            return right.compiled not in (None, *_LETTERS) and _is_scalar(left.compiled)
+            return right.compiled not in (None, *_LETTERS) and _is_compared(left.compiled)
         kinds = (left.compiled, right.compiled)
-        if isinstance(op, _ORDER) and kinds == (STR, STR):
+        if isinstance(op, _ORDER) and (
+            kinds == (STR, STR) or any(_has_string(one) for one in kinds if one is not None)
+        ):
             return False
-        return all(kind == ANY or _is_scalar(kind) for kind in kinds)
+        return all(map(_is_compared, kinds))
 
     def of_JoinedStr(self, node: ast.JoinedStr) -> Found:
         parts = [self.of(value) for value in node.values]
@@ -533,6 +547,8 @@ class EventAlone:
             return Found(STATE, ANY, ANY)
         if isinstance(value, types.FunctionType) and not _is_of_a_library(value):
             return self.helper(node, value, parts)
+        if isinstance(value, functools.partial) and isinstance(value.func, types.FunctionType):
+            return Found(STATE, ANY, ANY, _bound(parts))
         is_text = any(part.compiled in _LETTERS for part in parts)
         is_of_numbers = all(part.compiled and of.is_number(part.compiled) for part in parts)
         may_compile = is_of_numbers and of.function(value, given) == ANY
@@ -621,6 +637,20 @@ def _is_numeric(value: Any, is_text: bool) -> bool:
 
 def _is_scalar(given: Type | None) -> bool:
     return given in (INT, FLOAT, BOOL, STR, ANY)
+
+
+def _is_compared(given: Type | None) -> bool:
+    """Whether compiled code compares it: a scalar, or a tuple or list of such."""
+    if given is not None and given.name in ("tuple", "list"):
+        return all(map(_is_compared, given.of))
+    return _is_scalar(given)
+
+
+def _has_string(given: Type) -> bool:
+    """Whether a tuple or list has strings in it."""
+    return given.name in ("tuple", "list") and any(
+        one == STR or _has_string(one) for one in given.of
+    )
 
 
 def _arithmetic(op: ast.operator, left: Type, right: Type) -> Type:

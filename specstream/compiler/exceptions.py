@@ -51,8 +51,16 @@ def lookup(function: types.FunctionType, name: str) -> Any:
     return function.__globals__.get(name)
 
 
+def _named(function: types.FunctionType, node: ast.AST) -> Any:
+    """What a name stands for, or an attribute of a module; None: what only a run knows."""
+    if isinstance(node, ast.Attribute):
+        owner = _named(function, node.value)
+        return getattr(owner, node.attr, None) if isinstance(owner, types.ModuleType) else None
+    return lookup(function, node.id) if isinstance(node, ast.Name) else None
+
+
 def reaches_try(
-    function: types.FunctionType, tree_of: Callable[[types.FunctionType], ast.AST | None]
+    function: types.FunctionType, tree_of: Callable[[types.FunctionType], ast.FunctionDef | None]
 ) -> bool:
     """Whether a function, or one that it calls, catches anything."""
     seen = {function}
@@ -60,10 +68,12 @@ def reaches_try(
     while waiting:
         one = waiting.pop()
         tree = tree_of(one)
-        for node in () if tree is None else ast.walk(tree):
+        # Not in the decorators: those run once, and by Python.
+        body = [] if tree is None else tree.body
+        for node in (part for statement in body for part in ast.walk(statement)):
             if isinstance(node, ast.Try):
                 return True
-            called = lookup(one, node.id) if isinstance(node, ast.Name) else None
+            called = _named(one, node)
             called = called.func if isinstance(called, functools.partial) else called
             if isinstance(called, types.FunctionType) and called not in seen:
                 seen.add(called)

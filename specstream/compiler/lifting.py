@@ -600,7 +600,6 @@ class _Function(ast.NodeTransformer):
             is_tuple=shape.is_tuple,
             is_seen=shape.is_seen,
             function=function,
-            status=self.lifting.analysis.errors.status,
         )
         return self.lifting.add(derived, (key, shape))
 

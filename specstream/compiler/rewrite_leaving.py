@@ -162,6 +162,7 @@ class LeavingRewriter(Rewriter, ABC):
     # -- exceptions --
 
     def visit_Try(self, node: ast.Try) -> Any:
+        assert self.analysis.catches
         if not node.finalbody:
             return self.try_except(node)
         body = node.body

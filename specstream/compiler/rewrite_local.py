@@ -56,7 +56,7 @@ class LocalContainers(Rewriter):
         return any(
             isinstance(node, makes)
             or (isinstance(node, ast.Call) and ast.unparse(node.func) in CONTAINERS)
-            for statement in self.source.tree.body  # and not its decorators
+            for statement in self.source.tree.body  # and not of the decorator's arguments
             for node in ast.walk(statement)
         )
 

@@ -291,6 +291,57 @@ def test_all_ways_out_of_a_try_lead_through_its_finally() -> None:
     agrees(through_helpers, keys(*range(-2, 14)))
 
 
+@an_operator
+def until_it_raises(state, event, emit):
+    """Loops that only an exception ends."""
+    at = event.k
+    try:
+        while True:
+            state.a[at] += at
+            at += 1
+    except IndexError:
+        emit(at)
+    while True:
+        try:
+            at -= 1
+            emit(7 // at)
+        except ZeroDivisionError:
+            break
+        finally:
+            state.n += 1
+
+
+def test_a_loop_may_end_by_an_exception() -> None:
+    agrees(until_it_raises, keys(*range(9)))
+
+
+def test_a_function_of_another_module_catches_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "catching_elsewhere.py").write_text(
+        "class Empty(Exception):\n    pass\n\n"
+        "def first_of(values, at):\n"
+        "    try:\n"
+        "        if at == 2:\n"
+        "            raise Empty\n"
+        "        return values[at]\n"
+        "    except (IndexError, Empty):\n"
+        "        return -1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    elsewhere = importlib.import_module("catching_elsewhere")
+
+    def uses(state, event, emit):
+        emit(elsewhere.first_of(state.a, event.k))
+        if event.k == 5:
+            raise elsewhere.Empty(event.k)
+
+    operator = an_operator(uses)
+    expected = run_oracle(operator, keys(1, 2, 5, 9))
+    assert expected.output["x"].to_pylist()[:3] == [1, -1, -1]
+    assert_identical(run_engine(operator, keys(1, 2, 5, 9), horizon=0), expected)
+
+
 def deposit(balances, key, amount):
     balances[key % 4] += amount
     if balances[key % 4] > 20:
@@ -539,7 +590,7 @@ def test_nothing_in_the_oracle_is_swallowed_but_the_operators_own(
         swallows.run_sequential(keys(1))
 
 
-@an_operator
+@ss.operator(state=State, event={"k": int, "v": float}, emits={"x": int})
 def plain(state, event, emit):
     """Many ways to raise, and nothing that catches."""
     state.a[event.k] += 7 // event.k
@@ -722,7 +773,9 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "line", "message"), REFUSED, ids=lambda x: getattr(x, "__name__", str(x)))
+@pytest.mark.parametrize(
+    ("function", "line", "message"), REFUSED, ids=lambda x: getattr(x, "__name__", str(x))
+)
 def test_what_cannot_be_caught_or_raised_is_refused(
     function: Callable[..., None], line: int, message: str
 ) -> None:
@@ -743,6 +796,7 @@ def test_the_class_of_an_error_costs_an_operator_nothing_that_catches_none(
         code: str = entry.library.get_asm_str()
         return sum(line.startswith("\t") and line[1] != "." for line in code.splitlines())
 
+    assert not plain.program.catches
     monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "")
     monkeypatch.setattr(variants, "_loaded", {})
     as_it_is = instructions()

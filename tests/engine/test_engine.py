@@ -273,7 +273,8 @@ INTERRUPTED = """
         ("spin_down", 50_000, "horizon=0", 2),
         ("spin_down", 50_000, "horizon=8, chunk=4", 2),
         *(
-            pytest.param("endless", -1, options, steps, marks=pytest.mark.slow)
+            pytest.param(operator, -1, options, steps, marks=pytest.mark.slow)
+            for operator in ("endless", "swallowing")
             for options, steps in (
                 ("horizon=0", 0),
                 ("horizon=8, chunk=4", 0),

@@ -139,5 +139,7 @@ def test_the_runtime_gets_nothing_below_what_may_be_committed(
             with pytest.raises(ss.SpecstreamError, match=r"an event lies .* committed up to"):
                 submit()
         source.frontier = None
-        with pytest.raises(ss.SpecstreamError, match=r"(the frontier|an event) lies .* committed up to"):
+        with pytest.raises(
+            ss.SpecstreamError, match=r"(the frontier|an event) lies .* committed up to"
+        ):
             submit()
