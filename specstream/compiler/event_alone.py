@@ -27,6 +27,7 @@ from specstream.columns.instants import when
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.check import (
+    is_container,
     FORBIDDEN_CALLS,
     FORBIDDEN_MODULES,
     REFUSED,
@@ -34,6 +35,7 @@ from specstream.compiler.check import (
     is_constant,
     math_name,
 )
+from specstream.compiler.frozen_types import can_freeze
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Schema
@@ -150,6 +152,7 @@ class EventAlone:
         self.locals, self.bindings = _bindings(source.tree)
         self.bound: list[dict[str, Found]] = []
         self.open: set[str] = set()
+        self.frozen: dict[int, bool] = {}
 
     def of(self, node: ast.expr) -> Found:
         """What is known of an expression."""
@@ -222,7 +225,7 @@ class EventAlone:
         if node.id in self.locals:
             return self.of_local(node.id)
         value = look_up(self.source.original, node.id)
-        if value is MISSING:
+        if value is MISSING or self.is_frozen(value):
             return Found(STATE, ANY, ANY)
         given = of.of_value(value)
         return Found(CONSTANT, given, given if is_constant(value) else None)
@@ -271,6 +274,14 @@ class EventAlone:
             return MISSING if owner is MISSING else getattr(owner, node.attr, MISSING)
         return MISSING
 
+    def is_frozen(self, value: Any) -> bool:
+        """Whether compiled code reads it where it lies: lists, dicts and the like of a module."""
+        if value is MISSING or not is_container(value):
+            return False
+        if id(value) not in self.frozen:
+            self.frozen[id(value)] = can_freeze(value)
+        return self.frozen[id(value)]
+
     def is_event(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.events
 
@@ -278,6 +289,8 @@ class EventAlone:
         if self.is_event(node.value):
             return self.column(node.attr)
         value = self.constant(node)
+        if self.is_frozen(value):
+            return Found(STATE, ANY, ANY)
         if value is not MISSING:
             given = of.of_value(value)
             return Found(CONSTANT, given, given if is_constant(value) else None)
@@ -503,6 +516,9 @@ class EventAlone:
             is_test = callee.attr == "is_null"
             return Found(EVENT, BOOL, BOOL) if is_test else Found(STATE, ANY, ANY)
         value = self.constant(callee)
+        owner_value = self.constant(callee.value) if isinstance(callee, ast.Attribute) else MISSING
+        if self.is_frozen(owner_value) or self.is_frozen(value):
+            return Found(STATE, ANY, ANY, _bound(parts))
         is_method = isinstance(callee, ast.Attribute) and self.of(callee.value).type != ANY
         if value is not MISSING and not is_method:
             return self.called(node, value, parts)

@@ -318,7 +318,7 @@ def _round(value: Number, *digits: object) -> Number:
     if digits:
         raise TypeError("round(x, n) is not supported; write round(x * 100.0) / 100.0, or such")
     if isinstance(value, Int64 | Uint64):
-        return value
+        return +value
     return _whole(round(value), "round")
 
 
@@ -350,7 +350,9 @@ def _extremum(name: str, wins: Callable[[Any, Any], bool]) -> Callable[..., Any]
             if wins(value_key, best_key):
                 best, best_key = value, value_key
         # max(0, u) of a uint64 u is a uint64, also when the literal wins.
-        return int.__new__(Uint64, best) if unsigned else best
+        if unsigned:
+            return int.__new__(Uint64, best)
+        return getattr(best, "plain", best)  # a null is only a zero to whoever computes with it
 
     extremum.__name__ = name
     return extremum
@@ -431,7 +433,7 @@ def _integral(name: str) -> Callable[[Number], Number]:
 
     def integral(value: Number) -> Number:
         if isinstance(value, Int64 | Uint64):
-            return value
+            return +value
         return _whole(function(value), f"math.{name}")
 
     integral.__name__ = name

@@ -28,6 +28,8 @@ from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.check import Check
 from specstream.compiler.exceptions import reaches_try
+from specstream.compiler.frozen import Frozen, digest_of
+from specstream.compiler.joining import Joining, Known
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
@@ -41,6 +43,11 @@ from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
 
 __all__ = ["analyse"]
+
+
+def told(value: Any) -> str:
+    """A constant in the fingerprint; what is frozen by its digest."""
+    return digest_of(value) if isinstance(value, Frozen) else repr(value)
 
 
 def analyse(
@@ -73,6 +80,7 @@ class _Analysis(Analysis):
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
         self.written: dict[types.FunctionType, Written] = {}
+        self.known = Known(event, layout, lambda one: self.parse(one).tree, {}, [])
         self.next_site = 1  # 0 stands for no line
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
         self.lifting = Lifting(self, self.parse)
@@ -102,6 +110,7 @@ class _Analysis(Analysis):
             ),
             forms=tuple(self.lifting.forms),
             uses_arena=self.uses_arena,
+            reads_frozen=self.reads_frozen,
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:
@@ -125,10 +134,11 @@ class _Analysis(Analysis):
         lifted = self.lifting.lift(source)
         check = Check(self, source)
         check.run()
+        self.join_numbers(source, check)
         native_tree = NativeRewriter(self, source, check).rewrite()
         oracle_tree = OracleRewriter(self, source, check).rewrite()
         self.fingerprint += map(ast.dump, (*source.nested, native_tree))
-        self.fingerprint.append(repr(sorted((k, repr(v)) for k, v in check.constants.items())))
+        self.fingerprint.append(repr(sorted((k, told(v)) for k, v in check.constants.items())))
         native = source.compile(native_tree, source.native_namespace)
         oracle = source.compile(oracle_tree, source.oracle_namespace)
         self.open.pop()
@@ -141,6 +151,15 @@ class _Analysis(Analysis):
         for one in (native, *source.lifted):
             sites.mark(one, site, line)
         return native, oracle
+
+    def join_numbers(self, source: FunctionSource, check: Check) -> None:
+        """Makes floats of the int literals that begin floats."""
+        known = self.known
+        known.open = list(self.open)
+        if len(self.open) == 1 and not known.arguments.get(source.original):
+            kinds = dict(zip(source.parameters, ("state", "event", "emit"), strict=False))
+            known.arguments[source.original] = kinds
+        Joining(known, source.tree, source.original, check.resolved).apply()
 
     def compiled(self, original: types.FunctionType) -> Any:
         """A helper as something that Numba can call."""

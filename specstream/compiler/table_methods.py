@@ -35,6 +35,7 @@ from specstream.compiler.local_types import (
     TableType,
     known,
     meet,
+    own,
     pack,
     resolved,
 )
@@ -104,7 +105,7 @@ def _clear(of: TableType) -> Meaning:
 
 @_method(TableType, "copy", 0)
 def _copy(of: TableType) -> Meaning:
-    return _meaning(resolved(of), (of,), lambda table, sig, args: _copied(table))
+    return _meaning(own(of), (of,), lambda table, sig, args: _copied(table))
 
 
 def _copied(table: Table) -> Value:
@@ -152,15 +153,38 @@ conversions.bool_.others.append(_truth(False))
 # ---- dicts ----
 
 
-@_method(DictType, "get", 2)
-def _get(of: DictType, key: types.Type, default: types.Type) -> Meaning:
-    taken = keys(of, key), values(of, default)
+@_method(DictType, "get", 2, 1)
+def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
+    if default in ((), (types.none,)):
+        return _get_or_none(of, key, default)
+    taken = keys(of, key), values(of, *default)
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
         return _value_or(table, entry, args[2])
 
     return _meaning(taken[1], (of, *taken), write)
+
+
+def _get_or_none(of: DictType, key: types.Type, default: tuple[types.Type, ...]) -> Meaning:
+    """``d.get(key)``: None where there is none."""
+    result = types.Optional(known(of.value_type, "a dict"))
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        context, builder = table.context, table.builder
+        entry = table.find(args[1])
+        cases = []
+        with builder.if_else(_is_null(table, entry)) as (missing, there):
+            with missing:
+                cases.append((context.make_optional_none(builder, result.type), builder.block))
+            with there:
+                value = table.value_of(entry)
+                made = context.make_optional_value(builder, result.type, value)
+                cases.append((made, builder.block))
+        return _phi(builder, cases)
+
+    given = (of, keys(of, key), *default)
+    return _meaning(result, given, write)
 
 
 def _value_or(table: Table, entry: Value, default: Value) -> Value:
@@ -242,7 +266,7 @@ def _last(table: Table) -> Value:
 
 
 def _same(left: types.Type, right: types.Type) -> types.Type:
-    found = meet(left, right)
+    found = meet(own(left), own(right))
     if found is None:
         raise refuse(f"{left} meets {right}: keep keys and values of one type in both")
     return found
@@ -512,7 +536,7 @@ def _copying(kind: type[TableType]) -> Any:
         of = args[1]
         if not isinstance(of, kind):
             return None
-        return _meaning(resolved(of), args, lambda table, sig, args: _copied(table), of=1)
+        return _meaning(own(of), args, lambda table, sig, args: _copied(table), of=1)
 
     return rule
 

@@ -60,6 +60,8 @@ def _begin_event(typing_context: Any, run: Any, state: Any, row: Any) -> Any:
             dirty = builder.icmp_unsigned("!=", current.load_member("arena_dirty", I32), I32(0))
             with builder.if_then(dirty):
                 current.call("ss_arena_clear", ir.VoidType(), current.pointer)
+        if state.program.reads_frozen:
+            current.call("ss_arena_enter", ir.VoidType(), current.pointer)
         if scratch_bytes:
             scratch = current.load_member("scratch", POINTER, invariant=True)
             clear = builder.module.declare_intrinsic("llvm.memset", [POINTER, I64])
