@@ -46,8 +46,10 @@ from specstream.compiler.emit import emit_row
 from specstream.compiler.forms import EmittedForm
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
-from specstream.compiler.math_functions import MATH
+from specstream.compiler.math_exact import DEFAULTS, MATH
 from specstream.compiler.nested import RUN, Nested
+from specstream.compiler.number_builtins import BUILTINS, KEYWORDS
+from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.patterns import MatchStatements
 from specstream.compiler.rewrite import (
     expand_augmented,
@@ -408,12 +410,10 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         owner = callee.value
         if isinstance(owner, ast.Name) and owner.id not in self.check.locals:
             module = self.check.resolved.get(owner.id)
-            tables: dict[Any, Any] = {math: MATH, np: conversions.NUMPY}
+            tables: dict[Any, Any] = {math: MATH, np: NUMPY}
             table = tables.get(module)
             if table is not None and callee.attr in table:
-                self.positional(node, f"{owner.id}.{callee.attr}")
-                arguments = [self.visit(argument) for argument in node.args]
-                return self.core(table[callee.attr], *arguments, at=node)
+                return self.function_of_numbers(node, callee.attr, table[callee.attr])
         if callee.attr == "is_null":
             name = node.args[0]  # the name itself, not the code of a string
             return self.core(event.event_is_null, self.visit(owner), name, at=node)
@@ -444,6 +444,56 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         return self.core(
             event.METHODS[callee.attr], self.visit(owner), self.visit(node.args[0]), at=node
         )
+
+    def function_of_numbers(self, node: ast.Call, name: str, native: Any) -> ast.expr:
+        """Of a module, or a builtin; with keywords where it has such."""
+        if name not in DEFAULTS:
+            self.positional(node, ast.unparse(node.func))
+            return self.core(native, *map(self.visit, node.args), at=node)
+        return self.core(native, *self.with_defaults(node, DEFAULTS[name]), at=node)
+
+    def with_defaults(
+        self, node: ast.Call, parameters: tuple[tuple[str, Any], ...]
+    ) -> list[ast.expr]:
+        """All arguments by their positions, those that are left out by their defaults."""
+        names, name = [one for one, _ in parameters], ast.unparse(node.func)
+        given = dict(zip(names, node.args, strict=False))
+        for keyword in node.keywords:
+            if keyword.arg not in names or keyword.arg in given:
+                takes = ", ".join(names)
+                self.check.refuse(node, f"{name} takes ({takes})", "give each parameter once")
+            given[keyword.arg] = keyword.value
+        places = [names.index(one) for one in given]
+        if len(node.args) > len(names) or places != sorted(places):
+            self.check.refuse(
+                node,
+                f"{name} takes ({', '.join(names)})",
+                "give them in this order, which is then that of their evaluation",
+            )
+        arguments = []
+        for one, default in parameters:
+            if one not in given and default is ...:
+                self.check.refuse(node, f"{name} lacks {one!r}", f"it takes ({', '.join(names)})")
+            value = given.get(one)
+            if value is None:
+                arguments.append(ast.copy_location(ast.Constant(default), node))
+            else:
+                arguments.append(self.visit(value))
+        return arguments
+
+    def by_position(self, node: ast.Call, names: tuple[str, ...]) -> ast.Call:
+        """A call with its keywords as positional arguments, where they come in that order."""
+        following = [keyword.arg for keyword in node.keywords]
+        at = len(node.args)
+        if following != list(names[at : at + len(following)]):
+            called = ast.unparse(node.func)
+            self.check.refuse(
+                node,
+                f"{called} takes ({', '.join(names)})",
+                "give them in this order, each once",
+            )
+        values = [keyword.value for keyword in node.keywords]
+        return ast.copy_location(ast.Call(node.func, [*node.args, *values], []), node)
 
     def positional(self, node: ast.Call, name: str) -> None:
         if node.keywords:
@@ -509,6 +559,9 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
             made = str(builtin_name(value))
             collected = self.collected(node, made)
             return self.made_of(made, node) if collected is None else collected
+        keywords = KEYWORDS.get(str(builtin_name(value)))
+        if keywords is not None and node.keywords:
+            node = self.by_position(node, keywords)
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
@@ -525,13 +578,13 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
             self.source.native_namespace[f"__ss_{builtin}"] = iteration.BUILTINS[builtin]
             function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)
             return ast.copy_location(ast.Call(function, arguments, []), node)
-        if builtin is not None and builtin in conversions.BUILTINS:
-            return self.core(conversions.BUILTINS[builtin], *arguments, at=node)
+        if builtin is not None and builtin in BUILTINS:
+            return self.core(BUILTINS[builtin], *arguments, at=node)
         mathematical, numeric = math_name(value), numpy_name(value)
         if mathematical is not None:
-            return self.core(MATH[mathematical], *arguments, at=node)
+            return self.function_of_numbers(node, mathematical, MATH[mathematical])
         if numeric is not None:
-            return self.core(conversions.NUMPY[numeric], *arguments, at=node)
+            return self.core(NUMPY[numeric], *arguments, at=node)
         return self.check.refuse(
             node,
             f"{name}() cannot be used in an operator",

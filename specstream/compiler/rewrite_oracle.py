@@ -19,6 +19,7 @@ from specstream.compiler import numbers, oracle_local, oracle_view
 from specstream.compiler.check import builtin_name, default_name, math_name, numpy_name
 from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
 from specstream.compiler.forms import EmittedForm, Formed
+from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
 from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
@@ -27,8 +28,8 @@ from specstream.errors import SpecstreamError
 
 __all__ = ["OracleRewriter"]
 
-_ORACLE_MATH = numbers.OracleMath()
-_ORACLE_NUMPY = numbers.OracleNumpy()
+_ORACLE_MATH = OracleMath()
+_ORACLE_NUMPY = OracleNumpy()
 
 
 class OracleRewriter(Rewriter):

@@ -83,4 +83,11 @@ int32_t ss_math_lcm(uint64_t a, uint64_t b, uint64_t limit, uint64_t *result);
 int32_t ss_math_perm(uint64_t n, uint64_t k, uint64_t limit, uint64_t *result);
 int32_t ss_math_comb(uint64_t n, uint64_t k, uint64_t limit, uint64_t *result);
 
+/* round(x, places); of an integer's magnitude to a multiple of 10**places, places >= 0. */
+int32_t ss_float_round(double x, int64_t places, double *result);
+int32_t ss_int_round(uint64_t x, int64_t places, uint64_t limit, uint64_t *result);
+/* base ** exponent modulo a magnitude; `negative`: to the power of -exponent. */
+int32_t ss_int_power_modulo(uint64_t base, uint64_t exponent, uint64_t modulus, int32_t negative,
+                            uint64_t *result);
+
 #endif
