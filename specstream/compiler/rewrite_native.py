@@ -25,6 +25,7 @@ from specstream.compiler import (
     comparison,
     conversions,
     delta,
+    draws,
     event,
     iteration,
     local_methods,
@@ -424,13 +425,14 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
             values = [self.visit(argument) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
-        if callee.attr in local_methods.METHODS:
+        if callee.attr in draws.METHODS or callee.attr in local_methods.METHODS:
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
             self.check.refuse(
                 node,
                 f"method {callee.attr!r} cannot be called",
-                "an event has random(i), random_bits(i) and is_null(name), a lock acquire() and "
+                "an event has random(i), random_bits(i), normal(i), integer(low, high, i), "
+                "choice(n, i) and is_null(name), a lock acquire() and "
                 "release(), a boosted field the operations that it declares; use plain functions "
                 "for the rest",
             )
