@@ -372,8 +372,12 @@ OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Not: not_,
 }
 IN_PLACE: dict[type[ast.operator], Native] = {
-    one: function for one, function in OPERATORS.items() if issubclass(one, ast.operator)
-} | {
+    ast.Div: Native("itruediv", _true_division, _write_truediv),
+    ast.FloorDiv: Native("ifloordiv", division_rule, write_floordiv),
+    ast.Mod: Native("imod", _arithmetic("%"), write_mod),
+    ast.Pow: Native("ipower", power_rule, write_power),
+    ast.LShift: Native("ilshift", _shift("<<"), _write_shift("shl", "shl")),
+    ast.RShift: Native("irshift", _shift(">>"), _write_shift("ashr", "lshr")),
     ast.Add: iadd,
     ast.Sub: isub,
     ast.Mult: imul,

@@ -369,7 +369,7 @@ class Check:
             module = self.lookup(node.value.id)
             if (
                 module is np
-                and node.attr not in NUMPY
+                and node.attr not in (*NUMPY, "dot")
                 and (node.attr not in numbers.NUMPY_CONSTANTS)
             ):
                 self.refuse(

@@ -201,6 +201,8 @@ def power(base: Number, exponent: Number) -> Number:
     """
     if isinstance(base, int) and isinstance(exponent, int):
         return _integer_power(base, exponent)
+    if hasattr(base, "each") or hasattr(exponent, "each"):  # an array
+        return base**exponent
     x, y = float(base), float(exponent)
     if x < 0.0 and math.isfinite(x) and math.isfinite(y) and y != math.floor(y):
         raise ValueError(

@@ -211,6 +211,19 @@ def _float_test(name: str) -> Callable[[Number], bool]:
     return lambda value: bool(function(float(value)))
 
 
+def _of_arrays_too(function: Any) -> Callable[..., Any]:
+    """A function of numbers, which of arrays is that of each element."""
+
+    def of_each(*values: Any) -> Any:
+        for value in values:
+            if hasattr(value, "each"):
+                return value.each(function, *values)
+        return function(*values)
+
+    of_each.__name__ = getattr(function, "__name__", "function")
+    return of_each
+
+
 def _dot(first: Any, second: Any) -> Any:
     if len(first) != len(second):
         raise ValueError(f"np.dot of {len(first)} and {len(second)} elements")
@@ -250,6 +263,9 @@ class OracleNumpy:
         casts |= {name: _float_test(name) for name in ("isnan", "isinf", "isfinite")}
         casts |= {"minimum": _minimum, "maximum": _maximum, "clip": _clip, "dot": _dot}
         casts["abs"] = casts["absolute"]
+        for name, function in casts.items():
+            if not isinstance(function, type) and name not in ("dot", *narrow):
+                casts[name] = _of_arrays_too(function)
         self.__dict__.update(casts | NUMPY_CONSTANTS)
 
     def __getattr__(self, name: str) -> Any:

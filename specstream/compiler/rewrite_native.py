@@ -21,6 +21,7 @@ import numpy as np
 from specstream.columns.strings import string_code
 from specstream.compiler import (
     arithmetic,
+    array_methods,
     boosting,
     comparison,
     conversions,
@@ -411,7 +412,7 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         owner = callee.value
         if isinstance(owner, ast.Name) and owner.id not in self.check.locals:
             module = self.check.resolved.get(owner.id)
-            tables: dict[Any, Any] = {math: MATH, np: NUMPY}
+            tables: dict[Any, Any] = {math: MATH, np: NUMPY | array_methods.NUMPY}
             table = tables.get(module)
             if table is not None and callee.attr in table:
                 return self.function_of_numbers(node, callee.attr, table[callee.attr])
