@@ -16,7 +16,7 @@ from typing import Any
 
 from numba.core import cgutils, types
 
-from specstream._native import ffi
+from specstream._native import ffi, lib
 from specstream.compiler import arithmetic, assignment
 from specstream.compiler.arithmetic import write_comparison
 from specstream.compiler.array_expressions import (
@@ -28,14 +28,17 @@ from specstream.compiler.array_expressions import (
 )
 from specstream.compiler.assignment import Window
 from specstream.compiler.core_function import Core, Meaning, resolved_call
-from specstream.compiler.instructions import BIT, F64, I64, Value
+from specstream.compiler.instructions import BIT, F64, I32, I64, Instructions, Value
 from specstream.compiler.kinds import NUMBA_KINDS, SCALARS, check_kind, convert, scalar_kind
+from specstream.compiler.local_lists import List, element_of
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_types import ListType, kinds_of
+from specstream.compiler.math_exact import norm, norm_of
+from specstream.compiler.native_function import require_scalar
 from specstream.compiler.refusals import refuse
 from specstream.compiler.types import ViewType
 
-__all__ = ["METHODS", "NUMPY"]
+__all__ = ["MATH", "METHODS", "NUMPY"]
 
 Write = Callable[[Any, Window], Value]
 """Of Numba's context and the window: the result."""
@@ -280,6 +283,145 @@ def _dot(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return SCALARS[kind], [first, second], code
 
 
+# ---- math's functions of several numbers ----
+
+fsum = Core("math_fsum", "math.fsum takes an array, a tuple or a list of numbers")
+prod = Core("math_prod", "math.prod takes an array, a tuple or a list of numbers, and a start")
+dist = Core("math_dist", "math.dist takes two arrays of one axis, or two tuples of numbers")
+
+Each = Callable[[Value], None]
+
+
+def _elements(of: types.Type) -> tuple[types.Type, Any] | None:
+    """What an array, tuple or list holds, and what goes through it; None: of something else."""
+    if isinstance(of, ViewType) and of.ndim == 1:
+
+        def through_view(context: Any, builder: Any, value: Value, do: Each) -> None:
+            window = _whole(window_of(context, builder, of, value))
+            with cgutils.loop_nest(builder, window.shape, I64) as indices:
+                do(window.load(indices))
+
+        return NUMBA_KINDS[of.kind], through_view
+    if isinstance(of, types.BaseTuple) and len(of) and _is_uniform(of):
+
+        def through_tuple(context: Any, builder: Any, value: Value, do: Each) -> None:
+            for part in cgutils.unpack_tuple(builder, value, len(of)):
+                do(part)
+
+        return types.unliteral(of[0]), through_tuple
+    if isinstance(of, ListType):
+        element = element_of(of)
+
+        def through_list(context: Any, builder: Any, value: Value, do: Each) -> None:
+            head = List(context, builder, of, value)
+            with cgutils.for_range(builder, head.count(), intp=I64) as loop:
+                do(head.load(loop.index))
+
+        return element, through_list
+    return None
+
+
+def _is_uniform(of: types.Type) -> bool:
+    return len({types.unliteral(one) for one in of}) == 1
+
+
+def _float_of(code: Instructions, of: types.Type, value: Value) -> Value:
+    kind = scalar_kind(of)
+    assert kind is not None
+    return code.to_float(value, kind)
+
+
+@fsum.rule
+def _fsum(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    found = _elements(args[0]) if len(args) == 1 else None
+    if found is None or scalar_kind(found[0]) is None:
+        return None
+    element, through = found
+
+    def write(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+        code = Instructions(context, builder)
+        words = cgutils.alloca_once(builder, F64, size=lib.SS_EXACT_SUM_WORDS)
+        for at in range(lib.SS_EXACT_SUM_WORDS):
+            builder.store(F64(0.0), builder.gep(words, [I64(at)], inbounds=True))
+
+        def add(value: Value) -> None:
+            failed = code.call("ss_math_fsum_add", I32, words, _float_of(code, element, value))
+            code.fault_if(builder.icmp_unsigned("!=", failed, I32(0)), OverflowError)
+
+        through(context, builder, values[0], add)
+        return code.call_checked("ss_math_fsum_total", words)
+
+    return types.float64, [args[0]], write
+
+
+@prod.rule
+def _prod(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    found = _elements(args[0]) if len(args) == 2 else None
+    if found is None or scalar_kind(found[0]) is None or scalar_kind(args[1]) is None:
+        return None
+    element, through = found
+    known = typing_context.resolve_value_type(arithmetic.mul)
+    of = typing_context.resolve_function_type(known, (args[1], element), {}).return_type
+
+    def write(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+        total = cgutils.alloca_once_value(builder, values[1])
+
+        def multiply(value: Value) -> None:
+            _, product = resolved_call(
+                context, builder, arithmetic.mul, (of, element), (builder.load(total), value)
+            )
+            builder.store(product, total)
+
+        through(context, builder, values[0], multiply)
+        return builder.load(total)
+
+    return of, [args[0], of], write
+
+
+@dist.rule
+def _dist(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 2:
+        return None
+    if all(isinstance(one, types.BaseTuple) for one in args):
+        for part in (*args[0], *args[1]):
+            require_scalar("math.dist", part)
+
+        def write(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+            code = Instructions(context, builder)
+            sides = []
+            for of, value in zip(args, values, strict=True):
+                parts = cgutils.unpack_tuple(builder, value, len(of))
+                sides.append([_float_of(code, *one) for one in zip(of, parts, strict=True)])
+            if len(sides[0]) != len(sides[1]):
+                code.fault_if(BIT(1), ValueError)
+            return norm(code, [builder.fsub(*one) for one in zip(*sides, strict=False)])
+
+        return types.float64, [one for one in args], write
+    if not all(isinstance(one, ViewType) and one.ndim == 1 for one in args):
+        return None
+    first, second = args
+
+    def write_views(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+        left = window_of(context, builder, first, values[0])
+        right = window_of(context, builder, second, values[1])
+        differ = builder.icmp_signed("!=", left.shape[0], right.shape[0])
+        left.run.fault_if(differ, ValueError)
+        apart = new_window(left.run, made_type(first, "float64", 1), left.shape)
+        read = _whole(left)
+        with cgutils.loop_nest(builder, read.shape, I64) as indices:
+            apart.store(indices, _float_of(left.run, _same(first), read.load(indices)))
+        read = _whole(right)
+        with cgutils.loop_nest(builder, read.shape, I64) as indices:
+            other = _float_of(left.run, _same(second), read.load(indices))
+            apart.store(indices, builder.fsub(apart.load(indices), other))
+        words = builder.inttoptr(builder.mul(apart.offset, I64(8)), F64.as_pointer())
+        return norm_of(left.run, words, apart.shape[0])
+
+    return types.float64, [first, second], write_views
+
+
+MATH: dict[str, Core] = {"fsum": fsum, "prod": prod, "dist": dist}
+"""Of `math`."""
 METHODS = ("fill", "sum", "mean", "min", "max", "argmin", "argmax", "any", "all")
 """Methods that need no arena."""
 NUMPY: dict[str, Any] = {"dot": dot}

@@ -19,7 +19,7 @@ from specstream.compiler import numbers
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
-from specstream.compiler.math_exact import MATH
+from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.scopes import bound_names, own_name
 
@@ -380,13 +380,13 @@ class Check:
                 )
             if (
                 module is math
-                and node.attr not in MATH
+                and node.attr not in (*MATH, *OF_SEVERAL)
                 and (node.attr not in numbers.MATH_CONSTANTS)
             ):
                 self.refuse(
                     node,
                     f"math.{node.attr} is not supported",
-                    f"supported are: {', '.join(sorted(MATH))}",
+                    f"supported are: {', '.join(sorted([*MATH, *OF_SEVERAL]))}",
                 )
 
 
@@ -455,7 +455,7 @@ def builtin_name(value: Any) -> str | None:
 
 def math_name(value: Any) -> str | None:
     name = getattr(value, "__name__", None)
-    return name if name in MATH and getattr(math, name, None) is value else None
+    return name if name in (*MATH, *OF_SEVERAL) and getattr(math, name, None) is value else None
 
 
 def numpy_name(value: Any) -> str | None:

@@ -30,7 +30,7 @@ from specstream.compiler.native_function import (
 from specstream.compiler.numbers import INT64_MAX, UINT64_MAX
 from specstream.compiler.refusals import refuse
 
-__all__ = ["DEFAULTS", "MATH"]
+__all__ = ["DEFAULTS", "MATH", "OF_SEVERAL", "norm", "norm_of"]
 
 # CPython changed how it adds up squares.
 _BY_FMA = int(sys.version_info >= (3, 12))
@@ -62,7 +62,12 @@ def norm(code: Instructions, parts: Sequence[Value]) -> Value:
     place = cgutils.alloca_once(code.builder, F64, size=max(len(parts), 1))
     for at, part in enumerate(parts):
         code.builder.store(part, code.builder.gep(place, [I64(at)], inbounds=True))
-    return code.call("ss_math_hypot", F64, place, I64(len(parts)), I32(_BY_FMA))
+    return norm_of(code, place, I64(len(parts)))
+
+
+def norm_of(code: Instructions, doubles: Value, count: Value) -> Value:
+    """The same of doubles in memory, which are overwritten."""
+    return code.call("ss_math_hypot", F64, doubles, count, I32(_BY_FMA))
 
 
 def _isclose_rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
@@ -191,7 +196,10 @@ MATH: dict[str, Any] = math_functions.MATH | {
 }
 """All functions of `math` that operators have."""
 
+OF_SEVERAL = ("fsum", "prod", "dist")
+"""Functions of `math` over arrays, tuples and lists: array_methods.py has them."""
 DEFAULTS: dict[str, tuple[tuple[str, Any], ...]] = {
+    "prod": (("iterable", ...), ("start", 1)),
     "isclose": (("a", ...), ("b", ...), ("rel_tol", 1e-09), ("abs_tol", 0.0)),
 }
 """The parameters of functions that may be called with keywords; ``...``: no default."""

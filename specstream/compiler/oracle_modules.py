@@ -92,6 +92,8 @@ def _frexp(value: Number) -> tuple[float, Int64]:
 
 def _prod(values: Iterable[Any], *, start: Any = 1) -> Any:
     total = to_oracle(start)
+    if isinstance(getattr(values, "zero", None), float):
+        total = float(total)
     for value in values:
         total = total * value
     return total

@@ -412,7 +412,10 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         owner = callee.value
         if isinstance(owner, ast.Name) and owner.id not in self.check.locals:
             module = self.check.resolved.get(owner.id)
-            tables: dict[Any, Any] = {math: MATH, np: NUMPY | array_methods.NUMPY}
+            tables: dict[Any, Any] = {
+                math: MATH | array_methods.MATH,
+                np: NUMPY | array_methods.NUMPY,
+            }
             table = tables.get(module)
             if table is not None and callee.attr in table:
                 return self.function_of_numbers(node, callee.attr, table[callee.attr])
@@ -450,6 +453,11 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
 
     def function_of_numbers(self, node: ast.Call, name: str, native: Any) -> ast.expr:
         """Of a module, or a builtin; with keywords where it has such."""
+        given = node.args[0] if node.args else None
+        if name in ("fsum", "prod") and isinstance(given, ast.GeneratorExp):
+            items = ast.copy_location(ast.ListComp(given.elt, given.generators), given)
+            items.assigned_before = getattr(given, "assigned_before", frozenset())  # type: ignore[attr-defined]
+            node.args[0] = items
         if name not in DEFAULTS:
             self.positional(node, ast.unparse(node.func))
             return self.core(native, *map(self.visit, node.args), at=node)
@@ -585,7 +593,8 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
             return self.core(BUILTINS[builtin], *arguments, at=node)
         mathematical, numeric = math_name(value), numpy_name(value)
         if mathematical is not None:
-            return self.function_of_numbers(node, mathematical, MATH[mathematical])
+            table = MATH | array_methods.MATH
+            return self.function_of_numbers(node, mathematical, table[mathematical])
         if numeric is not None:
             return self.core(NUMPY[numeric], *arguments, at=node)
         return self.check.refuse(

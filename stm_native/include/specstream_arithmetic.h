@@ -74,7 +74,10 @@ double ss_math_modf(double x, double *whole);
 int32_t ss_math_isclose(double x, double y, double relative, double absolute);
 /* The values become their magnitudes. `by_fma`: as from CPython 3.12 on. */
 double ss_math_hypot(double *values, uint64_t count, int32_t by_fma);
-int32_t ss_math_fsum(const double *values, uint64_t count, double *result);
+/* math.fsum, in so many words of the caller's, which are zero at first. */
+enum { SS_EXACT_SUM_WORDS = 44 };
+int32_t ss_math_fsum_add(double *words, double term);
+int32_t ss_math_fsum_total(const double *words, double *result);
 
 /* Of magnitudes; a result beyond `limit` is an OverflowError. */
 uint64_t ss_math_isqrt(uint64_t n);

@@ -430,22 +430,24 @@ static double exact_total(const struct exact_sum *sum)
     return high;
 }
 
-int32_t ss_math_fsum(const double *values, uint64_t count, double *result)
-{
-    struct exact_sum sum = {.count = 0, .special = 0.0, .infinite = 0.0};
+_Static_assert(sizeof(struct exact_sum) == SS_EXACT_SUM_WORDS * sizeof(double), "words of a sum");
 
-    for (uint64_t i = 0; i < count; i++) {
-        const int32_t failed = exact_add(&sum, values[i]);
-        if (failed != 0)
-            return failed;
-    }
-    if (sum.special != 0.0) {
-        if (isnan(sum.infinite))
+int32_t ss_math_fsum_add(double *words, double term)
+{
+    return exact_add((struct exact_sum *)(void *)words, term);
+}
+
+int32_t ss_math_fsum_total(const double *words, double *result)
+{
+    const struct exact_sum *sum = (const struct exact_sum *)(const void *)words;
+
+    if (sum->special != 0.0) {
+        if (isnan(sum->infinite))
             return SS_VALUE_ERROR; /* inf and -inf */
-        *result = sum.special;
+        *result = sum->special;
         return 0;
     }
-    *result = exact_total(&sum);
+    *result = exact_total(sum);
     return 0;
 }
 
