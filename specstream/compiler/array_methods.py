@@ -396,7 +396,7 @@ def _dist(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
                 code.fault_if(BIT(1), ValueError)
             return norm(code, [builder.fsub(*one) for one in zip(*sides, strict=False)])
 
-        return types.float64, [one for one in args], write
+        return types.float64, list(args), write
     if not all(isinstance(one, ViewType) and one.ndim == 1 for one in args):
         return None
     first, second = args
@@ -414,7 +414,8 @@ def _dist(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         with cgutils.loop_nest(builder, read.shape, I64) as indices:
             other = _float_of(left.run, _same(second), read.load(indices))
             apart.store(indices, builder.fsub(apart.load(indices), other))
-        words = builder.inttoptr(builder.mul(apart.offset, I64(8)), F64.as_pointer())
+        words = left.run.element_address("range", apart.type.storage, apart.offset)
+        words = builder.bitcast(words, F64.as_pointer())
         return norm_of(left.run, words, apart.shape[0])
 
     return types.float64, [first, second], write_views

@@ -13,6 +13,12 @@ from collections.abc import Iterable, Mapping
 __all__ = ["computes_arrays"]
 
 _MAKING = ("copy", "tolist")
+# What gives a number, or something else that is no array.
+_REDUCING = frozenset(
+    ("len", "sum", "min", "max", "any", "all", "int", "float", "bool", "round", "range", "list")
+    + ("sorted", "enumerate", "zip", "reversed", "set", "dict", "tuple", "emit")
+    + ("mean", "argmin", "argmax", "fill", "dot", "fsum", "prod", "dist")
+)
 
 
 class _Function(ast.NodeVisitor):
@@ -45,6 +51,8 @@ class _Function(ast.NodeVisitor):
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             return self.ndim(node.value) - sum(not isinstance(one, ast.Slice) for one in parts)
         if isinstance(node, ast.Call):
+            if _name(node) in _REDUCING:
+                return 0
             made = isinstance(node.func, ast.Attribute) and node.func.attr in _MAKING
             if made and isinstance(node.func, ast.Attribute):
                 return self.ndim(node.func.value)
@@ -110,12 +118,19 @@ class _Function(ast.NodeVisitor):
         if isinstance(callee, ast.Attribute):
             if callee.attr in _MAKING:
                 self.operands(callee.value)
-            self.operands(*node.args)  # of a function of NumPy's, say
+            if callee.attr not in _REDUCING or callee.attr == "dist":
+                self.operands(*node.args)  # of a function of NumPy's
         elif isinstance(callee, ast.Name):
             if callee.id == "abs":
                 self.operands(*node.args)
-            self.hands_on = self.hands_on or any(self.ndim(one) > 0 for one in node.args)
+            given = () if callee.id in _REDUCING else node.args
+            self.hands_on = self.hands_on or any(self.ndim(one) > 0 for one in given)
         self.generic_visit(node)
+
+
+def _name(node: ast.Call) -> str:
+    callee = node.func
+    return getattr(callee, "id", None) or getattr(callee, "attr", "")
 
 
 def _parameters(node: ast.AST) -> Iterable[str]:
