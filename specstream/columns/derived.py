@@ -10,6 +10,7 @@ it does, :func:`raise_again` raises it, from the user's own line.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,7 +74,7 @@ def derived_columns(
         if derived.is_seen:
             checked = [_checked(derived, value) for value in values.distinct]
             arrays += [array[values.places] for array in _arrays(derived, checked, strings)]
-        inputs[number] = values
+        inputs[number] = _merged(values)
     return arrays
 
 
@@ -148,6 +149,31 @@ def _combined(inputs: list[_Values], count: int) -> tuple[Numbers, Numbers]:
     firsts = np.empty(number, np.int64)
     firsts[places[::-1]] = np.arange(count)[::-1]  # of equal places the last assignment holds
     return places, firsts
+
+
+def _merged(values: _Values) -> _Values:
+    """The same with each value once, as far as values can be told apart by what they are."""
+    numbers: dict[Any, int] = {}
+    distinct: list[Any] = []
+    places: list[int] = []
+    for value in values.distinct:
+        key = _identity(value)
+        if key not in numbers:
+            numbers[key] = len(distinct)
+            distinct.append(value)
+        places.append(numbers[key])
+    if len(distinct) == len(places):
+        return values
+    return _Values(np.array(places, np.int64)[values.places], distinct)
+
+
+def _identity(value: Any) -> Any:
+    """Equal for values between which no function can tell."""
+    if type(value) in (int, str, bool, type(None)):
+        return type(value), value
+    if type(value) is float:
+        return float, value.hex(), math.copysign(1.0, value)
+    return id(value)
 
 
 def _outcome(function: Callable[..., Any], given: Sequence[Any]) -> Any:

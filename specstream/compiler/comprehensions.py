@@ -74,8 +74,8 @@ class Comprehensions(NestedFunctions, LocalContainers):
         self.check.refuse(
             node,
             "a generator is not used up where it stands",
-            f"give it to {', '.join(CONSUMERS)}, or write the loop out; what is assigned or passed "
-            "on can be a list",
+            f"give it to {', '.join(CONSUMERS)}, sorted, list, set or dict, or write the loop out; "
+            "what is assigned or passed on can be a list",
         )
 
     def consume(self, node: ast.Call, name: str) -> ast.expr | None:
@@ -160,8 +160,11 @@ class Comprehensions(NestedFunctions, LocalContainers):
 
     def collected(self, node: ast.Call, builtin: str) -> ast.expr | None:
         """``list(...)``, ``set(...)`` or ``dict(...)`` of a generator; None: of something else."""
-        given = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        given = node.args[0] if len(node.args) == 1 else None
         if not isinstance(given, ast.GeneratorExp):
+            return None
+        if builtin == "sorted":
+            node.args[0] = ast.copy_location(ast.ListComp(given.elt, given.generators), given)
             return None
         if builtin == "dict":
             item = given.elt

@@ -13,6 +13,8 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable
 
+from specstream.errors import SpecstreamError
+
 __all__ = ["FIRST_OWN", "LEAVES", "ErrorClasses", "number_of"]
 
 # The event is left, whatever stands in the way: the runtime asked for it, or Numba's own code
@@ -43,16 +45,36 @@ class ErrorClasses:
 
     def __init__(self) -> None:
         self.own: dict[type[Exception], int] = {}
+        self.caught: dict[type[Exception], None] = {}
 
     def number(self, error: type[Exception]) -> int:
         """The number of a class that the operator raises or catches."""
         known = number_of(error)
         return known if known != LEAVES else self.own.setdefault(error, FIRST_OWN + len(self.own))
 
+    def catch(self, errors: Iterable[type[Exception]]) -> None:
+        """Notes that the operator has a handler for these classes."""
+        for one in errors:
+            self.number(one)
+            self.caught[one] = None
+
     def caught_by(self, errors: Iterable[type[Exception]]) -> list[int]:
         """The numbers that ``except`` of any of these classes matches, in their order."""
         caught = tuple(errors)
         return sorted(number for one, number in self.known().items() if issubclass(one, caught))
+
+    def status_of(self, error: Exception) -> int:
+        """What is raised for an exception that was met outside of compiled code: the number of a
+        class that the same handlers match; LEAVES: there is none, or it is none of the operator's.
+        """
+        if isinstance(error, SpecstreamError):
+            return LEAVES
+        known = self.known()
+        matched = [issubclass(type(error), one) for one in self.caught]
+        for one in (*type(error).__mro__, *known):
+            if one in known and matched == [issubclass(one, caught) for caught in self.caught]:
+                return known[one]
+        return LEAVES
 
     def described(self) -> str:
         """Everything about the operator's own classes that decides what the code does."""

@@ -17,6 +17,7 @@ from numba.extending import (
 
 from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, scalar_kind
+from specstream.compiler.landing import STATUS, raise_known
 from specstream.compiler.memory import Run
 from specstream.compiler.refusals import refuse
 from specstream.compiler.reserved import RESERVED_COLUMNS
@@ -67,7 +68,8 @@ def _derived(run: Run, place: Place) -> Value:
     none, but an exception."""
     first, row = len(RESERVED_COLUMNS), run.load_member("event")
     raised = _element(run, row, first + place.raised, "int")
-    run.fault_if(run.builder.icmp_unsigned("!=", raised, I64(0)))
+    with run.builder.if_then(run.builder.icmp_unsigned("!=", raised, I64(0)), likely=False):
+        raise_known(run.builder, run.builder.trunc(raised, STATUS))
     if place.part is None:
         return BIT(0)
     value = _element(run, row, first + place.values, place.part.kind)

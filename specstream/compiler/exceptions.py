@@ -9,12 +9,14 @@ the operator catches anything, because an exception may come from there instead.
 from __future__ import annotations
 
 import ast
+import functools
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from specstream.compiler.exception_making import problem_of_making
+from specstream.declarations.pure import pure_mark
 from specstream.declarations.updates import update_name
 from specstream.errors import SpecstreamError
 
@@ -49,8 +51,16 @@ def lookup(function: types.FunctionType, name: str) -> Any:
     return function.__globals__.get(name)
 
 
+def _named(function: types.FunctionType, node: ast.AST) -> Any:
+    """What a name stands for, or an attribute of a module; None: what only a run knows."""
+    if isinstance(node, ast.Attribute):
+        owner = _named(function, node.value)
+        return getattr(owner, node.attr, None) if isinstance(owner, types.ModuleType) else None
+    return lookup(function, node.id) if isinstance(node, ast.Name) else None
+
+
 def reaches_try(
-    function: types.FunctionType, tree_of: Callable[[types.FunctionType], ast.AST | None]
+    function: types.FunctionType, tree_of: Callable[[types.FunctionType], ast.FunctionDef | None]
 ) -> bool:
     """Whether a function, or one that it calls, catches anything."""
     seen = {function}
@@ -58,13 +68,16 @@ def reaches_try(
     while waiting:
         one = waiting.pop()
         tree = tree_of(one)
-        for node in () if tree is None else ast.walk(tree):
+        # Not in the decorators: those run once, and by Python.
+        body = [] if tree is None else tree.body
+        for node in (part for statement in body for part in ast.walk(statement)):
             if isinstance(node, ast.Try):
                 return True
-            called = lookup(one, node.id) if isinstance(node, ast.Name) else None
+            called = _named(one, node)
+            called = called.func if isinstance(called, functools.partial) else called
             if isinstance(called, types.FunctionType) and called not in seen:
                 seen.add(called)
-                if update_name(called) is None:
+                if update_name(called) is None and pure_mark(called) is None:
                     waiting.append(called)
     return False
 

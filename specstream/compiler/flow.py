@@ -11,7 +11,8 @@ A nested function reads its captured names when it is called, so they are looked
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 
 from specstream.compiler.scopes import COMPREHENSIONS, bound_names
 
@@ -25,6 +26,23 @@ def _meet(left: Assigned, right: Assigned) -> Assigned:
     if left is None:
         return right
     return left if right is None else left & right
+
+
+def _cannot_raise(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Constant)
+        and all(isinstance(target, ast.Name) for target in statement.targets)
+    )
+
+
+def _deleted_in(body: Sequence[ast.AST]) -> set[str]:
+    return {
+        node.id
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
+    }
 
 
 class _Flow:
@@ -253,8 +271,13 @@ class _Flow:
         return None if assigned is None else assigned - gone
 
     def tried(self, node: ast.Try, assigned: Assigned) -> Assigned:
-        """Any statement of the body may go to a handler, the first one already."""
+        """Any statement of the body may go to a handler, the first one already, but for those that
+        give a constant to a name."""
         after = self.block(node.orelse, self.block(node.body, assigned))
+        certain = itertools.takewhile(_cannot_raise, node.body)
+        assigned = self.block(list(certain), assigned)
+        if assigned is not None:
+            assigned -= _deleted_in(node.body)
         for handler in node.handlers:
             caught = assigned
             if caught is not None and handler.name is not None:
@@ -263,6 +286,8 @@ class _Flow:
         if not node.finalbody:
             return after
         # It may come after any of them; what goes on behind it has come to its end.
+        if assigned is not None:
+            assigned -= _deleted_in([*node.handlers, *node.orelse])
         on_any_way = self.block(node.finalbody, assigned)
         return None if on_any_way is None or after is None else after | on_any_way
 

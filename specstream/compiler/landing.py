@@ -27,6 +27,7 @@ __all__ = [
     "end_landing",
     "landed_status",
     "raise_if",
+    "raise_known",
     "raise_status",
 ]
 
@@ -76,6 +77,15 @@ def raise_status(builder: Any, status: Value) -> None:
     builder.branch(landing.block)
 
 
+def raise_known(builder: Any, status: Value) -> None:
+    """The same with a status that may be LEAVES, or one of Numba's that is none of an exception."""
+    if _landing_of(builder) is not None:
+        leaves = builder.icmp_signed("<=", status, STATUS(LEAVES))
+        with builder.if_then(leaves, likely=False):
+            builder.ret(status)
+    raise_status(builder, status)
+
+
 def raise_if(context: Any, builder: Any, condition: Value, error: type[Exception]) -> None:
     """Goes there with a class's number if ``condition``, which is rare."""
     after = builder.append_basic_block("sound")
@@ -120,14 +130,7 @@ class _OperatorCallConv(CPUCallConv):
             raise_status(builder, STATUS(number))
 
     def return_status_propagate(self, builder: Any, status: Any) -> None:
-        if _landing_of(builder) is None:
-            builder.ret(status.code)
-            return
-        # Those of Numba's that are none of an exception are below.
-        leaves = builder.icmp_signed("<=", status.code, STATUS(LEAVES))
-        with builder.if_then(leaves, likely=False):
-            builder.ret(status.code)
-        raise_status(builder, status.code)
+        raise_known(builder, status.code)
 
 
 class OperatorContext(CPUContext):

@@ -160,6 +160,7 @@ class _Function(ast.NodeTransformer):
         self.dropped: dict[str, Type] = {}
         self.used: set[str] = set()  # local names that stand in something lifted
         self.of_name: dict[str, int] = {}
+        self.says = False  # what is gone through is what an exception is made of
         self.guards_of: dict[str, list[Guard]] = {}
 
     def lift(self) -> dict[str, Any]:
@@ -271,10 +272,30 @@ class _Function(ast.NodeTransformer):
         return node
 
     def visit_Raise(self, node: ast.Raise) -> ast.stmt:
-        return node  # the oracle makes the exception
+        for made in (node.exc, node.cause):
+            if isinstance(made, ast.Call):
+                made.args = list(map(self.said, made.args))
+                for keyword in made.keywords:
+                    keyword.value = self.said(keyword.value)
+        return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         node.test = self.truth(node.test)
+        node.msg = None if node.msg is None else self.said(node.msg)
+        return node
+
+    def said(self, node: ast.expr) -> ast.expr:
+        """What an exception is made of. The oracle makes it, with formatted strings of anything."""
+        self.says = True
+        if isinstance(node, ast.JoinedStr):
+            node = copy.copy(node)
+            node.values = list(map(self.said, node.values))
+        elif isinstance(node, ast.FormattedValue):
+            node = copy.copy(node)
+            node.value = self.expression(node.value)
+        elif not isinstance(node, ast.Constant):
+            node = self.expression(node)
+        self.says = False
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
@@ -487,7 +508,7 @@ class _Function(ast.NodeTransformer):
         """Refuses what neither Python nor compiled code can compute, if that is certain."""
         if depends == EVENT:
             self.unknown(node, given)
-        if depends != STATE:
+        if depends != STATE or self.says:
             return
         if isinstance(node, ast.JoinedStr):
             self.refuse(
@@ -511,17 +532,14 @@ class _Function(ast.NodeTransformer):
             )
 
     def culprit(self, node: ast.expr) -> str:
-        """The part that depends on more than the event."""
-
-        def is_more(part: ast.AST) -> bool:
+        """The first part that depends on more than the event, as it was written."""
+        for part in ast.iter_child_nodes(node):
             found = self.alone.found.get(part) if isinstance(part, ast.expr) else None
-            return found is not None and found.depends == STATE
-
-        below = next((one for one in ast.iter_child_nodes(node) if is_more(one)), None)
-        if below is None or isinstance(node, ast.Attribute | ast.Subscript):
-            return ast.unparse(node)
-        assert isinstance(below, ast.expr)
-        return ast.unparse(below) if isinstance(below, ast.Call) else self.culprit(below)
+            if found is not None and found.depends == STATE:
+                assert isinstance(part, ast.expr)
+                is_whole = isinstance(part, ast.Attribute | ast.Subscript | ast.Call | ast.Name)
+                return ast.unparse(part) if is_whole else self.culprit(part)
+        return ast.unparse(node)
 
     def unknown(self, node: ast.expr, given: Type) -> NoReturn:
         text = ast.unparse(node)
@@ -566,15 +584,13 @@ class _Function(ast.NodeTransformer):
         shape: Shape,
         is_truth: bool = False,
         unpack: int = 0,
-        within: ast.expr | None = None,
     ) -> int:
-        """The number of the derived value that Python makes of an expression, which may stand
-        within another whose guards are its own."""
+        """The number of the derived value that Python makes of an expression."""
         made = Made(self.source)
         body = self.python(node, made)
         if is_truth:
             body = ast.Call(ast.Name("__ss_bool", ast.Load()), [body], [])
-        guards = self.guarding(within or node, made)
+        guards = self.guarding(node, made)
         function, key = made.function(_at(body, node), guards, unpack)
         self.names |= made.names
         derived = Derived(
@@ -708,18 +724,11 @@ class _Function(ast.NodeTransformer):
             made.use(name)
         return node
 
-    def argument(self, node: ast.expr, call: ast.Call) -> str | int:
+    def argument(self, node: ast.expr) -> str | int:
         """What a function that is marked as pure is given."""
-        if isinstance(node, ast.Attribute) and self.alone.is_event(node.value) and not self.guards:
+        if isinstance(node, ast.Attribute) and self.alone.is_event(node.value):
             return node.attr
-        return self.derive(node, Shape((), False, False), within=call)
-
-    def calls(self, node: ast.expr) -> bool:
-        """Whether an expression calls what is marked as pure."""
-        return any(
-            isinstance(part, ast.Call) and pure_mark(self.alone.constant(part.func)) is not None
-            for part in ast.walk(node)
-        )
+        return self.derive(node, Shape((), False, False))
 
     def called(self, node: ast.Call, mark: Pure) -> int:
         """The derived value of a call of a function that is marked as pure."""
@@ -733,11 +742,10 @@ class _Function(ast.NodeTransformer):
                 f"{ast.unparse(node.func)} takes columns, and gets them by keyword",
                 "give them by position",
             )
-        # One call for each distinct combination of arguments, wherever it stands: so no conditions
-        # go along, but where an argument that is not wanted could spoil a whole column.
-        guards = self.guards
-        self.guards = [one for one in guards if mark.is_batch and not self.calls(one[0])]
-        inputs = tuple(self.argument(one, node) for one in given)
+        # No conditions go along: one call for each distinct combination of arguments, or one for
+        # the whole batch, wherever it stands.
+        guards, self.guards = self.guards, []
+        inputs = tuple(map(self.argument, given))
         self.guards = guards
         function = mark.function if not names else _by_keyword(mark.function, names)
         derived = Derived(

@@ -92,7 +92,7 @@ def _extend(of: ListType, by: types.Type) -> Meaning:
     same_elements(of, by)
 
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        head.fault_unless(head.call("ss_list_extend", BIT, *args))
+        head.leave_unless(head.call("ss_list_extend", BIT, *args))
 
     return _meaning(types.none, (of, by), write)
 
@@ -104,7 +104,7 @@ def _insert(of: ListType, index: types.Type, value: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         at = _clipped(head, args[1], sig.args[1])
         gap = head.call("ss_list_gap", I64.as_pointer(), head.pointer, head.kinds, at)
-        head.fault_if_null(gap)
+        head.leave_if_null(gap)
         head.store(at, args[2])
 
     return _meaning(types.none, (of, _as_index(index), element), write)
@@ -144,7 +144,7 @@ def _pop(of: ListType, *index: types.Type) -> Meaning:
 def _remove(of: ListType, value: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         at = _found(head, args[1], I64(0), head.count())
-        head.fault_if(head.builder.icmp_signed("<", at, I64(0)))
+        head.fault_if(head.builder.icmp_signed("<", at, I64(0)), ValueError)
         head.call("ss_list_delete", _VOID, head.pointer, at, I64(1), I64(1))
 
     return _meaning(types.none, (of, takes(of, value)), write)
@@ -163,7 +163,7 @@ def _index(of: ListType, value: types.Type, *bounds: types.Type) -> Meaning:
         for place, (bound, given) in enumerate(zip(args[2:], sig.args[2:], strict=True)):
             within[place] = _clipped(head, bound, given)
         at = _found(head, args[1], *within)
-        head.fault_if(head.builder.icmp_signed("<", at, I64(0)))
+        head.fault_if(head.builder.icmp_signed("<", at, I64(0)), ValueError)
         return at
 
     return _meaning(types.int64, (of, takes(of, value), *map(_as_index, bounds)), write)
@@ -227,8 +227,9 @@ def _ordered(element: types.Type, what: str) -> None:
 
 
 def _sort(head: List, keys: Value, backwards: Value) -> None:
+    head.fault_if(head.call("ss_list_has_nan", BIT, keys), ValueError)
     flag = head.builder.zext(backwards, I32)
-    head.fault_unless(head.call("ss_list_sort", BIT, head.pointer, keys, flag))
+    head.leave_unless(head.call("ss_list_sort", BIT, head.pointer, keys, flag))
 
 
 @list_sorted.rule
@@ -354,7 +355,7 @@ def _add(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     made = same_elements(*args)
 
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        return head.fault_if_null(head.call("ss_list_joined", POINTER, *args))
+        return head.leave_if_null(head.call("ss_list_joined", POINTER, *args))
 
     return _meaning(made, args, write)
 
@@ -365,7 +366,7 @@ def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     made = same_elements(*args)
 
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        head.fault_unless(head.call("ss_list_extend", BIT, *args))
+        head.leave_unless(head.call("ss_list_extend", BIT, *args))
         return head.pointer
 
     return _meaning(made, args, write)
@@ -383,7 +384,7 @@ def _repeating(in_place: bool) -> Any:
         def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
             if not in_place:
                 head.pointer = copied(head)
-            head.fault_unless(head.call("ss_list_repeat", BIT, head.pointer, args[1 - at]))
+            head.leave_unless(head.call("ss_list_repeat", BIT, head.pointer, args[1 - at]))
             return head.pointer
 
         taken = [types.int64, types.int64]
@@ -479,7 +480,7 @@ def _extreme(relation: int) -> Any:
         _ordered(element, "min or max")
 
         def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-            head.fault_if(head.builder.icmp_unsigned("==", head.count(), I64(0)))
+            head.fault_if(head.builder.icmp_unsigned("==", head.count(), I64(0)), ValueError)
             return head.load(head.call("ss_list_extreme", I64, head.pointer, I32(relation)))
 
         return _meaning(element, args, write)

@@ -75,13 +75,14 @@ class Head(Instructions):
         address = self.builder.gep(self.pointer, [offset], inbounds=True)
         return self.builder.bitcast(address, of.as_pointer())
 
-    def fault_if_null(self, pointer: Value) -> Value:
+    def leave_if_null(self, pointer: Value) -> Value:
         """What C could not give for want of memory."""
-        self.fault_if(cgutils.is_null(self.builder, pointer))
+        self.leave_if(cgutils.is_null(self.builder, pointer))
         return pointer
 
-    def fault_unless(self, done: Value) -> None:
-        self.fault_if(self.builder.not_(done))
+    def leave_unless(self, done: Value) -> None:
+        """What C could not do for want of memory."""
+        self.leave_if(self.builder.not_(done))
 
     def words_at(self, address: Value, count: int) -> list[Value]:
         """Words from an address on."""
@@ -142,7 +143,7 @@ class List(Head):
         if types.unliteral(of) == types.int64:
             negative = builder.icmp_signed("<", index, I64(0))
             index = builder.select(negative, builder.add(index, count), index)
-        self.fault_if(builder.icmp_unsigned(">=", index, count))
+        self.fault_if(builder.icmp_unsigned(">=", index, count), IndexError)
         return index
 
     def append(self, value: Value) -> None:
@@ -151,20 +152,20 @@ class List(Head):
         count = self.count()
         full = builder.icmp_unsigned("==", count, self.member("capacity"))
         with builder.if_then(full, likely=False):
-            self.fault_unless(self.call("ss_list_reserve", BIT, self.pointer, self.kinds, I64(1)))
+            self.leave_unless(self.call("ss_list_reserve", BIT, self.pointer, self.kinds, I64(1)))
         self.put_words(self.address(count), words)
         builder.store(builder.add(count, I64(1)), self.member_address("count"))
 
     def part(self, first: Value, step: Value, length: Value) -> Value:
         made = self.call("ss_list_part", POINTER, self.pointer, first, step, length)
-        return self.fault_if_null(made)
+        return self.leave_if_null(made)
 
     def selected(self, of: types.SliceType, index: Value) -> tuple[Value, Value, Value]:
         """First position, step and number of what a slice selects."""
         builder = self.builder
         part = self.context.make_helper(builder, of, index)
         if of.has_step:
-            self.fault_if(builder.icmp_signed("==", part.step, I64(0)))
+            self.fault_if(builder.icmp_signed("==", part.step, I64(0)), ValueError)
         slicing.fix_slice(builder, part, self.count())
         return part.start, part.step, slicing.get_slice_length(builder, part)
 
@@ -215,7 +216,7 @@ def _new(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         head = Head(context, builder, args[0])
-        return head.fault_if_null(head.call("ss_list_new", POINTER, args[0], I64(0), I64(0)))
+        return head.leave_if_null(head.call("ss_list_new", POINTER, args[0], I64(0), I64(0)))
 
     return ListType(Unknown()), args, code
 
@@ -234,7 +235,7 @@ def _of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         new = List(context, builder, sig.return_type, args[0])
         length = I64(len(args) - 1)
         pointer = head.call("ss_list_new", POINTER, args[0], new.kinds, length)
-        new.pointer = head.fault_if_null(pointer)
+        new.pointer = head.leave_if_null(pointer)
         for at, value in enumerate(args[1:]):
             new.store(I64(at), value)
         builder.store(length, new.member_address("count"))
@@ -258,7 +259,7 @@ def _declared(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         head = Head(context, builder, args[0])
         rest = [I64(0), I64(0)] if isinstance(made, ListType) else []
-        return head.fault_if_null(head.call(symbol, POINTER, args[0], *rest))
+        return head.leave_if_null(head.call(symbol, POINTER, args[0], *rest))
 
     return made, args, code
 
@@ -380,8 +381,13 @@ def _replacing(value: types.Type, of: ListType, index: types.Type) -> Meaning:
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         head = List(context, builder, sig.args[1], args[1])
-        selected = head.selected(sig.args[2], args[2])
-        head.fault_unless(head.call("ss_list_replace", BIT, args[1], *selected, args[0]))
+        first, step, length = head.selected(sig.args[2], args[2])
+        if sig.args[2].has_step:
+            other = List(context, builder, sig.args[0], args[0])
+            is_other = builder.icmp_unsigned("!=", length, other.count())
+            apart = builder.icmp_signed("!=", step, I64(1))
+            head.fault_if(builder.and_(apart, is_other), ValueError)
+        head.leave_unless(head.call("ss_list_replace", BIT, args[1], first, step, length, args[0]))
         return context.get_dummy_value()
 
     return types.void, (value, of, index), code

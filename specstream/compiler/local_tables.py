@@ -9,13 +9,12 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
 from specstream.compiler.core_function import Core, Meaning
-from specstream.compiler.instructions import I64, POINTER, Value
+from specstream.compiler.instructions import F64, I64, POINTER, Value
 from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.local_lists import STEPS, Head
 from specstream.compiler.local_methods import method
@@ -65,7 +64,7 @@ class Table(Head):
         words = pack(self, self.type.key_type, key)
         for word, of in zip(words, _leaf_types(self.type.key_type), strict=True):
             if of == types.float64:
-                self.fault_if(self.is_nan(self.builder.bitcast(word, ir.DoubleType())))
+                self.fault_if(self.is_nan(self.builder.bitcast(word, F64)), ValueError)
         return self.in_memory(words)
 
     def find(self, key: Value) -> Value:
@@ -80,7 +79,7 @@ class Table(Head):
         entry = self.call(
             "ss_table_put", _WORDS, self.pointer, *kinds, self.packed_key(key), is_new
         )
-        self.fault_if_null(entry)
+        self.leave_if_null(entry)
         return entry, self.builder.icmp_unsigned("!=", self.builder.load(is_new), I64(0))
 
     def set(self, key: Value, value: Value) -> None:
@@ -142,7 +141,7 @@ set_of = Core("set_of", "write {a, b}")
 
 def _new_table(context: Any, builder: Any, of: types.Type, run: Value) -> Table:
     made = Table(context, builder, of, run)
-    made.pointer = made.fault_if_null(made.call("ss_table_new", POINTER, run))
+    made.pointer = made.leave_if_null(made.call("ss_table_new", POINTER, run))
     return made
 
 
@@ -244,7 +243,7 @@ class _Item(AbstractTemplate):
 def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     table = Table(context, builder, sig.args[0], args[0])
     entry = table.find(args[1])
-    table.fault_if(cgutils.is_null(builder, entry))
+    table.fault_if(cgutils.is_null(builder, entry), KeyError)
     return table.value_of(entry)
 
 
@@ -284,7 +283,7 @@ def _next_entry(context: Any, builder: Any, of: LocalIterator, iterator: Any, re
     """A fault where keys have come or gone since the walk began."""
     table = Table(context, builder, of.walked, iterator.walked)
     changed = builder.icmp_unsigned("!=", table.member("changes"), iterator.changes)
-    table.fault_if(changed)
+    table.fault_if(changed, RuntimeError)
     entry = table.call("ss_table_next", _WORDS, table.pointer, iterator.next)
     more = builder.not_(cgutils.is_null(builder, entry))
     result.set_valid(more)

@@ -33,11 +33,13 @@ class Nested:
         defined: nested functions by their names.
         lifted: the names of those that are functions of their own already.
         open: those on the way to the present one.
+        names: how many names were made up.
     """
 
     defined: dict[str, Definition] = field(default_factory=dict)
     lifted: dict[str, str] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
+    names: int = 0
 
 
 class NestedFunctions(Rewriter):

@@ -92,8 +92,9 @@ class LeavingRewriter(Rewriter, ABC):
             self.generic_visit(node)
             return [*given_back, node]
         # The value may read the state, and belongs under the locks; what it raises, to the try.
-        value = self.assign_name("__ss_returned", self.visit(node.value), node)
-        node.value = ast.copy_location(ast.Name("__ss_returned", ast.Load()), node)
+        name = self.new_name("returned")
+        value = self.assign_name(name, self.visit(node.value), node)
+        node.value = self.load(name, node)
         return [value, *given_back, node]
 
     def visit_While(self, node: ast.While) -> Any:
@@ -158,6 +159,7 @@ class LeavingRewriter(Rewriter, ABC):
     # -- exceptions --
 
     def visit_Try(self, node: ast.Try) -> Any:
+        assert self.analysis.catches
         if not node.finalbody:
             return self.try_except(node)
         body = node.body
@@ -203,8 +205,7 @@ class LeavingRewriter(Rewriter, ABC):
                 handled = body
                 continue
             own: Any = errors
-            for one in own:
-                self.analysis.errors.number(one)
+            self.analysis.errors.catch(own)
             caught_by = catcher(f"catch_{error}_{number}", self.analysis.errors, own)
             test = self.core(caught_by, self.load(error, handler), at=handler)
             handled = [ast.copy_location(ast.If(test, body, handled), handler)]

@@ -94,7 +94,6 @@ class _InPlace(ast.BinOp):
 class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
         self.leave_nothing()
-        self.names = 0
         self.nested = self.find_nested() if nested is None else nested
 
     def rewrite(self) -> ast.FunctionDef:
@@ -153,8 +152,8 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
 
     def new_name(self, what: str) -> str:
         """A name that no user can write, and that is assigned in one place only."""
-        self.names += 1
-        return f"__ss_{what}_{self.names}"
+        self.nested.names += 1
+        return f"__ss_{what}_{self.nested.names}"
 
     def is_written_out(self, node: ast.expr) -> bool:
         is_global = isinstance(node, ast.Name) and node.id in self.check.constants

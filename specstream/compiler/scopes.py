@@ -170,8 +170,8 @@ class _Finder(ast.NodeVisitor):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        # Python evaluates no annotation inside a function. What is lifted has its type of it, and an
-        # empty list, dict or set what it is to hold.
+        # Python evaluates no annotation inside a function. What is lifted has its type of it, and
+        # an empty list, dict or set what it is to hold.
         node.declared = node.annotation  # type: ignore[attr-defined]
         node.said = ast.unparse(node.annotation)  # type: ignore[attr-defined]
         node.annotation = ast.copy_location(ast.Constant(0), node)

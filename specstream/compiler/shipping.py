@@ -26,7 +26,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from specstream.compiler.called import called_by
 from specstream.compiler.program import Written
+from specstream.declarations.pure import marked, pure_mark
 
 __all__ = ["Packed", "pack", "unpack"]
 
@@ -64,9 +66,18 @@ class _Partial:
 
 
 @dataclass(frozen=True)
+class _Pure:
+    """Stands for a function that is marked as pure."""
+
+    function: Any
+    returns: Any
+    is_batch: bool
+
+
+@dataclass(frozen=True)
 class Packed:
     """A function: its source, what its names stand for, and its defaults, those of keyword-only
-    parameters by name."""
+    parameters by name. One that only Python calls is not analysed again."""
 
     name: str
     qualname: str
@@ -76,11 +87,14 @@ class Packed:
     line: int
     names: dict[str, Any]
     defaults: tuple[tuple[Any, ...] | None, dict[str, Any] | None] = (None, None)
+    is_called: bool = False
 
 
 def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
-    """The functions as plain data, in their order; the operator's own is the last."""
-    places = {function: place for place, function in enumerate(written)}
+    """The functions as plain data, in their order, the operator's own the last of them; and behind
+    them those that only Python calls."""
+    called = called_by(written)
+    places = {function: place for place, function in enumerate((*written, *called))}
     return tuple(
         Packed(
             function.__name__,
@@ -91,19 +105,21 @@ def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
             source.line,
             {name: _stand_in(value, places) for name, value in source.names.items()},
             (function.__defaults__, function.__kwdefaults__),
+            function in called,
         )
-        for function, source in written.items()
+        for function, source in (*written.items(), *called.items())
     )
 
 
 def unpack(packed: tuple[Packed, ...]) -> list[types.FunctionType]:
-    """The functions, made from their source, in the same order."""
-    made: list[types.FunctionType] = []
+    """The functions, made from their source, in the same order, without those that only Python
+    calls."""
     errors: dict[_Raised, Any] = {}
-    for function in packed:
-        names = {name: _original(value, made, errors) for name, value in function.names.items()}
-        made.append(_made(function, names))
-    return made
+    made = [_made(function) for function in packed]
+    for function, one in zip(made, packed, strict=True):
+        for name, value in one.names.items():
+            function.__globals__[name] = _original(value, made, errors)
+    return [function for function, one in zip(made, packed, strict=True) if not one.is_called]
 
 
 def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:
@@ -111,6 +127,10 @@ def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:
         return _Module(value.__name__)
     if isinstance(value, types.FunctionType) and value in places:
         return _Function(places[value])
+    mark = pure_mark(value)
+    inner: Any = None if mark is None else mark.function
+    if mark is not None and isinstance(inner, types.FunctionType) and inner in places:
+        return _Pure(_Function(places[inner]), mark.returns, mark.is_batch)
     if isinstance(value, functools.partial):
         return _Partial(_stand_in(value.func, places), value.args, value.keywords)
     if isinstance(value, type) and issubclass(value, BaseException):
@@ -140,6 +160,9 @@ def _original(value: Any, made: list[types.FunctionType], errors: dict[_Raised, 
     if isinstance(value, _Partial):
         of = _original(value.function, made, errors)
         return functools.partial(of, *value.arguments, **value.named)
+    if isinstance(value, _Pure):
+        of = _original(value.function, made, errors)
+        return marked(of, value.returns, value.is_batch)
     return _exception_class(value, errors) if isinstance(value, _Raised) else value
 
 
@@ -162,7 +185,8 @@ def _found_class(raised: _Raised, errors: dict[_Raised, Any]) -> Any:
         return type(raised.qualname, bases, {"__module__": raised.module})
 
 
-def _made(function: Packed, names: dict[str, Any]) -> types.FunctionType:
+def _made(function: Packed) -> types.FunctionType:
+    """The function, before its names stand for anything."""
     digest = hashlib.sha256(function.text.encode()).hexdigest()[:12]
     mark = f" ({function.name} {digest})"
     filename = function.filename.removesuffix(mark) + mark
@@ -184,7 +208,7 @@ def _made(function: Packed, names: dict[str, Any]) -> types.FunctionType:
     arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
     arguments.kw_defaults = [one and ast.Constant(None) for one in arguments.kw_defaults]
     ast.fix_missing_locations(definition)
-    namespace = {**names, "__name__": function.module}
+    namespace: dict[str, Any] = {"__name__": function.module}
     exec(compile(tree, filename, "exec"), namespace)
     made: types.FunctionType = namespace[name]
     made.__qualname__ = function.qualname

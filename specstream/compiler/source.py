@@ -21,6 +21,7 @@ import inspect
 import textwrap
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from specstream.compiler import sites
@@ -97,7 +98,9 @@ class _Analysis(Analysis):
             written=self.written,
             operations=operations,
             catches=self.catches,
-            derived=tuple(self.lifting.derived),
+            derived=tuple(
+                replace(one, status=self.errors.status_of) for one in self.lifting.derived
+            ),
             forms=tuple(self.lifting.forms),
             uses_arena=self.uses_arena or self.makes_arrays(function),
         )

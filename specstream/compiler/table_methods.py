@@ -107,7 +107,7 @@ def _copy(of: TableType) -> Meaning:
 
 
 def _copied(table: Table) -> Value:
-    return table.fault_if_null(table.call("ss_table_copy", POINTER, table.pointer))
+    return table.leave_if_null(table.call("ss_table_copy", POINTER, table.pointer))
 
 
 def _length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -198,7 +198,7 @@ def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
         entry = table.find(args[1])
         missing = _is_null(table, entry)
         if not default:
-            table.fault_if(missing)
+            table.fault_if(missing, KeyError)
             return _taken(table, entry)
         builder = table.builder
         cases = []
@@ -236,7 +236,7 @@ def _popitem(of: DictType) -> Meaning:
 
 def _last(table: Table) -> Value:
     entry = table.call("ss_table_last", _WORDS, table.pointer)
-    table.fault_if(_is_null(table, entry))
+    table.fault_if(_is_null(table, entry), KeyError)
     return entry
 
 
@@ -254,7 +254,7 @@ def _updated(of: TableType, by: types.Type) -> Meaning:
     _same(of, by)
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        table.fault_unless(table.call("ss_table_update", BIT, *args))
+        table.leave_unless(table.call("ss_table_update", BIT, *args))
 
     return _meaning(types.none, (of, by), write)
 
@@ -270,7 +270,7 @@ def _delete(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        table.fault_if(_is_null(table, entry))
+        table.fault_if(_is_null(table, entry), KeyError)
         table.call("ss_table_remove", _VOID, table.pointer, entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
@@ -373,7 +373,7 @@ def _discard(of: SetType, key: types.Type) -> Meaning:
 def _remove(of: SetType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        table.fault_if(_is_null(table, entry))
+        table.fault_if(_is_null(table, entry), KeyError)
         table.call("ss_table_remove", _VOID, table.pointer, entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
@@ -410,10 +410,10 @@ def _combined(operation: int, what: str) -> Any:
         def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
             if is_union:
                 pointer = _copied(table)
-                table.fault_unless(table.call("ss_table_update", BIT, pointer, args[1]))
+                table.leave_unless(table.call("ss_table_update", BIT, pointer, args[1]))
                 return pointer
             found = table.call("ss_set_combined", POINTER, *args, I32(operation))
-            return table.fault_if_null(found)
+            return table.leave_if_null(found)
 
         return _meaning(made, args, write)
 
@@ -429,7 +429,7 @@ def _changed(operation: int, what: str, is_method: bool = False) -> Any:
             raise refuse(f"{what} of dicts: write set(d) and set(e)")
 
         def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-            table.fault_unless(table.call("ss_set_change", BIT, *args, I32(operation)))
+            table.leave_unless(table.call("ss_set_change", BIT, *args, I32(operation)))
             return None if is_method else table.pointer
 
         return _meaning(types.none if is_method else made, args, write)

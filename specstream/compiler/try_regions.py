@@ -36,6 +36,7 @@ from specstream.compiler.error_classes import ErrorClasses
 from specstream.compiler.instructions import I64, Value
 from specstream.compiler.landing import STATUS, landed_status, raise_status
 from specstream.compiler.text import text_of
+from specstream.declarations.derived import numbers_of
 
 __all__ = [
     "ERROR",
@@ -53,9 +54,7 @@ ERROR = "__ss_error_"
 FAILURE = "$__ss_failure_"
 """What begins the name of a variable that is assigned at a landing."""
 
-_NOT_RAISING = frozenset(
-    {"pair_first", "pair_second", "build_tuple", "cast", "phi", "null", "getattr"}
-)
+_NOT_RAISING = frozenset({"pair_first", "pair_second", "build_tuple", "cast", "phi", "null"})
 # Calls behind which no way to a handler is needed: it would take time to compile. A poll leaves
 # the event, past every handler.
 _NEVER_RAISING = (bool, polling.poll_for, polling.poll_while, text_of)
@@ -197,7 +196,11 @@ class _Regions:
         if not isinstance(statement, numba_ir.Assign):
             return isinstance(statement, numba_ir.SetItem | numba_ir.StaticSetItem)
         value = statement.value
-        if not isinstance(value, numba_ir.Expr) or value.op in _NOT_RAISING:
+        if not isinstance(value, numba_ir.Expr):
+            return False
+        if value.op == "getattr":  # what Python has computed before may be an exception
+            return numbers_of(value.attr) is not None
+        if value.op in _NOT_RAISING:
             return False
         function = self.called(statement)
         return not any(function is one for one in _NEVER_RAISING)

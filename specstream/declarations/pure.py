@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from specstream.errors import DeclarationError
 
-__all__ = ["Pure", "pure", "pure_mark"]
+__all__ = ["Pure", "marked", "pure", "pure_mark"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -70,7 +70,11 @@ def _marked(function: Any, batch: bool) -> Any:
         raise DeclarationError(
             f"ss.pure is given {function!r}; expected a function: write @ss.pure above its def"
         )
-    returns = getattr(function, "__annotations__", {}).get("return", Ellipsis)
+    return marked(function, getattr(function, "__annotations__", {}).get("return", Ellipsis), batch)
+
+
+def marked(function: Any, returns: Any, batch: bool) -> Any:
+    """The function with its mark; see :class:`Pure`."""
     mark = Pure(returns, batch, function)
     called = _of_columns(function) if batch else _itself(function)
     called.__specstream_pure__ = mark

@@ -55,7 +55,7 @@ void ss_list_delete(struct ss_list *list, int64_t first, int64_t step, uint64_t 
 /* Those elements, as a new list. */
 struct ss_list *ss_list_part(const struct ss_list *list, int64_t first, int64_t step,
                              uint64_t length);
-/* Replaces them by those of another list; false: no memory, or of a step that is not 1 not as many. */
+/* Replaces them by those of another list: if the step is not 1, as many. */
 bool ss_list_replace(struct ss_list *list, int64_t first, int64_t step, uint64_t length,
                      const struct ss_list *by);
 bool ss_list_extend(struct ss_list *list, const struct ss_list *by);
@@ -67,7 +67,9 @@ int64_t ss_list_find(const struct ss_list *list, uint64_t kinds, const uint64_t 
                      uint64_t from, uint64_t to);
 uint64_t ss_list_count(const struct ss_list *list, uint64_t kinds, const uint64_t *element);
 void ss_list_reverse(struct ss_list *list);
-/* Stable, by the elements of `keys`, which has as many; false: no memory, or a NaN among the keys. */
+/* Whether a number in an element is a NaN, so that they have no order. */
+bool ss_list_has_nan(const struct ss_list *list);
+/* Stable, by the elements of `keys`, which has as many, and no NaN. */
 bool ss_list_sort(struct ss_list *list, const struct ss_list *keys, uint32_t backwards);
 bool ss_list_compare(const struct ss_list *left, const struct ss_list *right,
                      enum ss_comparison relation);
@@ -98,12 +100,11 @@ struct ss_table {
 };
 
 struct ss_table *ss_table_new(struct ss_run *run);
-/* The entry of a key; NULL: it has none. A NaN is no key: see ss_is_a_key. */
+/* The entry of a key; NULL: it has none. There is no NaN in it. */
 uint64_t *ss_table_find(const struct ss_table *table, uint64_t key_kinds, const uint64_t *key);
 /* Likewise, made where there is none; `is_new` says so, and its value is to be stored. */
 uint64_t *ss_table_put(struct ss_table *table, uint64_t key_kinds, uint64_t value_kinds,
                        const uint64_t *key, uint64_t *is_new);
-bool ss_is_a_key(uint64_t kinds, const uint64_t *key);
 void ss_table_remove(struct ss_table *table, uint64_t *entry);
 /* The first entry from a position on that is there, and the position behind it; NULL: none. */
 uint64_t *ss_table_next(const struct ss_table *table, uint64_t *position);

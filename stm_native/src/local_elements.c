@@ -107,19 +107,10 @@ bool ss_has_nan(uint64_t kinds, const uint64_t *element)
     for (; kinds != 0; kinds >>= 4, element++) {
         if ((kinds & 15) == SS_KIND_FLOAT && float_of(*element) != float_of(*element))
             return true;
-        if ((kinds & 15) == SS_KIND_LIST) {
-            const struct ss_list *list = list_of(*element);
-            for (uint64_t i = 0; i < list->count; i++)
-                if (ss_has_nan(list->kinds, list->words + i * list->width))
-                    return true;
-        }
+        if ((kinds & 15) == SS_KIND_LIST && ss_list_has_nan(list_of(*element)))
+            return true;
     }
     return false;
-}
-
-bool ss_is_a_key(uint64_t kinds, const uint64_t *key)
-{
-    return !ss_has_nan(kinds, key);
 }
 
 uint64_t ss_hash_of(uint64_t kinds, const uint64_t *key)

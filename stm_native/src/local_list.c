@@ -112,8 +112,6 @@ struct ss_list *ss_list_part(const struct ss_list *list, int64_t first, int64_t 
 bool ss_list_replace(struct ss_list *list, int64_t first, int64_t step, uint64_t length,
                      const struct ss_list *by)
 {
-    if (step != 1 && length != by->count)
-        return false;
     if (by == list && (by = ss_list_part(list, 0, 1, list->count)) == NULL)
         return false;
     if (step == 1) {
@@ -237,11 +235,16 @@ static uint64_t *ordered(uint64_t *at, uint64_t *spare, const struct ss_list *ke
     return at;
 }
 
+bool ss_list_has_nan(const struct ss_list *list)
+{
+    for (uint64_t i = 0; i < list->count; i++)
+        if (ss_has_nan(list->kinds, element_at(list, i)))
+            return true;
+    return false;
+}
+
 bool ss_list_sort(struct ss_list *list, const struct ss_list *keys, uint32_t backwards)
 {
-    for (uint64_t i = 0; i < keys->count; i++)
-        if (ss_has_nan(keys->kinds, element_at(keys, i)))
-            return false;
     if (list->count < 2)
         return true;
     uint64_t words = list->count * (2 + list->width);

@@ -172,6 +172,27 @@ def what_stays(state, event, emit):
     state.a[event.k % 8] *= 5
 
 
+@an_operator
+def begun(state, event, emit):
+    """What a constant is given to is assigned, whatever the rest of the body does."""
+    try:
+        found = turns = 0
+        text = "none"
+        for turns in range(event.k):
+            found = state.a[turns * 2]
+    except IndexError:
+        emit(found * 100 + turns)
+        if text == "none":
+            return
+    finally:
+        state.n += found + turns
+    emit(found)
+
+
+def test_what_begins_a_try_as_a_constant_is_assigned() -> None:
+    agrees(begun, keys(*range(7)))
+
+
 def test_what_was_done_before_the_exception_stays() -> None:
     agrees(what_stays, keys(*range(-9, 10)))
 
@@ -268,6 +289,57 @@ def through_helpers(state, event, emit):
 
 def test_all_ways_out_of_a_try_lead_through_its_finally() -> None:
     agrees(through_helpers, keys(*range(-2, 14)))
+
+
+@an_operator
+def until_it_raises(state, event, emit):
+    """Loops that only an exception ends."""
+    at = event.k
+    try:
+        while True:
+            state.a[at] += at
+            at += 1
+    except IndexError:
+        emit(at)
+    while True:
+        try:
+            at -= 1
+            emit(7 // at)
+        except ZeroDivisionError:
+            break
+        finally:
+            state.n += 1
+
+
+def test_a_loop_may_end_by_an_exception() -> None:
+    agrees(until_it_raises, keys(*range(9)))
+
+
+def test_a_function_of_another_module_catches_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "catching_elsewhere.py").write_text(
+        "class Empty(Exception):\n    pass\n\n"
+        "def first_of(values, at):\n"
+        "    try:\n"
+        "        if at == 2:\n"
+        "            raise Empty\n"
+        "        return values[at]\n"
+        "    except (IndexError, Empty):\n"
+        "        return -1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    elsewhere = importlib.import_module("catching_elsewhere")
+
+    def uses(state, event, emit):
+        emit(elsewhere.first_of(state.a, event.k))
+        if event.k == 5:
+            raise elsewhere.Empty(event.k)
+
+    operator = an_operator(uses)
+    expected = run_oracle(operator, keys(1, 2, 5, 9))
+    assert expected.output["x"].to_pylist()[:3] == [1, -1, -1]
+    assert_identical(run_engine(operator, keys(1, 2, 5, 9), horizon=0), expected)
 
 
 def deposit(balances, key, amount):
@@ -399,6 +471,49 @@ def test_a_copy_catches_the_same_where_its_module_is_not(tmp_path: Path) -> None
     )
 
 
+class Odd(LookupError):
+    pass
+
+
+class Odder(Odd):
+    """Named by no handler."""
+
+
+@ss.pure
+def parsed(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        if text == "odd":
+            raise Odder(text)
+        raise
+
+
+@ss.operator(state=State, event={"k": str}, emits={"x": float})
+def computed_before(state, event, emit):
+    y = 0.5
+    try:
+        state.n += 1
+        y = parsed(event.k)
+    except ValueError:
+        emit(-1.0)
+    except Odd:
+        emit(-2.0)
+        if state.n > 3:
+            raise
+    emit(y)
+    emit(parsed(event.k))
+
+
+def test_what_was_raised_before_the_operator_runs_is_caught_where_it_gets_there() -> None:
+    table = pa.table({"k": ["1.5", "a", "odd", "7", "q"] * 3})
+    expected = run_oracle(computed_before, table)
+    assert {kind for _, kind, _ in expected.raised} == {"ValueError", "Odder"}
+    for options in PATHS:
+        copied = pickle.loads(pickle.dumps(computed_before))
+        assert_identical(run_engine(copied, table, **options), expected)
+
+
 def test_an_exception_that_gets_out_has_its_own_text_and_lines() -> None:
     with pytest.raises(Rejected, match=r"8: index 8 is out of bounds") as caught:
         what_stays.run_sequential(keys(8))
@@ -475,7 +590,7 @@ def test_nothing_in_the_oracle_is_swallowed_but_the_operators_own(
         swallows.run_sequential(keys(1))
 
 
-@an_operator
+@ss.operator(state=State, event={"k": int, "v": float}, emits={"x": int})
 def plain(state, event, emit):
     """Many ways to raise, and nothing that catches."""
     state.a[event.k] += 7 // event.k
@@ -618,6 +733,16 @@ def may_be_undefined_in_the_handler(state, event, emit):
         emit(y)
 
 
+def may_be_deleted(state, event, emit):
+    y = 1
+    try:
+        del y
+        state.n = state.a[event.k]
+        y = 2
+    except IndexError:
+        emit(y)
+
+
 def may_be_undefined_in_finally(state, event, emit):
     try:
         y = state.a[event.k]
@@ -643,11 +768,14 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (catches_a_group, 1, r"except\*.*write except"),
     (may_be_undefined, 6, "'y' may be undefined"),
     (may_be_undefined_in_the_handler, 4, "'y' may be undefined"),
+    (may_be_deleted, 7, "'y' may be undefined"),
     (may_be_undefined_in_finally, 4, "'y' may be undefined"),
 ]
 
 
-@pytest.mark.parametrize(("function", "line", "message"), REFUSED, ids=lambda x: str(x)[10:40])
+@pytest.mark.parametrize(
+    ("function", "line", "message"), REFUSED, ids=lambda x: getattr(x, "__name__", str(x))
+)
 def test_what_cannot_be_caught_or_raised_is_refused(
     function: Callable[..., None], line: int, message: str
 ) -> None:
@@ -668,6 +796,7 @@ def test_the_class_of_an_error_costs_an_operator_nothing_that_catches_none(
         code: str = entry.library.get_asm_str()
         return sum(line.startswith("\t") and line[1] != "." for line in code.splitlines())
 
+    assert not plain.program.catches
     monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "")
     monkeypatch.setattr(variants, "_loaded", {})
     as_it_is = instructions()

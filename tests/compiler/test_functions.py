@@ -159,7 +159,7 @@ REFUSED = {
     "emit(math.gcd(event.x, 2) * 1.0)": r"math\.gcd takes integers; write int\(x\)",
     "emit(round(event.x, 1.0))": r"round takes a number of digits that is an int.*int\(n\)",
     "emit(event.integer(0, 0.5, 1) * 1.0)": r"integer takes integers.*integer\(low, high, i\)",
-    "emit(state.n[0].is_integer())": r"is_integer is a method of float64",
+    "emit(event.k.is_integer())": r"is_integer is a method of float64",
     "emit(math.isclose(event.x, 1.0, abs=1.0))": r"isclose takes \(a, b, rel_tol, abs_tol\)",
     "emit(pow(mod=3, base=event.k, exp=2))": r"pow takes \(base, exp, mod\)",
     "if state.a[:2] > 1.0: emit(0.0)": r"an array has no truth",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import pickle
+import re
+import runpy
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -187,7 +190,7 @@ def dicts(state, event, emit):
         elif what == 16:
             d |= {k: v}
         elif what == 17:
-            f = dict(zip([k, k + 1], [v, v]))
+            f = dict(zip([k, k + 1], [v, v]))  # noqa: B905
             said = fold(list(dict(f).keys()))
         emit(step, len(d), fold(d), said)
     for key, value in d.items():
@@ -232,7 +235,7 @@ def sets(state, event, emit):
             s.update(t)
             s.difference_update({k})
         elif what == 15:
-            said = fold(sorted(set(list(t)).union(s).intersection(t).symmetric_difference(s)))
+            said = fold(sorted(set(t).union(s).intersection(t).symmetric_difference(s)))
         elif what == 16 and len(s) > 7:
             s.clear()
         emit(step, len(s), fold(sorted(s)), said)
@@ -262,7 +265,7 @@ def mixtures(state, event, emit):
     emit(n, x, on=pairs[0] == (x, n))
     emit(pairs.index((2.5, event.seed % 3)), max(pairs)[0], on=(2.5, 1) in pairs)
     groups = {}
-    for x, n, key in trades:
+    for _, n, key in trades:
         groups.setdefault(key, []).append(n)
     for key, members in groups.items():
         emit(sum(members), float(len(members)), key, len(members) > 1)
@@ -310,4 +313,363 @@ def test_they_are_the_same_on_every_path(operator: ss.Operator) -> None:
         assert_identical(run_engine(operator, table, **path), expected)
 
 
-_ = math, Callable, Any
+# ---- errors ----
+
+
+@ss.operator(state=S, event={"what": int, "x": float}, emits={"a": float})
+def failing(state, event, emit):
+    """What raises in Python, one after the other."""
+    what, x = event.what, event.x
+    nan = math.nan
+    xs = [x, 2.0, x]
+    d = {x: 1.0}
+    s = {1, 2}
+    empty: list[float] = []
+    emit(-1.0)
+    state.x += 1.0
+    if what == 0:
+        emit(xs[what + 3])
+    elif what == 1:
+        emit(empty.pop())
+    elif what == 2:
+        xs[what - 6] = 1.0
+    elif what == 3:
+        xs.remove(77.0)
+    elif what == 4:
+        emit(float(xs.index(77.0)))
+    elif what == 5:
+        emit(d[x + 1.0])
+    elif what == 6:
+        del d[x + 1.0]
+    elif what == 7:
+        emit(d.pop(x + 1.0))
+    elif what == 8:
+        d.clear()
+        d.popitem()
+    elif what == 9:
+        s.remove(what)
+    elif what == 10:
+        s.clear()
+        s.pop()
+    elif what == 11:
+        xs[::2] = [1.0]
+    elif what == 12:
+        for key in d:
+            d[key + 1.0] = x
+    elif what == 13:
+        for one in s:
+            s.discard(one)
+    elif what == 14:
+        emit(min(empty))
+    elif what == 15:
+        for i in range(3):
+            del xs[i]
+    elif what == 16:
+        (xs[0], xs[1], xs[9]) = (1.0, 2.0, x)
+    # From here on Python's own says something else: a NaN.
+    elif what == 17:
+        xs.append(nan)
+        xs.sort()
+    elif what == 18:
+        emit(sorted([(1, x), (1, nan)])[0][1])
+    elif what == 19:
+        d[nan] = 1.0
+    elif what == 20:
+        emit(d.get(nan, 1.0))
+    elif what == 21:
+        emit(float(nan in {x}))
+    elif what == 22:
+        emit(len({(1, nan)}) * 1.0)
+    elif what == 23:
+        emit(sorted(xs, key=lambda one: one * nan)[0])
+    elif what == 24:
+        for key in d:
+            d[key + 1.0] = x
+            del d[key]
+    emit(float(len(xs)))
+
+
+ERRORS = (
+    *("IndexError",) * 3,
+    *("ValueError",) * 2,
+    *("KeyError",) * 6,
+    "ValueError",
+    *("RuntimeError",) * 2,
+    "ValueError",
+    *("IndexError",) * 2,
+    *("ValueError",) * 7,
+    "RuntimeError",
+)
+
+
+def test_what_raises_in_python_raises() -> None:
+    table = pa.table({"what": [*range(26)], "x": [0.5] * 26})
+    expected = run_oracle(failing, table)
+    assert [kind for _, kind, _ in expected.raised] == [*ERRORS]
+    for path in PATHS:
+        assert_identical(run_engine(failing, table, **path), expected)
+    assert witness.assert_agrees(failing, table.slice(0, 17)) == 17
+
+
+@ss.operator(state=S, event={"what": int, "x": float}, emits={"a": int})
+def caught(state, event, emit):
+    xs = [1, 2]
+    d = {1: 2}
+    try:
+        if event.what == 0:
+            xs[5] = 1
+        elif event.what == 1:
+            d[7] += 1
+        elif event.what == 2:
+            xs.remove(9)
+        elif event.what == 3:
+            for key in d:
+                d[key + 1] = 0
+        elif event.what == 4:
+            xs.append(5)
+            xs.pop(-9)
+    except IndexError:
+        emit(1)
+    except KeyError:
+        emit(2)
+    except ValueError:
+        emit(3)
+    except RuntimeError:
+        emit(4)
+    finally:
+        emit(len(xs) * 10 + len(d))
+
+
+def test_what_they_raise_is_caught_by_its_class() -> None:
+    table = pa.table({"what": [*range(6)] * 5, "x": [0.5] * 30})
+    expected = run_oracle(caught, table)
+    assert expected.output["a"].to_pylist()[:11] == [1, 21, 2, 21, 3, 21, 4, 22, 1, 31, 21]
+    for path in PATHS:
+        assert_identical(run_engine(caught, table, **path), expected)
+    assert witness.assert_agrees(caught, table) == 30
+
+
+# ---- NaN, and what only a tuple is ----
+
+
+@ss.operator(state=S, event={"n": int, "x": float}, emits={"a": int})
+def by_value(state, event, emit):
+    """A NaN is not found by being the same object."""
+    nan = event.x
+    key = (1, nan)
+    xs = [nan, 2.0]
+    emit(int(nan in xs) + 2 * int(xs == xs) + 4 * int(key == key) + 8 * int(key in [key]))
+    emit(xs.count(nan) + 10 * int(key != (1, nan)) + 100 * int(key < (1, 3.0)))
+    emit(int([nan] <= [nan]) + 2 * int([nan] >= [nan]) + 4 * int([[nan]] == [xs[:1]]))
+    pairs = [(nan, 1), (1.0, 2)]
+    emit(min(pairs)[1] * 10 + max(pairs)[1])
+
+
+def test_a_nan_is_equal_to_nothing() -> None:
+    table = pa.table({"n": [1, 2], "x": [math.nan, 0.5]})
+    expected = run_oracle(by_value, table)
+    assert expected.output["a"].to_pylist() == [0, 10, 0, 11, 15, 101, 7, 12]
+    for path in PATHS:
+        assert_identical(run_engine(by_value, table, **path), expected)
+
+
+PRICES = (3.5, 1.5, 2.5)
+
+
+def swapped(pair):
+    first, second = pair
+    return second, first
+
+
+@ss.operator(state=S, event=EVENT, emits={"n": int, "x": float, "key": str})
+def tuples(state, event, emit):
+    pair = event.seed, event.x
+    n, x = pair
+    x, n = swapped(pair)
+    three = (n, 5, 7)
+    emit(three[event.seed % 3] + three[-1] + len(three[1:]), PRICES[event.seed % 3], event.key)
+    joined = pair + (event.key, 2)  # noqa: RUF005
+    emit(joined[3] + len(joined), joined[1], joined[2])
+    for one in three + (1,) * 2:
+        emit(one, 0.0, "")
+    nested = (pair, (1, 2.5))
+    emit(nested[1][0], nested[0][1], "one" if event.key in ("one", "two") else "")
+    order = int(pair < (n, 0.25)) + 2 * int(nested == (pair, (1, 2.5))) + 4 * int(pair >= nested[1])
+    order += (
+        8 * int((1, 2) < (1, 2, 0))
+        + 16 * int(pair != (n, x))
+        + 32 * int((x, event.key) == joined[1:3])
+    )
+    emit(order, 0.5, "two")
+    a, b = event.seed % 5, event.seed % 7
+    a, b = b, a
+    emit(a * 10 + b, PRICES[1], "")
+    if three:
+        emit(sum(1 for one in three if one > 5), 0.0, "")
+    a, *rest = three
+    emit(a + rest[0], 1.0, "")
+
+
+def test_tuples_are_pythons() -> None:
+    table = events(40)
+    expected = run_oracle(tuples, table)
+    assert not expected.raised
+    for path in PATHS:
+        assert_identical(run_engine(tuples, table, **path), expected)
+    assert witness.assert_agrees(tuples, table) == 40
+
+
+# ---- the arena ----
+
+
+@ss.operator(state=S, event={"n": int, "x": float}, emits={"a": int})
+def many(state, event, emit):
+    """As many elements as the event says."""
+    xs = []
+    for i in range(event.n):
+        xs.append(i ^ 5)  # noqa: PERF401
+    seen = set(xs)
+    state.n += len(seen)
+    emit(sum(xs) + len(seen))
+
+
+@ss.operator(state=S, event={"n": int, "x": float}, emits={"a": int})
+def none(state, event, emit):
+    emit(event.n)
+
+
+def sizes(*of: int) -> pa.Table:
+    return pa.table({"n": list(of), "x": [0.0] * len(of)})
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_a_speculative_run_that_takes_too_much_is_run_as_the_head(protocol: str) -> None:
+    table = sizes(*[3, 40, 5000] * 20)
+    expected = run_oracle(many, table)
+    options = {"horizon": 6, "chunk": 1, "threads": 2, "execution": "speculate"}
+    limits = ss.Limits(elements=400)
+    found = run_engine(many, table, protocol=protocol, limits=limits, **options)
+    assert_identical(found, expected)
+    with ss.Engine(many, protocol=protocol, limits=limits, **options) as engine:
+        engine.process(table)
+        assert engine.stats.aborts["log_full"] >= 20
+    with ss.Engine(many, protocol=protocol, **options) as engine:
+        engine.process(sizes(*[3, 40] * 20))
+        assert engine.stats.aborts["log_full"] == 0
+
+
+def test_what_an_arena_has_grown_to_is_given_back() -> None:
+    with ss.Engine(none, horizon=0, threads=1) as engine:
+        without = engine.stats.memory
+    with ss.Engine(many, horizon=0, threads=1) as engine:
+        assert engine.stats.memory < without + 4096
+        engine.process(sizes(10))
+        small = engine.stats.memory
+        engine.process(sizes(200_000, 5))
+        assert engine.stats.memory == small
+
+
+def test_a_limit_of_elements_is_an_integer_in_range() -> None:
+    with pytest.raises(ss.ConfigurationError, match="elements=0; expected"):
+        ss.Limits(elements=0)
+
+
+# ---- what is refused ----
+
+
+def mixes(state, event, emit):
+    xs = [1]
+    xs.append(event.x)
+
+
+def not_known(state, event, emit):
+    xs = []
+    for one in xs:
+        emit(one)
+
+
+def sorts_strings(state, event, emit):
+    words = [event.key]
+    words.sort()
+
+
+def keeps(state, event, emit):
+    xs = [1]
+    state.n = xs
+
+
+def hashes(state, event, emit):
+    emit(len({[1]}))
+
+
+def other_key(state, event, emit):
+    d = {1: 2}
+    emit(d[event.x])
+
+
+def unlike(state, event, emit):
+    xs = [1, event.x]
+    emit(len(xs))
+
+
+def itself(state, event, emit):
+    xs = []
+    xs.append(xs)
+
+
+def bad_hint(state, event, emit):
+    xs: list[complex] = []
+    emit(len(xs))
+
+
+REFUSED = [
+    (mixes, 2, r"a list of int64 gets float64; .*begin it with floats"),
+    (not_known, 2, r"what a list holds is not known here.*x: list\[float\] = \[\]"),
+    (sorts_strings, 2, r"a sort of strings.*key="),
+    (keeps, 2, r"declared int and gets list"),
+    (hashes, 1, r"is a key; keys are numbers, strings and tuples"),
+    (other_key, 2, r"the keys of a dict are int64 and one is float64"),
+    (unlike, 1, r"a list of int64 gets float64"),
+    (itself, 2, r"put into itself; make a new one"),
+    (bad_hint, 1, r"annotation list\[complex\] is not understood|complex"),
+]
+
+
+@pytest.mark.parametrize(("function", "line", "message"), REFUSED, ids=lambda one: str(one)[:20])
+def test_what_cannot_be_is_refused_with_its_line_and_a_way_out(
+    function: Callable[..., None], line: int, message: str
+) -> None:
+    operator = ss.operator(state=S, event=EVENT, emits={"a": int})(function)
+    with pytest.raises(ss.CompileError, match=f"(?s){message}") as caught:
+        ss.Engine(operator, horizon=0).close()
+    first = function.__code__.co_firstlineno
+    assert f":{first + line}:" in str(caught.value)
+
+
+def test_they_travel_and_are_profiled() -> None:
+    table = events(60)
+    expected = run_oracle(mixtures, table)
+    shipped = pickle.loads(pickle.dumps(mixtures))
+    assert_identical(run_engine(shipped, table, horizon=4, chunk=2, profile=True), expected)
+    for execution in ("log_free", "locked"):
+        found = run_engine(dicts, events(20), execution=execution, threads=1)
+        assert_identical(found, run_oracle(dicts, events(20)))
+
+
+def test_the_example_of_the_guide_runs(tmp_path: Path) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "operators.md"
+    found = re.search(r"```python\n(def medians.*?)```", guide.read_text(), re.DOTALL)
+    assert found is not None
+    module = tmp_path / "medians_of_the_guide.py"
+    module.write_text(found[1])
+    namespace = runpy.run_path(str(module))
+    event = {"bid": float, "ask": float, "last": float, "venue": str}
+    emits = {"venue": str, "median": float}
+    operator = ss.operator(state=S, event=event, emits=emits)(namespace["medians"])
+    table = pa.table(
+        {"bid": [1.0, 2.0], "ask": [3.0, 4.0], "last": [2.0, 9.0], "venue": ["B", "C"]}
+    )
+    expected = run_oracle(operator, table)
+    assert expected.output["venue"].to_pylist() == ["B", "A", "A", "B", "C"]
+    assert expected.output["median"].to_pylist() == [3.0, 1.0, 2.0, 4.0, 9.0]
+    assert_identical(run_engine(operator, table, horizon=0), expected)

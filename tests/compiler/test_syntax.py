@@ -408,6 +408,43 @@ def test_comprehensions_are_pythons() -> None:
     agree(comprehensions)
 
 
+# ---- the documentation ----
+
+
+def test_the_example_of_the_documentation_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "operators.md"
+    text = page.read_text().split("## Syntax")[1].split("```python")[1].split("```")[0]
+    (tmp_path / "mylib").mkdir()
+    (tmp_path / "mylib" / "__init__.py").touch()
+    scoring = "def weighted(value, by=1.0):\n    return value * by\n"
+    (tmp_path / "mylib" / "scoring.py").write_text(scoring)
+    monkeypatch.syspath_prepend(tmp_path)
+    watch = module_of(tmp_path / "example.py", text).watch
+    table = pa.table(
+        {
+            "sensor": [0, 1, 2, 9, 3, 0, 1],
+            "kind": ["temperature", "flow", "noise", "flow", "pressure", "flow", "temperature"],
+            "value": [20.0, 140.0, 1.0, 2.0, -3.0, 51.0, 99.0],
+        }
+    )
+    assert witness.assert_agrees(watch, table) == table.num_rows
+    expected = run_oracle(watch, table)
+    assert expected.output["rank"].to_pylist() == [2, 2, 3, 2]
+    assert_identical(run_engine(watch, table, horizon=0), expected)
+
+
+def module_of(path: Path, text: str) -> Any:
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 # ---- what is refused ----
 
 HELPERS = """
@@ -513,12 +550,7 @@ def test_what_is_refused_names_its_line_and_a_way_out(tmp_path: Path) -> None:
         where, _, said = message.rpartition("line ")
         line, _, said = said.partition(": ") if where or "line " in message else ("42", "", message)
         path = tmp_path / f"refused_{number}.py"
-        path.write_text(HELPERS + "    " + text.replace("|", "\n") + "\n")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = module_of(path, HELPERS + "    " + text.replace("|", "\n") + "\n")
         with pytest.raises(ss.CompileError, match=rf"{path.name}:{line}: .*{said}") as caught:
             operator = ss.operator(
                 state=module.State, event={"i": int, "x": float}, emits={"k": int}

@@ -9,7 +9,7 @@ import importlib.util
 import random
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 HEADER = """
 import datetime
@@ -157,6 +157,9 @@ TEXTS_OF_THE_EVENT = [
 TEXT_CASES = ["'two'", "''"]
 
 
+Choice = TypeVar("Choice")
+
+
 class Writer:
     """Writes one operator, choice by choice, from a source of randomness."""
 
@@ -177,7 +180,7 @@ class Writer:
         self.names = 0
         self.leave = "return"
 
-    def pick(self, *options: str) -> str:
+    def pick(self, *options: Choice) -> Choice:
         return self.rng.choice(options)
 
     def int_(self, depth: int = 2) -> str:
@@ -201,7 +204,7 @@ class Writer:
                 *self.calls("tick(state, 1)", "tick(state, i0)", 'increment(state, "n")'),
             )
         a, b = self.int_(depth - 1), self.int_(self.rng.randint(0, depth - 1))
-        return self.pick(
+        chosen: str = self.pick(
             f"({a} {self.pick('+', '-', '*', '&', '|', '^')} {b})",
             f"({a} {self.pick('+', '-', '*')} {b})",
             f"({a} {self.pick('//', '%')} ({b} | 1))",
@@ -235,6 +238,7 @@ class Writer:
             self.of_the_event("0", INTS_OF_THE_EVENT),
             *self.syntax_int(depth),
         )
+        return chosen
 
     def of_the_event(self, otherwise: str, choices: list[str]) -> str:
         """What Python computes of the event alone; of a string that may be null, if it is not."""
@@ -365,7 +369,9 @@ class Writer:
         if self.rng.random() < 0.25:
             name, iterable = self.scope("v")
             self.ints.append(name)
-            item, key = self.int_(1), self.int_(1)
+            # Often evaluated, so rarely what raises.
+            item = self.int_(1) if self.rng.random() < 0.1 else self.harmless(name)
+            key = self.harmless(name)
             condition = self.pick("", f" if {self.bool_(1)}", f" if {name} > 1")
             self.ints.remove(name)
             loop = f"for {name} in {iterable}{condition}"
@@ -381,6 +387,9 @@ class Writer:
                 f"len([{item} {loop}])",
             ]
         return [self.pick(*texts)]
+
+    def harmless(self, name: str) -> str:
+        return f"({name} {self.pick('+', '-', '*', '^', '&')} {self.int_(0)})"
 
     def scope(self, letter: str) -> tuple[str, str]:
         """A name of a comprehension's own, now and then one that is another's too, and what it
@@ -647,7 +656,7 @@ class Writer:
         """A try statement, in its every form."""
         self.put(indent, "try:")
         self.inside(indent, nesting)
-        clauses = self.pick(0, 1, 1, 2, 2, 3)
+        clauses = self.rng.choice((0, 1, 1, 2, 2, 3))
         for _ in range(clauses):
             self.clause(indent, nesting)
         if clauses and self.rng.random() < 0.4:
@@ -687,11 +696,20 @@ class Writer:
             self.put(indent + 2, self.pick(*self.ways_out()))
             self.block(indent + 1, self.rng.randint(0, 1), 0)
 
+    def inner(self) -> None:
+        """What every function begins with that is given ``i0``."""
+        self.put(1, "name = str(event.key)[-3:]")
+        self.put(1, "k0 = 2")
+        self.put(1, "def inner(v, w=3):")
+        self.put(2, "i1 = v ^ i0")
+        self.put(2, "return i1 - w * k0")
+
     def helper(self) -> None:
         """A function in which things are caught, or not: its caller catches them as well."""
         self.put(0, "def part(state, event, emit, i0, f0):")
         self.put(1, "i1 = 3")
         self.put(1, "f1 = -1.5")
+        self.inner()
         self.leave = "return i1"
         self.block(1, self.rng.randint(1, 4), 2)
         self.put(1, "return i0 ^ i1")
@@ -716,11 +734,7 @@ class Writer:
         self.put(1, "i1 = 1")
         self.put(1, "f0 = event.value")
         self.put(1, "f1 = 0.5")
-        self.put(1, "name = str(event.key)[-3:]")
-        self.put(1, "k0 = 2")
-        self.put(1, "def inner(v, w=3):")
-        self.put(2, "i1 = v ^ i0")
-        self.put(2, "return i1 - w * k0")
+        self.inner()
         self.block(1, statements, 2)
         if has_helper:
             self.put(1, "try:")

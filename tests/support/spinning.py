@@ -51,6 +51,19 @@ def endless(state, event, emit):
         state.n += 1
 
 
+@ss.operator(state=Counters, event={"x": int}, emits={})
+def swallowing(state, event, emit):
+    """The same, and catches all that it raises."""
+    while event.x < 0:
+        try:
+            state.n += 1
+            state.a[state.n] += 1
+        except Exception:
+            continue
+        finally:
+            state.right = state.n
+
+
 def flip_and_loop(state, event, emit):
     """Committed state always has left + right == 1000. A mixture of two states does not, and there
     the loop has no end."""
