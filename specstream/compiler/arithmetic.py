@@ -180,7 +180,7 @@ def _floor_division(code: Instructions, left: Value, right: Value) -> tuple[Valu
     return floor, modulus, minus_one
 
 
-def _write_floordiv(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def write_floordiv(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     left, right = args
     fault_if_zero(code, kinds[0], right)
     if kinds[0] == "float64":
@@ -191,7 +191,7 @@ def _write_floordiv(code: Instructions, kinds: Sequence[str], args: Sequence[Val
     return code.builder.select(minus_one, code.builder.sub(I64(0), left), quotient)
 
 
-def _write_mod(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def write_mod(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     left, right = args
     fault_if_zero(code, kinds[0], right)
     if kinds[0] == "float64":
@@ -230,7 +230,7 @@ def _write_truediv(code: Instructions, kinds: Sequence[str], args: Sequence[Valu
     return quotient
 
 
-def _write_power(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def write_power(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     if kinds[0] == "float64":
         return code.call_checked("ss_float_power", *args)
     if kinds[0] == "int64":
@@ -316,13 +316,15 @@ def _write_not(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) 
     return code.builder.not_(write_bool(code, kinds, args))
 
 
+division_rule = _arithmetic("//")
+power_rule = _arithmetic("**", left_bool=True)
 add = Native("add", _arithmetic("+"), _by_kind("add", "fadd"))
 sub = Native("sub", _arithmetic("-"), _by_kind("sub", "fsub"))
 mul = Native("mul", _arithmetic("*"), _by_kind("mul", "fmul"))
 truediv = Native("truediv", _true_division, _write_truediv)
-floordiv = Native("floordiv", _arithmetic("//"), _write_floordiv)
-mod = Native("mod", _arithmetic("%"), _write_mod)
-power = Native("power", _arithmetic("**", left_bool=True), _write_power)
+floordiv = Native("floordiv", division_rule, write_floordiv)
+mod = Native("mod", _arithmetic("%"), write_mod)
+power = Native("power", power_rule, write_power)
 lshift = Native("lshift", _shift("<<"), _write_shift("shl", "shl"))
 rshift = Native("rshift", _shift(">>"), _write_shift("ashr", "lshr"))
 and_ = Native("and_", _bitwise("&"), _by_kind("and_", "and_"))
@@ -370,8 +372,12 @@ OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Not: not_,
 }
 IN_PLACE: dict[type[ast.operator], Native] = {
-    one: function for one, function in OPERATORS.items() if issubclass(one, ast.operator)
-} | {
+    ast.Div: Native("itruediv", _true_division, _write_truediv),
+    ast.FloorDiv: Native("ifloordiv", division_rule, write_floordiv),
+    ast.Mod: Native("imod", _arithmetic("%"), write_mod),
+    ast.Pow: Native("ipower", power_rule, write_power),
+    ast.LShift: Native("ilshift", _shift("<<"), _write_shift("shl", "shl")),
+    ast.RShift: Native("irshift", _shift(">>"), _write_shift("ashr", "lshr")),
     ast.Add: iadd,
     ast.Sub: isub,
     ast.Mult: imul,

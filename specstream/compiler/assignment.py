@@ -116,7 +116,7 @@ def read_whole(source: Window) -> Window:
                 word = _as_word(builder, source.load((loop.index,)))
                 builder.store(word, run.address(words, loop.index, 8))
             builder.store(words, address)
-    first = builder.udiv(builder.ptrtoint(builder.load(address), I64), I64(8))
+    first = run.place_of(builder.load(address))
     return Window(run, whole_type(source.type), first, [length], [I64(1)])
 
 
@@ -148,7 +148,7 @@ def _store_all(target: Window, element_at: Callable[[tuple[Value, ...]], Value])
             run.leave_if_verdict()
             store_to(target)
         with together:
-            first = builder.udiv(builder.ptrtoint(words, I64), I64(8))
+            first = run.place_of(words)
             store_to(replace(target, type=whole_type(target.type), offset=first))
 
 

@@ -20,11 +20,11 @@ import numpy as np
 
 from specstream.compiler import frozen, frozen_types, numbers
 from specstream.compiler.analysis import Analysis, FunctionSource
-from specstream.compiler.conversions import NUMPY
 from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
-from specstream.compiler.math_functions import MATH
+from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.nullable_flows import mark_null_reads
+from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.scopes import bound_names, own_name
 
 __all__ = [
@@ -77,7 +77,6 @@ _FORBIDDEN_CALLS = {
     "exec": "write the code out",
     "hash": "write an arithmetic hash: hash() differs between runs",
     "id": "operators see values only",
-    "pow": "write a ** b",
 }
 
 _FORBIDDEN_MODULES = {
@@ -381,7 +380,7 @@ class Check:
             module = self.lookup(node.value.id)
             if (
                 module is np
-                and node.attr not in NUMPY
+                and node.attr not in (*NUMPY, "dot")
                 and (node.attr not in numbers.NUMPY_CONSTANTS)
             ):
                 self.refuse(
@@ -392,13 +391,13 @@ class Check:
                 )
             if (
                 module is math
-                and node.attr not in MATH
+                and node.attr not in (*MATH, *OF_SEVERAL)
                 and (node.attr not in numbers.MATH_CONSTANTS)
             ):
                 self.refuse(
                     node,
                     f"math.{node.attr} is not supported",
-                    f"supported are: {', '.join(sorted(MATH))}",
+                    f"supported are: {', '.join(sorted([*MATH, *OF_SEVERAL]))}",
                 )
 
 
@@ -522,7 +521,7 @@ def builtin_name(value: Any) -> str | None:
 
 def math_name(value: Any) -> str | None:
     name = getattr(value, "__name__", None)
-    return name if name in MATH and getattr(math, name, None) is value else None
+    return name if name in (*MATH, *OF_SEVERAL) and getattr(math, name, None) is value else None
 
 
 def numpy_name(value: Any) -> str | None:

@@ -65,12 +65,6 @@ def same_or_int64(what: str, floats: str) -> Rule:
     return rule
 
 
-def _rounding(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-    if len(args) == 2:
-        raise refuse("round(x, n) is not supported; write round(x * 100.0) / 100.0, or such")
-    return same_or_int64("round", "int64")(args)
-
-
 def _extremum_rule(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         if len(args) < 2:
@@ -99,10 +93,10 @@ def _write_float(code: Instructions, kinds: Sequence[str], args: Sequence[Value]
 def _write_int(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     if kinds[0] == "uint64":
         code.fault_if(code.builder.icmp_signed("<", args[0], I64(0)), OverflowError)
-    return _write_as_int64(code, kinds, args)
+    return write_as_int64(code, kinds, args)
 
 
-def _write_as_int64(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def write_as_int64(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     if kinds[0] == "float64":
         return code.to_int64(args[0])
     return code.builder.zext(args[0], I64) if kinds[0] == "bool" else args[0]
@@ -116,7 +110,7 @@ def _write_as_uint64(code: Instructions, kinds: Sequence[str], args: Sequence[Va
 
 def _write_slice_bound(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     if kinds[0] != "uint64":
-        return _write_as_int64(code, kinds, args)
+        return write_as_int64(code, kinds, args)
     # Whatever lies beyond the end is the same as the end, for a step as well.
     beyond = code.builder.icmp_signed("<", args[0], I64(0))
     return code.builder.select(beyond, I64(INT64_MAX), args[0])
@@ -160,12 +154,11 @@ int_ = Native("int_", to_kind("int", "int64"), _write_int)
 float_ = Native("float_", _to_float, _write_float)
 bool_ = Native("bool_", truth("bool"), write_bool)
 abs_ = Native("abs_", same_or_int64("abs", "float64"), _write_abs)
-round_ = Native("round_", _rounding, write_rounded("llvm.rint"))
 min_ = Native("min_", _extremum_rule("min"), _write_extremum("<"))
 max_ = Native("max_", _extremum_rule("max"), _write_extremum(">"))
 slice_bound = Native("slice_bound", _position("a slice"), _write_slice_bound)
-enumerate_start = Native("enumerate_start", _position("the start of enumerate"), _write_as_int64)
-as_int64 = Native("as_int64", to_kind("np.int64", "int64"), _write_as_int64)
+enumerate_start = Native("enumerate_start", _position("the start of enumerate"), write_as_int64)
+as_int64 = Native("as_int64", to_kind("np.int64", "int64"), write_as_int64)
 as_uint64 = Native("as_uint64", to_kind("np.uint64", "uint64"), _write_as_uint64)
 as_float64 = Native("as_float64", to_kind("np.float64", "float64"), _write_float)
 as_bool = Native("as_bool", to_kind("np.bool_", "bool"), write_bool)
@@ -174,7 +167,6 @@ BUILTINS: dict[str, Native] = {
     "float": float_,
     "bool": bool_,
     "abs": abs_,
-    "round": round_,
     "min": min_,
     "max": max_,
 }

@@ -81,9 +81,7 @@ def _meaning_of_present(
         ]
         return write(context, builder, signature(sig.return_type, *wanted), there)
 
-    taken = [
-        arg if may_be_none(arg) else of for arg, of in zip(args, wanted, strict=True)
-    ]
+    taken = [arg if may_be_none(arg) else of for arg, of in zip(args, wanted, strict=True)]
     return result, taken, code
 
 

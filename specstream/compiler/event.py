@@ -27,7 +27,7 @@ from specstream.compiler.types import (
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Kind
 
-__all__ = ["METHODS", "event_is_null", "null_bit"]
+__all__ = ["METHODS", "draw_key", "event_is_null", "null_bit"]
 
 
 @infer_getattr
@@ -134,15 +134,18 @@ def _random_word(
     context: Any, builder: Any, event: EventType, pointer: Value, draw: Value
 ) -> Value:
     run = Run(context, builder, pointer)
-    return run.call(
-        "ss_random_bits",
-        I64,
+    return run.call("ss_random_bits", I64, *draw_key(run, event, draw))
+
+
+def draw_key(run: Run, event: EventType, draw: Value) -> list[Value]:
+    """What a random number is a function of."""
+    return [
         run.load_member("seed", invariant=True),
         _event_column(run, event, "timestamp"),
         _event_column(run, event, "source"),
         _event_column(run, event, "sequence"),
         draw,
-    )
+    ]
 
 
 def _check_draw(event: types.Type, draw: types.Type) -> None:

@@ -27,12 +27,12 @@ from specstream.columns.instants import when
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.check import (
-    is_container,
     FORBIDDEN_CALLS,
     FORBIDDEN_MODULES,
     REFUSED,
     builtin_name,
     is_constant,
+    is_container,
     math_name,
 )
 from specstream.compiler.frozen_types import can_freeze
@@ -116,6 +116,10 @@ def look_up(function: types.FunctionType, name: str) -> Any:
         except ValueError:
             return MISSING
     return function.__globals__.get(name, getattr(builtins, name, MISSING))
+
+
+# Methods of numbers that are compiled.
+_OF_NUMBERS = {"is_integer": BOOL, "bit_count": INT, "bit_length": INT}
 
 
 class EventAlone:
@@ -526,6 +530,8 @@ class EventAlone:
             owner = self.of(callee.value)
             if owner.depends == STATE and owner.type == ANY:
                 return Found(STATE, ANY, ANY, owner.bound)
+            if of.is_number(owner.type) and callee.attr in _OF_NUMBERS and not parts:
+                return self.joined([owner], _OF_NUMBERS[callee.attr], True)
             types_given = [self.of(one).type for one in node.args]
             given = of.method(owner.type, callee.attr, node.args, types_given)
             return self.joined([owner, *parts], given, False)

@@ -96,9 +96,9 @@ class Instructions:
         function.attributes.add("nounwind")
         return self.builder.call(function, arguments)
 
-    def call_checked(self, symbol: str, *arguments: Value) -> Value:
-        """Calls a C function that writes a double and returns 0, or how it failed."""
-        slot = cgutils.alloca_once(self.builder, F64)
+    def call_checked(self, symbol: str, *arguments: Value, result: ir.Type = F64) -> Value:
+        """Calls a C function that writes a result and returns 0, or how it failed."""
+        slot = cgutils.alloca_once(self.builder, result)
         failed = self.call(symbol, I32, *arguments, slot)
         with self.builder.if_then(self.builder.icmp_unsigned("!=", failed, I32(0)), likely=False):
             for code, error in _FAILURES.items():

@@ -162,6 +162,11 @@ def update_items(target: Any, operation: Any, value: Any) -> Any:
     raise TypeError("update_items exists in compiled operators only")
 
 
+def update_from(target: Any, operation: Any, value: Any) -> Any:
+    """The same, of what lies apart from the target; exists in compiled operators only."""
+    raise TypeError("update_from exists in compiled operators only")
+
+
 @overload(update_items)
 def _update_items(target: Any, operation: Any, value: Any) -> Any:
     if isinstance(value, ViewType) and value.ndim > 1:
@@ -171,8 +176,19 @@ def _update_items(target: Any, operation: Any, value: Any) -> Any:
 
     def by_a_copy(target: Any, operation: Any, value: Any) -> Any:
         # The source may overlap with the target, or be one of its rows.
-        update_items(target, operation, read_whole(value, True))
+        update_from(target, operation, read_whole(value, True))
 
+    def directly(target: Any, operation: Any, value: Any) -> Any:
+        update_from(target, operation, value)
+
+    may_overlap = isinstance(value, ViewType) and (
+        value.space != "range" or target.space == "range"
+    )
+    return by_a_copy if may_overlap else directly
+
+
+@overload(update_from)
+def _update_from(target: Any, operation: Any, value: Any) -> Any:
     def by_an_array(target: Any, operation: Any, value: Any) -> Any:
         length = len(value)
         if length != len(target) and length != 1:
@@ -186,10 +202,8 @@ def _update_items(target: Any, operation: Any, value: Any) -> Any:
 
     def row_by_row(target: Any, operation: Any, value: Any) -> Any:
         for i in range(len(target)):
-            update_items(target[i], operation, value)
+            update_from(target[i], operation, value)
 
-    if isinstance(value, ViewType) and value.space != "range":
-        return by_a_copy
     if target.ndim > 1:
         return row_by_row
     return by_an_array if isinstance(value, ViewType) else by_a_number

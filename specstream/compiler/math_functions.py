@@ -24,7 +24,7 @@ from specstream.compiler.numbers import INT64_MAX, MATH_CONSTANTS
 from specstream.compiler.refusals import refuse
 
 
-def _floats(what: str, low: int, high: int | None = None) -> Rule:
+def floats(what: str, low: int, high: int | None = None) -> Rule:
     """A float function of floats; integers and bools are converted exactly as Python does."""
 
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
@@ -34,7 +34,7 @@ def _floats(what: str, low: int, high: int | None = None) -> Rule:
     return rule
 
 
-def _float_test(what: str) -> Rule:
+def float_test(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         require_count(what, args, 1)
         require_scalar(what, args[0])
@@ -128,11 +128,11 @@ def _write_ldexp(code: Instructions, kinds: Sequence[str], args: Sequence[Value]
     return code.call_checked("ss_math_ldexp", args[0], exponent)
 
 
-def _write_isnan(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+def write_isnan(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     return code.is_nan(args[0])
 
 
-def _write_magnitude(predicate: str) -> Writer:
+def write_magnitude(predicate: str) -> Writer:
     def write(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
         magnitude = code.llvm("llvm.fabs", args[0])
         return code.builder.fcmp_ordered(predicate, magnitude, F64(float("inf")))
@@ -151,13 +151,13 @@ _TOTAL = frozenset({"atan", "tanh", "asinh", "erf", "erfc", "cbrt"})
 
 
 def _math(name: str) -> Native:
-    return Native(f"math_{name}", _floats(f"math.{name}", 1), _write_math(name))
+    return Native(f"math_{name}", floats(f"math.{name}", 1), _write_math(name))
 
 
 math_exp = _math("exp")
 math_exp2 = _math("exp2")
 math_expm1 = _math("expm1")
-math_log = Native("math_log", _floats("math.log", 1, 2), _write_math_log)
+math_log = Native("math_log", floats("math.log", 1, 2), _write_math_log)
 math_log2 = _math("log2")
 math_log10 = _math("log10")
 math_log1p = _math("log1p")
@@ -176,25 +176,25 @@ math_atanh = _math("atanh")
 math_erf = _math("erf")
 math_erfc = _math("erfc")
 math_cbrt = _math("cbrt")
-math_sqrt = Native("math_sqrt", _floats("math.sqrt", 1), _write_math_sqrt)
-math_atan2 = Native("math_atan2", _floats("math.atan2", 2), _write_atan2)
-math_pow = Native("math_pow", _floats("math.pow", 2), _write_checked("ss_math_pow"))
-math_fmod = Native("math_fmod", _floats("math.fmod", 2), _write_checked("ss_math_fmod"))
+math_sqrt = Native("math_sqrt", floats("math.sqrt", 1), _write_math_sqrt)
+math_atan2 = Native("math_atan2", floats("math.atan2", 2), _write_atan2)
+math_pow = Native("math_pow", floats("math.pow", 2), _write_checked("ss_math_pow"))
+math_fmod = Native("math_fmod", floats("math.fmod", 2), _write_checked("ss_math_fmod"))
 math_ldexp = Native("math_ldexp", _ldexp_rule, _write_ldexp)
-math_copysign = Native("math_copysign", _floats("math.copysign", 2), _write_copysign)
-math_fabs = Native("math_fabs", _floats("math.fabs", 1), _write_fabs)
+math_copysign = Native("math_copysign", floats("math.copysign", 2), _write_copysign)
+math_fabs = Native("math_fabs", floats("math.fabs", 1), _write_fabs)
 math_floor = Native("math_floor", same_or_int64("math.floor", "int64"), write_rounded("llvm.floor"))
 math_ceil = Native("math_ceil", same_or_int64("math.ceil", "int64"), write_rounded("llvm.ceil"))
 math_trunc = Native("math_trunc", same_or_int64("math.trunc", "int64"), write_rounded("llvm.trunc"))
 math_degrees = Native(
-    "math_degrees", _floats("math.degrees", 1), _write_scaled(180.0 / MATH_CONSTANTS["pi"])
+    "math_degrees", floats("math.degrees", 1), _write_scaled(180.0 / MATH_CONSTANTS["pi"])
 )
 math_radians = Native(
-    "math_radians", _floats("math.radians", 1), _write_scaled(MATH_CONSTANTS["pi"] / 180.0)
+    "math_radians", floats("math.radians", 1), _write_scaled(MATH_CONSTANTS["pi"] / 180.0)
 )
-math_isnan = Native("math_isnan", _float_test("math.isnan"), _write_isnan)
-math_isinf = Native("math_isinf", _float_test("math.isinf"), _write_magnitude("=="))
-math_isfinite = Native("math_isfinite", _float_test("math.isfinite"), _write_magnitude("<"))
+math_isnan = Native("math_isnan", float_test("math.isnan"), write_isnan)
+math_isinf = Native("math_isinf", float_test("math.isinf"), write_magnitude("=="))
+math_isfinite = Native("math_isfinite", float_test("math.isfinite"), write_magnitude("<"))
 MATH: dict[str, Native] = {
     native.name.removeprefix("math_"): native
     for native in list(globals().values())

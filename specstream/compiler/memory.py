@@ -119,10 +119,19 @@ class Run(Instructions):
         return self.address(base, word, 8)
 
     def element_address(self, space: str, storage: Storage, at: Value) -> Value:
-        if space == "range":  # elements are counted from address 0
-            return self.builder.inttoptr(self.builder.mul(at, I64(8)), I64.as_pointer())
+        if space == "range":
+            # Counted from the run. An address made of an integer would be one on the null pointer
+            # when a helper's optimised code is optimised again, and its loads would be poison.
+            offset = self.builder.mul(at, I64(8))
+            return self.builder.bitcast(self.builder.gep(self.pointer, [offset]), I64.as_pointer())
         base = self.load_member(space, POINTER, invariant=True)
         return self.address(base, at, storage.size, ir.IntType(8 * storage.size))
+
+    def place_of(self, words: Value) -> Value:
+        """The number of a word in the space "range", of its address."""
+        builder = self.builder
+        bytes_ = builder.sub(builder.ptrtoint(words, I64), builder.ptrtoint(self.pointer, I64))
+        return builder.ashr(bytes_, I64(3))
 
     def load(self, space: str, variant: Variant, storage: Storage, at: Value) -> Value:
         """Element number ``at``, widened; the caller has checked the bounds.

@@ -32,14 +32,14 @@ _SIGN = 2**63
 Number = bool | int | float
 
 
-def _signed(value: int) -> "Int64":
+def signed(value: int) -> "Int64":
     """Wrap an exact integer to int64."""
     if INT64_MIN <= value <= INT64_MAX:
         return int.__new__(Int64, value)
     return int.__new__(Int64, ((value + _SIGN) & UINT64_MAX) - _SIGN)
 
 
-def _unsigned(value: int) -> "Uint64":
+def unsigned(value: int) -> "Uint64":
     """Wrap an exact integer to uint64."""
     return int.__new__(Uint64, value & UINT64_MAX)
 
@@ -67,7 +67,7 @@ class Int64(int):
     __slots__ = ()
 
     def __new__(cls, value: Any = 0) -> "Int64":
-        return _signed(int(value))
+        return signed(int(value))
 
     def __neg__(self) -> int:
         # Exact, not wrapped: CPython negates the integer when it compares it with a float of the
@@ -83,7 +83,7 @@ class Int64(int):
         return int.__new__(Int64, int.__invert__(self))
 
     def __abs__(self) -> "Int64":
-        return _signed(int.__abs__(self))
+        return signed(int.__abs__(self))
 
 
 class Uint64(int):
@@ -98,19 +98,25 @@ class Uint64(int):
     __slots__ = ()
 
     def __new__(cls, value: Any = 0) -> "Uint64":
-        return _unsigned(int(value))
+        return unsigned(int(value))
 
     def __neg__(self) -> "Uint64":
-        return _unsigned(int.__neg__(self))
+        return unsigned(int.__neg__(self))
 
     def __pos__(self) -> "Uint64":
         return self
 
     def __invert__(self) -> "Uint64":
-        return _unsigned(int.__invert__(self))
+        return unsigned(int.__invert__(self))
 
     def __abs__(self) -> "Uint64":
         return self
+
+
+for _class in (Int64, Uint64):
+    for _name in ("bit_count", "bit_length"):
+        _counted = getattr(int, _name)
+        setattr(_class, _name, lambda self, counted=_counted: int.__new__(Int64, counted(self)))
 
 
 def _signed_method(exact: Callable[[int, int], Any]) -> Callable[[Int64, Any], Any]:
@@ -123,10 +129,10 @@ def _signed_method(exact: Callable[[int, int], Any]) -> Callable[[Int64, Any], A
         if other.__class__ is Int64:
             if INT64_MIN <= result <= INT64_MAX:
                 return new(Int64, result)
-            return _signed(result)
+            return signed(result)
         if result is NotImplemented:
             return result
-        return _unsigned(result) if isinstance(other, Uint64) else _signed(result)
+        return unsigned(result) if isinstance(other, Uint64) else signed(result)
 
     return method
 
@@ -171,7 +177,7 @@ def _integer_power(base: int, exponent: int) -> "Int64 | Uint64":
             f"an integer to the negative power {int(exponent)} is not an integer; "
             "write float(base) ** exponent for a float result"
         )
-    wrap = _unsigned if isinstance(base, Uint64) or isinstance(exponent, Uint64) else _signed
+    wrap = unsigned if isinstance(base, Uint64) or isinstance(exponent, Uint64) else signed
     return wrap(pow(int(base), int(exponent), _MODULUS))
 
 
@@ -195,6 +201,8 @@ def power(base: Number, exponent: Number) -> Number:
     """
     if isinstance(base, int) and isinstance(exponent, int):
         return _integer_power(base, exponent)
+    if hasattr(base, "each") or hasattr(exponent, "each"):  # an array
+        return base**exponent
     x, y = float(base), float(exponent)
     if x < 0.0 and math.isfinite(x) and math.isfinite(y) and y != math.floor(y):
         raise ValueError(
@@ -211,7 +219,7 @@ def negate(value: Number) -> Number:
     >>> negate(Int64(-2**63))
     -9223372036854775808
     """
-    return _signed(int.__neg__(value)) if value.__class__ is Int64 else -value
+    return signed(int.__neg__(value)) if value.__class__ is Int64 else -value
 
 
 def _integer_power_method(self: int, other: Any, modulo: None = None) -> Any:
@@ -289,7 +297,7 @@ def to_oracle(value: Any) -> Any:
     return value
 
 
-def _float_to_integer(value: float, low: int, high: int, name: str) -> int:
+def float_to_integer(value: float, low: int, high: int, name: str) -> int:
     # int() raises ValueError for a NaN and OverflowError for an infinity.
     exact = int(value)
     if not low <= exact <= high:
@@ -297,32 +305,48 @@ def _float_to_integer(value: float, low: int, high: int, name: str) -> int:
     return exact
 
 
-def _to_int64(value: Number = 0) -> Int64:
+def to_int64(value: Number = 0) -> Int64:
     """`int(x)`: the value itself, or an error; never a wrapped one."""
     if isinstance(value, float):
-        return int.__new__(Int64, _float_to_integer(value, INT64_MIN, INT64_MAX, "int64"))
+        return int.__new__(Int64, float_to_integer(value, INT64_MIN, INT64_MAX, "int64"))
     exact = int(value)
     if exact > INT64_MAX:
         raise OverflowError(
             f"cannot convert the uint64 {exact} to int64: it is out of range; "
             "write np.int64(x) to wrap"
         )
-    return _signed(exact)
+    return signed(exact)
 
 
 def _absolute(value: Number) -> Number:
     return Int64(value) if value.__class__ is bool else abs(value)
 
 
-def _round(value: Number, *digits: object) -> Number:
-    if digits:
-        raise TypeError("round(x, n) is not supported; write round(x * 100.0) / 100.0, or such")
-    if isinstance(value, Int64 | Uint64):
-        return +value
-    return _whole(round(value), "round")
+def _round(number: Number, ndigits: int | None = None) -> Number:
+    if ndigits is not None and isinstance(number, float):
+        return round(number, int(ndigits))
+    if isinstance(number, Int64 | Uint64) and (ndigits is None or ndigits >= 0):
+        return +number
+    exact = round(number) if ndigits is None else round(int(number), max(int(ndigits), -64))
+    if isinstance(number, Uint64) and exact <= UINT64_MAX:
+        return int.__new__(Uint64, exact)
+    return whole(int(exact), "round")
 
 
-def _whole(exact: int, name: str) -> Int64:
+def _power(base: Number, exp: Number, mod: int | None = None) -> Number:
+    """`pow(x, y)` as the operator has it; with a modulus exact, as it never leaves 64 bits."""
+    if mod is None:
+        return power(base, exp)
+    exact = pow(int(base), int(exp), int(mod))
+    is_unsigned = any(isinstance(one, Uint64) for one in (base, exp, mod))
+    return int.__new__(Uint64 if is_unsigned else Int64, exact)
+
+
+def _divmod(dividend: Number, divisor: Number) -> tuple[Number, Number]:
+    return dividend // divisor, dividend % divisor
+
+
+def whole(exact: int, name: str) -> Int64:
     if not INT64_MIN <= exact <= INT64_MAX:
         raise OverflowError(f"{name}: the result {float(exact)!r} is out of the range of int64")
     return int.__new__(Int64, exact)
@@ -388,10 +412,10 @@ class _Range:
         return len(self._range)
 
 
-def _enumerate(values: Iterable[Any], start: int = 0) -> Iterator[tuple[Int64, Any]]:
-    count = _signed(operator.index(start))
+def _enumerate(iterable: Iterable[Any], start: int = 0) -> Iterator[tuple[Int64, Any]]:
+    count = signed(operator.index(start))
     one = Int64(1)
-    for value in values:
+    for value in iterable:
         yield count, value
         count = count + one  # type: ignore[assignment]
 
@@ -403,12 +427,14 @@ ORACLE_OPERATORS: dict[type[ast.operator | ast.unaryop], Callable[..., Any]] = {
 """The operators that the oracle must call as functions; the others are the classes' own."""
 
 ORACLE_BUILTINS: dict[str, Callable[..., Any]] = {
-    "int": _to_int64,
+    "int": to_int64,
     "float": float,
     "bool": bool,
     "any": any,
     "all": all,
     "abs": _absolute,
+    "divmod": _divmod,
+    "pow": _power,
     "min": _extremum("min", lambda value, best: bool(value < best)),
     "max": _extremum("max", lambda value, best: bool(value > best)),
     "round": _round,
@@ -426,89 +452,3 @@ MATH_CONSTANTS: dict[str, float] = {
 NUMPY_CONSTANTS: dict[str, float] = {
     name: float(getattr(np, name)) for name in ("pi", "e", "inf", "nan", "euler_gamma")
 }
-
-
-def _integral(name: str) -> Callable[[Number], Number]:
-    function = getattr(math, name)
-
-    def integral(value: Number) -> Number:
-        if isinstance(value, Int64 | Uint64):
-            return +value
-        return _whole(function(value), f"math.{name}")
-
-    integral.__name__ = name
-    return integral
-
-
-def _copysign(value: Number, sign: Number) -> float:
-    # The sign of a NaN that arithmetic produced is the processor's or the optimiser's choice: it
-    # counts as positive, so that no result depends on it.
-    return math.copysign(value, 0.0 if sign != sign else sign)
-
-
-_PLAIN_MATH: tuple[Callable[..., float], ...] = (
-    *(math.sqrt, math.cbrt, math.pow, math.fmod, math.ldexp, math.fabs),
-    *(math.exp, math.exp2, math.expm1, math.log, math.log2, math.log10, math.log1p),
-    *(math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.atan2),
-    *(math.sinh, math.cosh, math.tanh, math.asinh, math.acosh, math.atanh),
-    *(math.degrees, math.radians, math.erf, math.erfc),
-    *(math.isnan, math.isinf, math.isfinite),
-)
-
-
-class OracleMath:
-    """The part of `math` that operators have; integers come back as `Int64`.
-
-    An attribute that compiled operators lack raises `AttributeError` here as well.
-
-    >>> OracleMath().floor(2.5)
-    2
-    """
-
-    def __init__(self) -> None:
-        names: dict[str, object] = {f.__name__: f for f in _PLAIN_MATH}
-        names |= {name: _integral(name) for name in ("floor", "ceil", "trunc")}
-        names |= {"copysign": _copysign}
-        self.__dict__.update(names | MATH_CONSTANTS)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"math.{name} is not supported in an operator; supported are: "
-            + ", ".join(sorted(self.__dict__))
-        )
-
-
-def _numpy_int64(value: Number = 0) -> Int64:
-    return _to_int64(value) if isinstance(value, float) else _signed(int(value))
-
-
-def _numpy_uint64(value: Number = 0) -> Uint64:
-    if isinstance(value, float):
-        return int.__new__(Uint64, _float_to_integer(value, 0, UINT64_MAX, "uint64"))
-    return _unsigned(int(value))
-
-
-class OracleNumpy:
-    """The part of `numpy` that operators have: four casts and five constants.
-
-    `int64(x)` and `uint64(x)` wrap integers; a NaN is a `ValueError` and a float out of range an
-    `OverflowError`. Anything else raises `AttributeError`.
-
-    >>> OracleNumpy().uint64(Int64(-1))
-    18446744073709551615
-    """
-
-    def __init__(self) -> None:
-        casts: dict[str, object] = {
-            "int64": _numpy_int64,
-            "uint64": _numpy_uint64,
-            "float64": float,
-            "bool_": bool,
-        }
-        self.__dict__.update(casts | NUMPY_CONSTANTS)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"np.{name} is not supported in an operator: NumPy's functions differ from math's in "
-            "the last bit; supported are: " + ", ".join(sorted(self.__dict__))
-        )

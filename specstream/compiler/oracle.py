@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from specstream._native import lib
+from specstream._native import ffi, lib
 from specstream.columns.derived import raise_again
 from specstream.columns.strings import StringTable
 from specstream.compiler.forms import form_words, is_elsewhere
@@ -233,14 +233,31 @@ class OracleEvent:
     def is_null(self, name: str) -> bool:
         return bool(self._nulls[name][self._row])
 
-    def random_bits(self, draw: int) -> Uint64:
-        bits = lib.ss_random_bits(
-            self._seed, int(self.timestamp), int(self.source), int(self.sequence), int(draw)
+    def _key(self, draw: int) -> tuple[int, ...]:
+        return (
+            *(self._seed, int(self.timestamp), int(self.source), int(self.sequence)),
+            int(draw),
         )
-        return int.__new__(Uint64, bits)
+
+    def random_bits(self, draw: int) -> Uint64:
+        return int.__new__(Uint64, lib.ss_random_bits(*self._key(draw)))
 
     def random(self, draw: int) -> float:
         return (int(self.random_bits(draw)) >> 11) * 2.0**-53
+
+    def normal(self, draw: int) -> float:
+        return float(lib.ss_random_normal(*self._key(draw)))
+
+    def integer(self, low: int, high: int, draw: int) -> Int64:
+        drawn = ffi.new("int64_t *")
+        if lib.ss_random_integer(*self._key(draw), int(low), int(high), drawn):
+            raise ValueError(f"event.integer({int(low)}, {int(high)}, i): the range is empty")
+        return Int64(drawn[0])
+
+    def choice(self, count: int, draw: int) -> Int64:
+        if count <= 0:
+            raise ValueError(f"event.choice({int(count)}, i): there is nothing to choose from")
+        return self.integer(0, count, draw)
 
 
 class OracleEmit:

@@ -15,7 +15,7 @@ from typing import Any
 
 from specstream.compiler import numbers
 from specstream.compiler.numbers import Int64
-from specstream.compiler.oracle_view import ByValue, by_value
+from specstream.compiler.oracle_view import ByValue, View, by_value
 
 __all__ = ["BUILTINS", "Dict", "List", "Set"]
 
@@ -369,6 +369,8 @@ def _sorted(values: Iterable[Any], *, key: Any = None, reverse: Any = False) -> 
     made.sort(key=key, reverse=reverse)
     return made
 
+
+View.list_of = List
 
 BUILTINS: dict[str, Callable[..., Any]] = {
     "list": List,

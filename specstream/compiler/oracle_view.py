@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from specstream.compiler import numbers
 from specstream.compiler.numbers import Int64, Uint64
@@ -15,13 +18,16 @@ from specstream.compiler.oracle_elements import (
     store_of,
 )
 from specstream.compiler.text import Text, refuse
-from specstream.declarations.element_types import Storage
+from specstream.declarations.element_types import Storage, storage_of
 
 __all__ = ["ByValue", "View", "by_value", "to_power"]
 
 
 class View:
     """An array field, or a row or slice of one, as operators see it under Python."""
+
+    list_of: type[list[Any]] = list
+    """What ``tolist`` makes; oracle_local.py says which."""
 
     __slots__ = (
         *("_converted", "_journal", "_load", "_name", "_offset", "_shape", "_storage"),
@@ -146,6 +152,106 @@ class View:
             for at in target._elements():
                 self._store(at, value)
 
+    @staticmethod
+    def each(operation: Callable[..., Any], *operands: Any) -> View:
+        """A new array of what is made of each element."""
+        views = [one for one in operands if isinstance(one, View)]
+        ndim = max(len(view._shape) for view in views)
+        shape = [1] * ndim
+        for view in views:
+            for axis, length in enumerate(view._shape, start=ndim - len(view._shape)):
+                shape[axis] = length if shape[axis] == 1 else shape[axis]
+        made = View._new(views[0], tuple(shape))
+        parts = [
+            [one._load(one._words[at]) for at in one._broadcast(made)]
+            if isinstance(one, View)
+            else itertools.repeat(one)
+            for one in operands
+        ]
+        elements = [operation(*each) for each in zip(*parts, strict=False)]
+        # Of no element, the kind is that of ones.
+        sample = elements[0] if elements else operation(*map(_one, operands))
+        return made._filled(elements, sample)
+
+    @staticmethod
+    def _new(like: View, shape: tuple[int, ...]) -> View:
+        strides = [1]
+        for length in reversed(shape[1:]):
+            strides.insert(0, strides[0] * length)
+        return View("an array", like._storage, [], like._journal, 0, shape, tuple(strides))
+
+    def _filled(self, elements: list[Any], sample: Any) -> View:
+        self._storage = storage_of(_STORED[type(sample)], "an element")
+        self._load = LOAD[self._storage.number]
+        self._converted = store_of(self._storage)
+        self._words.extend(self._converted(one, self._name) for one in elements)
+        return self
+
+    def _values(self) -> list[Any]:
+        return [self._load(self._words[at]) for at in self._elements()]
+
+    def __eq__(self, other: object) -> Any:
+        return View.each(operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return View.each(operator.ne, self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- methods ----
+
+    def copy(self) -> View:
+        elements = self._values()
+        return View._new(self, self._shape)._filled(elements, _one(self))
+
+    def tolist(self) -> Any:
+        return View.list_of(self._values())
+
+    def fill(self, value: Any) -> None:
+        for at in self._elements():
+            self._store(at, value)
+
+    def sum(self) -> Any:
+        total, *rest = self._values() or [self.zero]
+        total = Int64(total) if isinstance(total, bool) else total
+        for value in rest:
+            total = total + value
+        return total
+
+    def mean(self) -> float:
+        count = math.prod(self._shape)
+        return float(self.sum() / count) if count else math.nan
+
+    def _extremum(self, what: str, wins: Callable[[Any, Any], bool]) -> tuple[int, Any]:
+        values = self._values()
+        if not values:
+            raise ValueError(f"{what} of an empty array; test len(x) > 0 first")
+        best = 0
+        for at, value in enumerate(values[1:], start=1):
+            if values[best] == values[best] and (value != value or wins(value, values[best])):
+                best = at
+        return best, values
+
+    def min(self) -> Any:
+        at, values = self._extremum("min", operator.le)
+        return values[at]
+
+    def max(self) -> Any:
+        at, values = self._extremum("max", operator.ge)
+        return values[at]
+
+    def argmin(self) -> Int64:
+        return Int64(self._extremum("argmin", operator.lt)[0])
+
+    def argmax(self) -> Int64:
+        return Int64(self._extremum("argmax", operator.gt)[0])
+
+    def any(self) -> bool:
+        return any(self._values())
+
+    def all(self) -> bool:
+        return all(self._values())
+
     def _update(self, operation: Callable[[Any, Any], Any], value: Any) -> View:
         """``self op= value``, element by element."""
         others: Iterable[Any] = itertools.repeat(value)
@@ -254,6 +360,44 @@ class ByValue:
 
     def __ge__(self, other: object) -> Any:
         return self._ordered(other, operator.ge)
+
+
+_STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool}
+
+
+def _one(operand: Any) -> Any:
+    """A one of an operand's kind."""
+    if not isinstance(operand, View):
+        return operand
+    return {"int": Int64(1), "uint": Uint64(1), "float": 1.0}.get(operand._storage.number, True)
+
+
+def _lift(name: str, operation: Callable[[Any, Any], Any]) -> None:
+    def method(self: View, other: Any) -> Any:
+        return View.each(operation, self, other)
+
+    def reflected(self: View, other: Any) -> Any:
+        return View.each(operation, other, self)
+
+    setattr(View, f"__{name}__", method)
+    setattr(View, f"__r{name}__", reflected)
+
+
+for _name, _operation in (
+    *((name, getattr(operator, name)) for name in ("add", "sub", "mul", "truediv", "floordiv")),
+    *((name, getattr(operator, name)) for name in ("mod", "lshift", "rshift", "xor")),
+    *(("and", operator.and_), ("or", operator.or_)),
+    *((name, getattr(operator, name)) for name in ("lt", "le", "gt", "ge")),
+):
+    _lift(_name, _operation)
+_lift("pow", numbers.power)
+for _name, _of_one in (
+    ("neg", numbers.negate),
+    ("pos", operator.pos),
+    ("invert", operator.invert),
+    ("abs", abs),
+):
+    setattr(View, f"__{_name}__", lambda self, operation=_of_one: View.each(operation, self))
 
 
 def _values_of(other: object) -> Sequence[Any] | None:

@@ -21,10 +21,12 @@ import numpy as np
 from specstream.columns.strings import string_code
 from specstream.compiler import (
     arithmetic,
+    array_methods,
     boosting,
     comparison,
     conversions,
     delta,
+    draws,
     event,
     iteration,
     local_methods,
@@ -48,9 +50,11 @@ from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
-from specstream.compiler.math_functions import MATH
+from specstream.compiler.math_exact import DEFAULTS, MATH
 from specstream.compiler.nested import RUN, Nested
 from specstream.compiler.nullable_flows import is_null_read
+from specstream.compiler.number_builtins import BUILTINS, KEYWORDS
+from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.patterns import MatchStatements
 from specstream.compiler.rewrite import (
     expand_augmented,
@@ -58,8 +62,8 @@ from specstream.compiler.rewrite import (
     without_slices,
 )
 from specstream.compiler.rewrite_leaving import LeavingRewriter
-from specstream.compiler.rewrite_none import MaybeNone
 from specstream.compiler.rewrite_local import CONTAINERS
+from specstream.compiler.rewrite_none import MaybeNone
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import text_of
@@ -429,12 +433,13 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         owner = callee.value
         if isinstance(owner, ast.Name) and owner.id not in self.check.locals:
             module = self.check.resolved.get(owner.id)
-            tables: dict[Any, Any] = {math: MATH, np: conversions.NUMPY}
+            tables: dict[Any, Any] = {
+                math: MATH | array_methods.MATH,
+                np: NUMPY | array_methods.NUMPY,
+            }
             table = tables.get(module)
             if table is not None and callee.attr in table:
-                self.positional(node, f"{owner.id}.{callee.attr}")
-                arguments = [self.visit(argument) for argument in node.args]
-                return self.core(table[callee.attr], *arguments, at=node)
+                return self.function_of_numbers(node, callee.attr, table[callee.attr])
         if callee.attr == "is_null":
             name = node.args[0]  # the name itself, not the code of a string
             return self.core(event.event_is_null, self.visit(owner), name, at=node)
@@ -445,13 +450,14 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
             values = [self.some(argument, self.visit(argument)) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
-        if callee.attr in local_methods.METHODS:
+        if callee.attr in draws.METHODS or callee.attr in local_methods.METHODS:
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
             self.check.refuse(
                 node,
                 f"method {callee.attr!r} cannot be called",
-                "an event has random(i), random_bits(i) and is_null(name), a lock acquire() and "
+                "an event has random(i), random_bits(i), normal(i), integer(low, high, i), "
+                "choice(n, i) and is_null(name), a lock acquire() and "
                 "release(), a boosted field the operations that it declares; use plain functions "
                 "for the rest",
             )
@@ -464,6 +470,61 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             )
         draw = self.some(node.args[0], self.visit(node.args[0]))
         return self.core(event.METHODS[callee.attr], self.visit(owner), draw, at=node)
+
+    def function_of_numbers(self, node: ast.Call, name: str, native: Any) -> ast.expr:
+        """Of a module, or a builtin; with keywords where it has such."""
+        given = node.args[0] if node.args else None
+        if name in ("fsum", "prod") and isinstance(given, ast.GeneratorExp):
+            items = ast.copy_location(ast.ListComp(given.elt, given.generators), given)
+            items.assigned_before = getattr(given, "assigned_before", frozenset())  # type: ignore[attr-defined]
+            node.args[0] = items
+        if name not in DEFAULTS:
+            self.positional(node, ast.unparse(node.func))
+            return self.core(native, *map(self.visit, node.args), at=node)
+        return self.core(native, *self.with_defaults(node, DEFAULTS[name]), at=node)
+
+    def with_defaults(
+        self, node: ast.Call, parameters: tuple[tuple[str, Any], ...]
+    ) -> list[ast.expr]:
+        """All arguments by their positions, those that are left out by their defaults."""
+        names, name = [one for one, _ in parameters], ast.unparse(node.func)
+        given = dict(zip(names, node.args, strict=False))
+        for keyword in node.keywords:
+            if keyword.arg not in names or keyword.arg in given:
+                takes = ", ".join(names)
+                self.check.refuse(node, f"{name} takes ({takes})", "give each parameter once")
+            given[keyword.arg] = keyword.value
+        places = [names.index(one) for one in given]
+        if len(node.args) > len(names) or places != sorted(places):
+            self.check.refuse(
+                node,
+                f"{name} takes ({', '.join(names)})",
+                "give them in this order, which is then that of their evaluation",
+            )
+        arguments = []
+        for one, default in parameters:
+            if one not in given and default is ...:
+                self.check.refuse(node, f"{name} lacks {one!r}", f"it takes ({', '.join(names)})")
+            value = given.get(one)
+            if value is None:
+                arguments.append(ast.copy_location(ast.Constant(default), node))
+            else:
+                arguments.append(self.visit(value))
+        return arguments
+
+    def by_position(self, node: ast.Call, names: tuple[str, ...]) -> ast.Call:
+        """A call with its keywords as positional arguments, where they come in that order."""
+        following = [keyword.arg for keyword in node.keywords]
+        at = len(node.args)
+        if following != list(names[at : at + len(following)]):
+            called = ast.unparse(node.func)
+            self.check.refuse(
+                node,
+                f"{called} takes ({', '.join(names)})",
+                "give them in this order, each once",
+            )
+        values = [keyword.value for keyword in node.keywords]
+        return ast.copy_location(ast.Call(node.func, [*node.args, *values], []), node)
 
     def positional(self, node: ast.Call, name: str) -> None:
         if node.keywords:
@@ -529,6 +590,9 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             made = str(builtin_name(value))
             collected = self.collected(node, made)
             return self.made_of(made, node) if collected is None else collected
+        keywords = KEYWORDS.get(str(builtin_name(value)))
+        if keywords is not None and node.keywords:
+            node = self.by_position(node, keywords)
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
@@ -547,13 +611,14 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             self.source.native_namespace[f"__ss_{builtin}"] = iteration.BUILTINS[builtin]
             function = ast.copy_location(ast.Name(f"__ss_{builtin}", ast.Load()), node)
             return ast.copy_location(ast.Call(function, arguments, []), node)
-        if builtin is not None and builtin in conversions.BUILTINS:
-            return self.core(conversions.BUILTINS[builtin], *arguments, at=node)
+        if builtin is not None and builtin in BUILTINS:
+            return self.core(BUILTINS[builtin], *arguments, at=node)
         mathematical, numeric = math_name(value), numpy_name(value)
         if mathematical is not None:
-            return self.core(MATH[mathematical], *arguments, at=node)
+            table = MATH | array_methods.MATH
+            return self.function_of_numbers(node, mathematical, table[mathematical])
         if numeric is not None:
-            return self.core(conversions.NUMPY[numeric], *arguments, at=node)
+            return self.core(NUMPY[numeric], *arguments, at=node)
         return self.check.refuse(
             node,
             f"{name}() cannot be used in an operator",

@@ -26,6 +26,7 @@ from typing import Any
 
 from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
+from specstream.compiler.array_use import computes_arrays
 from specstream.compiler.check import Check
 from specstream.compiler.exceptions import reaches_try
 from specstream.compiler.frozen import Frozen, digest_of
@@ -109,9 +110,14 @@ class _Analysis(Analysis):
                 replace(one, status=self.errors.status_of) for one in self.lifting.derived
             ),
             forms=tuple(self.lifting.forms),
-            uses_arena=self.uses_arena,
+            uses_arena=self.uses_arena or self.makes_arrays(function),
             reads_frozen=self.reads_frozen,
         )
+
+    def makes_arrays(self, function: types.FunctionType) -> bool:
+        axes = {one.name: len(one.shape) for one in self.layout.fields if one.shape}
+        helpers = [one.tree for original, one in self.parsed.items() if original is not function]
+        return computes_arrays(axes, [self.parsed[function].tree, *helpers])
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:
         """An operation on a boosted field."""

@@ -33,7 +33,10 @@ DIGITS = 19
 # Of the 64 bits, so that a word is never negative.
 NULLS_PER_WORD = 63
 _UNITS = ("s", "ms", "us", "ns")
-_EVENT_ATTRIBUTES = ("timestamp", "source", "sequence", "random", "random_bits", "is_null")
+_EVENT_ATTRIBUTES = (
+    *("timestamp", "source", "sequence", "random", "random_bits", "normal", "integer", "choice"),
+    "is_null",
+)
 
 
 @dataclass(frozen=True)

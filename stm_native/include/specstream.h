@@ -522,6 +522,12 @@ bool ss_emit_grow(struct ss_run *run);
 /* First output word of Philox4x64-10 at counter (timestamp, source, sequence, draw), key (seed, 0). */
 uint64_t ss_random_bits(uint64_t seed, int64_t timestamp, int64_t source, int64_t sequence,
                         int64_t draw);
+/* An integer in [low, high), all equally likely; 1: there is none. */
+int32_t ss_random_integer(uint64_t seed, int64_t timestamp, int64_t source, int64_t sequence,
+                          int64_t draw, int64_t low, int64_t high, int64_t *result);
+/* A normal number of mean 0 and variance 1. */
+double ss_random_normal(uint64_t seed, int64_t timestamp, int64_t source, int64_t sequence,
+                        int64_t draw);
 
 /* Locks of SS_MODE_LOCKED; false: the event cannot go on; see src/locks.c. */
 bool ss_lock(struct ss_run *run, uint64_t lock);

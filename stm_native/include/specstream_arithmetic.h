@@ -62,4 +62,35 @@ uint64_t ss_int_power(uint64_t base, uint64_t exponent);
 double ss_int_true_divide_i64(int64_t dividend, int64_t divisor);
 double ss_int_true_divide_u64(uint64_t dividend, uint64_t divisor);
 
+/* math.f as CPython computes it (math_functions.c). */
+int32_t ss_math_gamma(double x, double *result);
+int32_t ss_math_lgamma(double x, double *result);
+int32_t ss_math_remainder(double x, double y, double *result);
+double ss_math_nextafter(double x, double y);
+double ss_math_ulp(double x);
+double ss_math_frexp(double x, int64_t *exponent);
+double ss_math_modf(double x, double *whole);
+/* The tolerances have been checked. */
+int32_t ss_math_isclose(double x, double y, double relative, double absolute);
+/* The values become their magnitudes. `by_fma`: as from CPython 3.12 on. */
+double ss_math_hypot(double *values, uint64_t count, int32_t by_fma);
+/* math.fsum, in so many words of the caller's, which are zero at first. */
+enum { SS_EXACT_SUM_WORDS = 44 };
+int32_t ss_math_fsum_add(double *words, double term);
+int32_t ss_math_fsum_total(const double *words, double *result);
+
+/* Of magnitudes; a result beyond `limit` is an OverflowError. */
+uint64_t ss_math_isqrt(uint64_t n);
+uint64_t ss_math_gcd(uint64_t a, uint64_t b);
+int32_t ss_math_lcm(uint64_t a, uint64_t b, uint64_t limit, uint64_t *result);
+int32_t ss_math_perm(uint64_t n, uint64_t k, uint64_t limit, uint64_t *result);
+int32_t ss_math_comb(uint64_t n, uint64_t k, uint64_t limit, uint64_t *result);
+
+/* round(x, places); of an integer's magnitude to a multiple of 10**places, places >= 0. */
+int32_t ss_float_round(double x, int64_t places, double *result);
+int32_t ss_int_round(uint64_t x, int64_t places, uint64_t limit, uint64_t *result);
+/* base ** exponent modulo a magnitude; `negative`: to the power of -exponent. */
+int32_t ss_int_power_modulo(uint64_t base, uint64_t exponent, uint64_t modulus, int32_t negative,
+                            uint64_t *result);
+
 #endif

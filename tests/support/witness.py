@@ -188,6 +188,52 @@ class Array(np.ndarray[Any, Any]):
             raise
         super().__setitem__(index, converted)
 
+    # Methods go from left to right, over Python's numbers; a NaN wins, as among NumPy's floats.
+
+    def elements(self) -> list[Any]:
+        return [one.item() if isinstance(one, np.generic) else one for one in self.flat]
+
+    def sum(self) -> Any:  # type: ignore[override]
+        first, *rest = self.elements() or [Int(0)]
+        total = Int(first) if isinstance(first, bool) else first
+        for one in rest:
+            total = total + one
+        return total
+
+    def mean(self) -> float:  # type: ignore[override]
+        return float(self.sum() / self.size) if self.size else NAN
+
+    def best(self, wins: Callable[[Any, Any], bool]) -> tuple[Int, Any]:
+        values = self.elements()
+        if not values:
+            raise ValueError("an empty array")
+        best = 0
+        for at, value in enumerate(values):
+            if values[best] == values[best] and (value != value or wins(value, values[best])):
+                best = at
+        return Int(best), values[best]
+
+    def min(self) -> Any:  # type: ignore[override]
+        return self.best(lambda one, other: bool(one <= other))[1]
+
+    def max(self) -> Any:  # type: ignore[override]
+        return self.best(lambda one, other: bool(one >= other))[1]
+
+    def argmin(self) -> Any:  # type: ignore[override]
+        return self.best(lambda one, other: bool(one < other))[0]
+
+    def argmax(self) -> Any:  # type: ignore[override]
+        return self.best(lambda one, other: bool(one > other))[0]
+
+    def any(self) -> bool:  # type: ignore[override]
+        return any(self.elements())
+
+    def all(self) -> bool:  # type: ignore[override]
+        return all(self.elements())
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
 
 def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray)
@@ -240,9 +286,9 @@ class State:
 # ---- events and rows ----
 
 
-def philox(seed: int, counter: list[int]) -> int:
-    """Philox4x64-10 (Salmon and others 2011), the first word."""
-    key = [seed, 0]
+def philox(seed: int, counter: list[int], stream: int = 0) -> list[int]:
+    """Philox4x64-10 (Salmon and others 2011)."""
+    key = [seed, stream]
     for _ in range(10):
         one, other = 0xD2E7470EE14C6C93 * counter[0], 0xCA5A826395121157 * counter[2]
         counter = [
@@ -252,7 +298,7 @@ def philox(seed: int, counter: list[int]) -> int:
             one & TOP,
         ]
         key = [(key[0] + 0x9E3779B97F4A7C15) & TOP, (key[1] + 0xBB67AE8584CAA73B) & TOP]
-    return counter[0]
+    return counter
 
 
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -321,11 +367,33 @@ class Event:
         return name in self.nulls
 
     def random_bits(self, draw: int) -> Unsigned:
+        return Unsigned(self.words(draw, 0)[0])
+
+    def words(self, draw: int, stream: int) -> list[int]:
         key = (self.timestamp, self.source, self.sequence, draw)
-        return Unsigned(philox(self.seed, [int(part) & TOP for part in key]))
+        return philox(self.seed, [int(part) & TOP for part in key], stream)
 
     def random(self, draw: int) -> float:
         return (int(self.random_bits(draw)) >> 11) * 2.0**-53
+
+    def normal(self, draw: int) -> float:
+        first, second, *_ = self.words(draw, 2)
+        upper, turn = ((first >> 11) + 1) * 2.0**-53, (second >> 11) * 2.0**-53
+        return math.sqrt(-2.0 * math.log(upper)) * math.cos(2.0 * math.pi * turn)
+
+    def integer(self, low: int, high: int, draw: int) -> Int:
+        count = int(high) - int(low)
+        if count <= 0:
+            raise ValueError("an empty range")
+        for block in range(1000):
+            for word in self.words(draw, 1 + (block << 32)):
+                above, below = divmod(word * count, 2**64)
+                if below >= 2**64 % count:
+                    return Int(int(low) + above)
+        raise AssertionError("a word in two is taken")
+
+    def choice(self, count: int, draw: int) -> Int:
+        return self.integer(0, count, draw)
 
 
 def emitting(schema: Any, rows: list[tuple[Any, ...]]) -> Callable[..., None]:
@@ -404,15 +472,63 @@ def whole(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def rounded(number: Any, ndigits: Any = None) -> Any:
+    return whole(round)(number) if ndigits is None else number_of(round(number, int(ndigits)))
+
+
+def number_of(value: Any) -> Any:
+    """A number as operators have it."""
+    if isinstance(value, tuple):
+        return tuple(map(number_of, value))
+    if isinstance(value, np.generic):
+        value = value.item()
+    return Int(value) if type(value) is int else value
+
+
+def power(base: Any, exp: Any, mod: Any = None) -> Any:
+    return base**exp if mod is None else Int(pow(int(base), int(exp), int(mod)))
+
+
+def with_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: number_of(function(*(as_plain(one) for one in values)))
+
+
+def as_plain(value: Any) -> Any:
+    return int(value) if isinstance(value, Int) else value
+
+
+def of_numpy(name: str) -> Callable[..., Any]:
+    """A function of NumPy's, of single numbers and of arrays of objects."""
+    function = getattr(np, name)
+
+    def of_numbers(*values: Any) -> Any:
+        if any(is_array(one) for one in values):
+            return np.frompyfunc(of_numbers, len(values), 1)(*values).view(Array)
+        with np.errstate(all="ignore"):
+            return number_of(function(*map(as_plain, values)))
+
+    return of_numbers
+
+
+def dot(first: Any, second: Any) -> Any:
+    if len(first) != len(second):
+        raise ValueError("different lengths")
+    return (first * second).sum()
+
+
 BUILTINS = vars(builtins) | {
     "int": lambda x: Int(int(x)),
-    "round": whole(round),
+    "round": rounded,
+    "pow": power,
+    "divmod": with_numbers(divmod),
     "sum": left_to_right,
     "range": integers,
 }
 MATH = types.SimpleNamespace(
     **vars(math)
     | {name: whole(getattr(math, name)) for name in ("floor", "ceil", "trunc")}
+    | {name: with_numbers(getattr(math, name)) for name in ("gcd", "lcm", "comb", "perm")}
+    | {name: with_numbers(getattr(math, name)) for name in ("factorial", "isqrt", "frexp")}
     | {"copysign": copysign}
 )
 NUMPY = types.SimpleNamespace(
@@ -420,6 +536,15 @@ NUMPY = types.SimpleNamespace(
     uint64=lambda x: Unsigned(int(x)),
     float64=float,
     bool_=bool,
+    dot=dot,
+    **{
+        name: of_numpy(name)
+        for name in (
+            *("sqrt", "abs", "absolute", "fabs", "floor", "ceil", "trunc", "rint", "sign"),
+            *("square", "minimum", "maximum", "clip", "isnan", "isinf", "isfinite"),
+            *("float32", "int8", "int16", "int32", "uint8", "uint16", "uint32"),
+        )
+    },
     **{name: getattr(np, name) for name in ("pi", "e", "inf", "nan", "euler_gamma")},
 )
 MEANING: dict[Any, Any] = {
