@@ -161,8 +161,8 @@ def _column(declared: Any, what: str) -> Column:
         alone, has_none = _without_none(declared)
         if has_none and alone is not None:
             return replace(_column(alone, what), nullable=True)
-    column = _TYPES.get(declared) if isinstance(declared, type) else None
-    if column is None:
+    plain = _TYPES.get(declared) if isinstance(declared, type) else None
+    if plain is None:
         found = declared.__name__ if isinstance(declared, type) else shown(declared)
         hint = ""
         if declared is decimals.Decimal:
@@ -172,7 +172,7 @@ def _column(declared: Any, what: str) -> Column:
             "datetime.date, ss.timestamp(...), ss.decimal(...), ss.nullable(...), one of these "
             f"| None, or Arrow's types{hint}"
         )
-    return column
+    return plain
 
 
 def _without_none(declared: Any) -> tuple[Any, bool]:

@@ -23,6 +23,7 @@ from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout, State, StateView
 from specstream.errors import CompileError, DeclarationError, Partial
+from specstream.operator.explanation import Explanation, explained
 
 __all__ = ["Operator", "SequentialRun", "operator"]
 
@@ -150,6 +151,40 @@ class Operator:
     def output_schema(self) -> pa.Schema:
         """Arrow schema of the output."""
         return self.emits.arrow()
+
+    def explain(self) -> Explanation:
+        """The operator in words: source, layout of the state, accesses, what could conflict.
+
+        It is told from the syntax alone; nothing runs, nothing is compiled. All branches count, so
+        it says what an event may do; what does conflict, and how often, depends on the events
+        (:meth:`specstream.Engine.profile`).
+
+        Returns:
+            What ``print`` shows as text, a notebook with tables, and ``to_dict()`` gives as data.
+
+        >>> import specstream as ss
+        >>> from specstream.structures import add
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        ...     last = ss.array(float, 10)
+        >>> @ss.operator(state=Seen, event={"item": int, "price": float}, emits={"change": float})
+        ... def changes(state, event, emit):
+        ...     add(state, "count", 1)
+        ...     emit(event.price - state.last[event.item])
+        ...     state.last[event.item] = event.price
+        >>> print(str(changes.explain()).partition("state:")[2])  # doctest: +ELLIPSIS
+         11 words of 8 bytes
+          count: int, 8 bytes, 1 word
+              updated unread: add of count in line 3
+          last: 10 float, 80 bytes, 10 words
+              read: last[event.item] in line 4
+              written: last[event.item] in line 5
+        <BLANKLINE>
+        what could conflict, of an earlier and a later event that run at once
+          one writes last[event.item] (line 5), a later one reads last[event.item] (line 4): where
+          both have the same element
+        """
+        return explained(self.program, self.layout, self.event, self.emits)
 
     def run_sequential(
         self,
