@@ -81,6 +81,7 @@ __all__ = [
     "scratch",
     "spark",
     "structures",
+    "testing",
     "timestamp",
 ]
 
@@ -88,6 +89,7 @@ _LAZY = {
     "metrics": "specstream.monitoring.metrics",
     "operators": "specstream.operators",
     "spark": "specstream.spark",
+    "testing": "specstream.testing",
 }
 
 

@@ -29,10 +29,8 @@ Action = Literal["read", "written", "updated", "operated", "locked"]
 _LAZY = ("enumerate", "zip", "reversed", "iter")
 _NO_READ = ("len", "range", "isinstance", "type")
 _WRITERS = ("fill", "sort")
-_READERS = frozenset(
-    ("all", "any", "argmax", "argmin", "copy", "count", "dot", "get", "index", "items", "keys")
-    + ("max", "mean", "min", "sum", "tolist", "values")
-)
+_READERS = {"all", "any", "argmax", "argmin", "copy", "count", "dot", "get", "index", "items"}
+_READERS |= {"keys", "max", "mean", "min", "sum", "tolist", "values"}
 
 
 @dataclass(frozen=True)
@@ -473,8 +471,11 @@ class _Walk(ast.NodeVisitor):
         for part in _parts(node):
             self.value(part)
         name = callee.attr
-        if _EVENT in base and name == "is_null" and isinstance(node.args[0], ast.Constant):
-            self.all.columns[str(node.args[0].value)] = None
+        if _EVENT in base:
+            is_null = name == "is_null" and bool(node.args)
+            asked = node.args[0] if is_null else ast.Constant(name)  # or event.random(...)
+            if isinstance(asked, ast.Constant):
+                self.all.columns[str(asked.value)] = None
         for place in base:
             if not isinstance(place, _Place):
                 continue

@@ -109,7 +109,8 @@ class Explanation:
         functions: the operator's own function, then those that it calls, but for this package's.
         lifted: expressions of the event alone that Python computes before the operator runs.
         event: columns of an event: name and type.
-        columns_read: those that the functions read.
+        columns_read: those that the functions read, and ``timestamp``, ``random`` and so on, which
+            every event has.
         emits: columns of an emitted row: name and type.
         fields: of the state.
         accesses: every place where a field is touched, in the order of the lines.
