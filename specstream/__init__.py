@@ -16,8 +16,10 @@
 import importlib
 from typing import Any
 
+from specstream.columns.instants import when
 from specstream.declarations.limits import Limits
 from specstream.declarations.locks import locks
+from specstream.declarations.pure import pure
 from specstream.declarations.schema import decimal, nullable, timestamp
 from specstream.declarations.state import State, array, scalar, scratch
 from specstream.engine.engine import Engine
@@ -77,12 +79,14 @@ __all__ = [
     "nullable",
     "operator",
     "operators",
+    "pure",
     "scalar",
     "scratch",
     "spark",
     "structures",
     "testing",
     "timestamp",
+    "when",
 ]
 
 _LAZY = {

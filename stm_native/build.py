@@ -12,7 +12,7 @@ from pathlib import Path
 import cffi
 
 ROOT = Path(__file__).resolve().parent
-HEADERS = ["specstream.h", "specstream_arithmetic.h"]
+HEADERS = ["specstream.h", "specstream_arithmetic.h", "specstream_local.h"]
 
 
 def declarations(header: str) -> str:

@@ -252,7 +252,13 @@ class _Run:
             )
         sequences = None if self.committing is None else self.committing.sequences
         self.oracle.begin(
-            operator.event, operator.emits, events.columns, self.first, origin.seed, sequences
+            operator.event,
+            operator.emits,
+            events.columns,
+            self.first,
+            origin.seed,
+            sequences,
+            self.strings,
         )
         debugger = Debugger() if pdb else None
 
@@ -283,7 +289,7 @@ class _Run:
             return "the batch has no events"
         assert self.events is not None
         schema, keys = self.operator.event, self.events.keys
-        nulls = dict(zip(schema.nullable, self.events.columns[2 + len(schema) :], strict=True))
+        nulls = dict(zip(schema.nullable, self.events.columns[2 + len(schema) :], strict=False))
         values = ", ".join(
             f"{name}=None"
             if name in nulls and nulls[name][row]

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specstream.columns.conversion import accepts, from_arrow, hint, of_order, to_arrow
+from specstream.columns.derived import derived_columns
+from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError
 from specstream.columns.strings import StringTable
 from specstream.declarations.options import text
@@ -72,7 +74,7 @@ class Events:
         count: number of events.
         columns: timestamp (int64), source (int64), then those of the schema: int64 for int and str,
             float64 for float, uint8 for bool; then a uint8 for each nullable column, 1 where it is
-            null; all contiguous and of length ``count``.
+            null; then those of the derived values; all contiguous and of length ``count``.
         keys: timestamp and source as the table had them, for output and messages, in the order of
             the events.
         positions: row of each event in the table.
@@ -163,7 +165,9 @@ def read_events(
             keys = _OrderedKeys(keys, order)
             positions = positions[order]
     rejected = _rejected(given, reasons, what) if reasons else None
-    return Events(count, (timestamp, source_code, *columns), keys, positions, rejected)
+    declared = (timestamp, source_code, *columns)
+    derived = derived_columns(schema, declared, strings)
+    return Events(count, (*declared, *derived), keys, positions, rejected)
 
 
 def _in_order(timestamp: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> bool:
@@ -422,18 +426,23 @@ def rows_to_table(
     """Emitted rows as an Arrow table, which shares no memory with them.
 
     Args:
-        rows: shape (n, ``schema.row_words``), int64 words: the event's row, the values, the nulls.
+        rows: shape (n, ``schema.row_words``), int64 words: the event's row, the values, the nulls,
+            the parts of formatted strings.
         schema: the emit schema.
         strings: table for columns of kind str; a code that is in no table comes out as null.
         keys: the order-key columns of the rows, to be added.
     """
     arrays = []
     null_bits = schema.null_bits
+    formed = formed_texts(rows, schema, strings)
     for number, column in enumerate(schema.columns):
         words = np.array(rows[:, 1 + number], order="C")
         if column.kind == "str":
             codes, inverse = np.unique(words, return_inverse=True)
             texts = strings.texts(codes).take(pa.array(inverse))
+            if number in formed:
+                which, made = formed[number]
+                texts = pc.replace_with_mask(texts, pa.array(which), pa.array(made, texts.type))
             arrays.append(texts.cast(pa.string()))
         else:
             arrays.append(to_arrow(words, column))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.columns.events import Events, plain_value
+from specstream.columns.forms import formed_texts
 from specstream.columns.strings import StringTable
 from specstream.declarations.schema import Schema
 
@@ -16,7 +17,7 @@ __all__ = ["event_text", "event_values", "row_tuples"]
 
 def event_values(schema: Schema, events: Events, row: int, strings: StringTable) -> dict[str, Any]:
     """An event's columns; None for a null."""
-    nulls = dict(zip(schema.nullable, events.columns[2 + len(schema) :], strict=True))
+    nulls = dict(zip(schema.nullable, events.columns[2 + len(schema) :], strict=False))
     return {
         name: None
         if name in nulls and nulls[name][row]
@@ -42,6 +43,9 @@ def row_tuples(
         ]
         for at, of in enumerate(emits.columns, start=1)
     ]
+    for number, (which, texts) in formed_texts(rows, emits, strings).items():
+        for row, text in zip(np.flatnonzero(which), texts, strict=True):
+            columns[number][row] = text
     for number, (word, bit) in emits.null_bits.items():
         for row in np.flatnonzero(rows[:, word] >> bit & 1):
             columns[number][row] = None

@@ -9,6 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from specstream.compiler.error_classes import ErrorClasses
+from specstream.compiler.scopes import own_name
 from specstream.declarations.schema import Schema
 from specstream.errors import CompileError
 
@@ -17,7 +19,12 @@ __all__ = ["Analysis", "FunctionSource"]
 
 @dataclass
 class FunctionSource:
-    """One plain function on its way through the rewriting."""
+    """One plain function on its way through the rewriting.
+
+    Attributes:
+        nested: what was nested in it, rewritten for Numba as functions of their own.
+        lifted: these functions.
+    """
 
     original: types.FunctionType
     tree: ast.FunctionDef
@@ -26,6 +33,8 @@ class FunctionSource:
     text: str
     native_namespace: dict[str, Any] = field(default_factory=dict)
     oracle_namespace: dict[str, Any] = field(default_factory=dict)
+    nested: list[ast.FunctionDef] = field(default_factory=list)
+    lifted: list[types.FunctionType] = field(default_factory=list)
 
     def compile(self, tree: ast.FunctionDef, namespace: dict[str, Any]) -> types.FunctionType:
         module = ast.Module([tree], [])
@@ -48,6 +57,9 @@ class Analysis(ABC):
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
+        catches: whether any of its functions has a try statement.
+        errors: the exception classes met so far.
+        uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
     """
 
     def __init__(
@@ -60,6 +72,9 @@ class Analysis(ABC):
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False
+        self.catches = False
+        self.errors = ErrorClasses()
+        self.uses_arena = False
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:
@@ -72,4 +87,5 @@ class Analysis(ABC):
     def refuse(self, source: FunctionSource, node: ast.AST, problem: str, way_out: str) -> NoReturn:
         """Raises CompileError for a place in the source."""
         line = getattr(node, "lineno", source.tree.lineno)
+        problem, way_out = own_name(problem), own_name(way_out)
         raise CompileError(self.operator, source.filename, line, problem, way_out)

@@ -27,7 +27,8 @@ from specstream.compiler.native_function import (
     integer_kind,
     require_count,
     require_scalar,
-    to_kind,
+    truth,
+    write_bool,
 )
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TextType
@@ -156,7 +157,7 @@ def fault_if_zero(code: Instructions, kind: str, divisor: Value) -> None:
         zero = code.builder.fcmp_ordered("==", divisor, F64(0.0))
     else:
         zero = code.builder.icmp_unsigned("==", divisor, I64(0))
-    code.fault_if(zero)
+    code.fault_if(zero, ZeroDivisionError)
 
 
 def _floor_division(code: Instructions, left: Value, right: Value) -> tuple[Value, Value, Value]:
@@ -233,14 +234,14 @@ def _write_power(code: Instructions, kinds: Sequence[str], args: Sequence[Value]
     if kinds[0] == "float64":
         return code.call_checked("ss_float_power", *args)
     if kinds[0] == "int64":
-        code.fault_if(code.builder.icmp_signed("<", args[1], I64(0)))
+        code.fault_if(code.builder.icmp_signed("<", args[1], I64(0)), ValueError)
     return code.call("ss_int_power", I64, *args)
 
 
 def _write_shift(signed: str, unsigned: str) -> Writer:
     def write(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
         # Unsigned, so that a negative count fails too.
-        code.fault_if(code.builder.icmp_unsigned(">", args[1], I64(63)))
+        code.fault_if(code.builder.icmp_unsigned(">", args[1], I64(63)), ValueError)
         return getattr(code.builder, signed if kinds[0] == "int64" else unsigned)(*args)
 
     return write
@@ -312,7 +313,7 @@ def _write_invert(code: Instructions, kinds: Sequence[str], args: Sequence[Value
 
 
 def _write_not(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    return code.builder.not_(code.to_bool(args[0], kinds[0]))
+    return code.builder.not_(write_bool(code, kinds, args))
 
 
 add = Native("add", _arithmetic("+"), _by_kind("add", "fadd"))
@@ -336,7 +337,14 @@ ge = Native("ge", _comparison(">="), write_comparison(">="))
 neg = Native("neg", _unary("-"), _write_neg)
 pos = Native("pos", _unary("+"), _write_itself)
 invert = Native("invert", _inversion, _write_invert)
-not_ = Native("not_", to_kind("not", "bool"), _write_not)
+not_ = Native("not_", truth("not"), _write_not)
+# In place, which of a list or set is another thing: all its names see it.
+iadd = Native("iadd", _arithmetic("+"), _by_kind("add", "fadd"))
+isub = Native("isub", _arithmetic("-"), _by_kind("sub", "fsub"))
+imul = Native("imul", _arithmetic("*"), _by_kind("mul", "fmul"))
+iand = Native("iand", _bitwise("&"), _by_kind("and_", "and_"))
+ior = Native("ior", _bitwise("|"), _by_kind("or_", "or_"))
+ixor = Native("ixor", _bitwise("^"), _by_kind("xor", "xor"))
 OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Add: add,
     ast.Sub: sub,
@@ -361,3 +369,14 @@ OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Invert: invert,
     ast.Not: not_,
 }
+IN_PLACE: dict[type[ast.operator], Native] = {
+    one: function for one, function in OPERATORS.items() if issubclass(one, ast.operator)
+} | {
+    ast.Add: iadd,
+    ast.Sub: isub,
+    ast.Mult: imul,
+    ast.BitAnd: iand,
+    ast.BitOr: ior,
+    ast.BitXor: ixor,
+}
+"""The operators of augmented assignments."""

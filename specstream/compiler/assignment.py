@@ -111,7 +111,7 @@ def read_whole(source: Window) -> Window:
             builder.store(run.load_range(source.type.variant, source.offset, length), address)
         with scattered:
             words = run.call("ss_buffer", POINTER, run.pointer, length)
-            run.fault_if(cgutils.is_null(builder, words))
+            run.leave_if(cgutils.is_null(builder, words))
             with cgutils.for_range(builder, length, intp=I64) as loop:
                 word = _as_word(builder, source.load((loop.index,)))
                 builder.store(word, run.address(words, loop.index, 8))
@@ -145,7 +145,7 @@ def _store_all(target: Window, element_at: Callable[[tuple[Value, ...]], Value])
     words = builder.load(address)
     with builder.if_else(cgutils.is_null(builder, words)) as (one_by_one, together):
         with one_by_one:
-            run.fault_if_verdict()
+            run.leave_if_verdict()
             store_to(target)
         with together:
             first = builder.udiv(builder.ptrtoint(words, I64), I64(8))
@@ -167,14 +167,14 @@ def _broadcast(source: Window, target: Window) -> Window:
     run, builder = target.run, target.run.builder
     missing = len(target.shape) - len(source.shape)
     for length in source.shape[: max(-missing, 0)]:
-        run.fault_if(builder.icmp_signed("!=", length, I64(1)))
+        run.fault_if(builder.icmp_signed("!=", length, I64(1)), ValueError)
     lengths = [I64(1)] * missing + source.shape[max(-missing, 0) :]
     strides = [I64(0)] * missing + source.strides[max(-missing, 0) :]
     repeated = []
     for length, stride, wanted in zip(lengths, strides, target.shape, strict=True):
         fits = builder.icmp_signed("==", length, wanted)
         one = builder.icmp_signed("==", length, I64(1))
-        run.fault_if(builder.not_(builder.or_(fits, one)))
+        run.fault_if(builder.not_(builder.or_(fits, one)), ValueError)
         repeated.append(builder.select(fits, stride, I64(0)))
     return Window(run, source.type, source.offset, target.shape, repeated)
 
@@ -203,7 +203,7 @@ def _by_way_of_a_buffer(target: Window, source: Window, convert: Callable[[Value
     for length in target.shape:
         count = builder.mul(count, length)
     words = run.call("ss_buffer", POINTER, run.pointer, count)
-    run.fault_if(cgutils.is_null(builder, words))
+    run.leave_if(cgutils.is_null(builder, words))
     position = cgutils.alloca_once(builder, I64)
 
     def next_word() -> Value:

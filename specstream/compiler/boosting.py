@@ -7,6 +7,7 @@ entry of its own for each operation and each inverse: its arguments lie in the r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -15,8 +16,10 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from specstream._native import ffi, lib
+from specstream.compiler.error_classes import LEAVES
 from specstream.compiler.instructions import F64, I32, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
+from specstream.compiler.landing import raise_status
 from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.refusals import refuse
@@ -24,6 +27,7 @@ from specstream.compiler.state_fields import whole_field
 from specstream.compiler.types import (
     BOOSTED,
     SPECULATIVE,
+    UNDOING,
     BoostedType,
     RunType,
     StateType,
@@ -66,8 +70,16 @@ class _Callee:
         if self.result != types.none and scalar_kind(self.result) is None:
             raise refuse(f"{what} returns {self.result}: return one number, or nothing")
 
-    def call(self, context: Any, builder: Any, run: Value, arguments: list[Value]) -> Value:
-        """Calls it; where it raises, so does the function that is being compiled."""
+    def call(
+        self,
+        context: Any,
+        builder: Any,
+        run: Value,
+        arguments: list[Value],
+        take_back: Callable[[], None] = lambda: None,
+    ) -> Value:
+        """Calls it; where it raises, so does the function that is being compiled, after
+        ``take_back``."""
         found = self.function.overloads[self.arguments]
         context.add_linking_libs((found.library,))
         function = context.declare_function(builder.module, found.fndesc)
@@ -76,6 +88,7 @@ class _Callee:
             builder, function, self.result, self.arguments, [run, field, *arguments]
         )
         with builder.if_then(status.is_error, likely=False):
+            take_back()
             context.call_conv.return_status_propagate(builder, status)
         return result
 
@@ -117,7 +130,10 @@ def call_operation(typing_context: Any, run: Any, boosted: Any, name: Any, *valu
     for at, (value, kind) in enumerate(zip(given, kinds, strict=True), start=1):
         check_kind(value, kind, f"argument {at} of {what}", keeps_strings=True)
     speculative = run.variant in SPECULATIVE
-    variant = BOOSTED if speculative else run.variant
+    # Where something is caught, an operation that raises must have changed nothing.
+    catches = boosted.state.program.catches
+    undone = catches and run.variant not in UNDOING
+    variant = BOOSTED if speculative or undone else run.variant
     taken = tuple(NUMBA_KINDS[kind] for kind in kinds)
     callee = _Callee(typing_context, operation.native, boosted, variant, taken, what)
 
@@ -139,11 +155,25 @@ def call_operation(typing_context: Any, run: Any, boosted: Any, name: Any, *valu
 
         if speculative:
             bits = current.call("ss_boost", I64, current.pointer, I64(number), operands())
-            current.fault_if_verdict()
+            if catches:
+                _raise_again(current)
+            current.leave_if_verdict()
             if callee.result == types.none:
                 return context.get_dummy_value()
             return _number(builder, callee.result, bits)
-        result = callee.call(context, builder, args[0], numbers)
+        if not catches:
+            result = callee.call(context, builder, args[0], numbers)
+        else:
+            base = current.load_member("undo_base")
+            used = builder.sub(current.load_member("undo_top"), base)
+
+            def take_back() -> None:
+                current.call("ss_undo_back", ir.VoidType(), current.pointer, used)
+
+            result = callee.call(context, builder, args[0], numbers, take_back)
+            if undone:
+                top = builder.add(current.load_member("undo_base"), used)
+                current.store_member("undo_top", top)
         if run.variant == "plain":
             boosting = current.load_member("boosting", I32, invariant=True)
             with builder.if_then(builder.icmp_unsigned("!=", boosting, I32(0))):
@@ -159,6 +189,20 @@ def call_operation(typing_context: Any, run: Any, boosted: Any, name: Any, *valu
 
     numbers_given = types.BaseTuple.from_types([types.unliteral(value) for value in given])
     return callee.result(run, boosted, name, numbers_given), code
+
+
+def _raise_again(run: Run) -> None:
+    """What an operation on the shadow has raised, if it has; what has no number ends the run."""
+    builder = run.builder
+    status = run.load_member("raised", I32)
+    verdict = run.load_member("verdict", I32)
+    raised = builder.and_(
+        builder.icmp_unsigned("==", verdict, I32(lib.SS_RAISED)),
+        builder.icmp_unsigned(">", status, I32(LEAVES)),
+    )
+    with builder.if_then(raised, likely=False):
+        run.store_member("verdict", I32(lib.SS_COMPLETED))
+        raise_status(builder, status)
 
 
 def _described(boosted: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import math
 import types
 from typing import Any, NoReturn
@@ -17,13 +18,20 @@ import numpy as np
 from specstream.compiler import numbers
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.conversions import NUMPY
+from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.math_functions import MATH
+from specstream.compiler.scopes import bound_names, own_name
 
 __all__ = [
+    "FORBIDDEN_CALLS",
+    "FORBIDDEN_MODULES",
+    "REFUSED",
     "Check",
     "branches",
     "builtin_name",
+    "default_name",
+    "defaults_of",
     "is_constant",
     "is_none",
     "math_name",
@@ -34,32 +42,18 @@ __all__ = [
 _MISSING = object()
 
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Try: ("try/except", "test for the condition instead; what is raised ends the event"),
-    ast.TryStar: ("try/except", "test for the condition instead; what is raised ends the event"),
+    ast.TryStar: ("except*, for groups of exceptions", "write except"),
     ast.Import: ("an import", "import at the top of the module"),
     ast.ImportFrom: ("an import", "import at the top of the module"),
-    ast.FunctionDef: ("a function inside a function", "define it at module level"),
     ast.AsyncFunctionDef: ("an async function", "operators are plain functions"),
     ast.ClassDef: ("a class", "keep data in state fields"),
-    ast.Lambda: ("a lambda", "write a plain function at module level"),
-    ast.List: ("a list, which allocates", "use a scratch array: ss.scratch(int, n)"),
-    ast.ListComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
-    ast.SetComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
-    ast.DictComp: ("a comprehension, which allocates", "use a loop and a scratch array"),
-    ast.GeneratorExp: ("a generator", "write the loop out"),
-    ast.Dict: ("a dict, which allocates", "use state arrays and a hash"),
-    ast.Set: ("a set, which allocates", "use state arrays and a hash"),
     ast.Global: ("a global statement", "keep what changes in state fields"),
     ast.Nonlocal: ("a nonlocal statement", "keep what changes in state fields"),
-    ast.Delete: ("a del statement", "assign another value"),
     ast.Yield: ("yield", "emit(...) gives out rows"),
     ast.YieldFrom: ("yield", "emit(...) gives out rows"),
     ast.Await: ("await", "operators are plain functions"),
     ast.AsyncFor: ("async for", "operators are plain functions"),
     ast.AsyncWith: ("async with", "operators are plain functions"),
-    ast.NamedExpr: ("an assignment inside an expression", "write it as a statement before"),
-    ast.Starred: ("a starred expression", "write the values out"),
-    ast.Match: ("a match statement", "write if and elif"),
     ast.JoinedStr: ("a formatted string", "formatted strings may only stand in raise statements"),
     ast.MatMult: ("the @ operator", "write the loops out"),
     ast.Is: ("`is`", "compare with =="),
@@ -70,10 +64,6 @@ _FORBIDDEN_CALLS = {
     "print": "emit a row instead, or run the operator with run_sequential under pdb",
     "open": "operators do no input or output",
     "input": "operators do no input or output",
-    "list": "use a scratch array: ss.scratch(int, n)",
-    "dict": "use state arrays and a hash",
-    "set": "use state arrays and a hash",
-    "sorted": "sort in place in a scratch array",
     "str": "strings are codes inside an operator; they come out as text when emitted",
     "isinstance": "types are fixed by the schema",
     "getattr": "name the field",
@@ -83,7 +73,6 @@ _FORBIDDEN_CALLS = {
     "hash": "write an arithmetic hash: hash() differs between runs",
     "id": "operators see values only",
     "pow": "write a ** b",
-    "reversed": "count down with range(len(x) - 1, -1, -1)",
 }
 
 _FORBIDDEN_MODULES = {
@@ -93,6 +82,9 @@ _FORBIDDEN_MODULES = {
     "os": "operators do no input or output",
     "sys": "operators do no input or output",
 }
+
+# What else decides whether something can be compiled has to know the same.
+REFUSED, FORBIDDEN_CALLS, FORBIDDEN_MODULES = _REFUSED, _FORBIDDEN_CALLS, _FORBIDDEN_MODULES
 
 
 class Check:
@@ -105,40 +97,25 @@ class Check:
         self.resolved: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
         self.raising: set[ast.AST] = set()
+        self.caught: set[str] = set()  # names of exceptions
         self.nulls: set[ast.AST] = set()  # places where None may stand
 
     def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
         self.analysis.refuse(self.source, node, problem, way_out)
 
     def find_locals(self) -> frozenset[str]:
-        stored = {
-            node.id
-            for node in ast.walk(self.source.tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        return frozenset(self.source.parameters) | stored
+        tree = self.source.tree
+        return frozenset(self.source.parameters) | bound_names(ast.Module(tree.body, []))
 
     def run(self) -> None:
         tree = self.source.tree
-        arguments = tree.args
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-            self.refuse(
-                tree,
-                f"{tree.name!r} has defaults, starred or keyword-only parameters",
-                "use plain positional parameters",
-            )
-        for statement in tree.body:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Raise | ast.Assert):
-                    said = node.exc if isinstance(node, ast.Raise) else node.msg
-                    if isinstance(node, ast.Raise) and (said is None or node.cause is not None):
-                        self.refuse(
-                            node,
-                            "raise without an exception, or with `from`",
-                            "write raise SomeError(...)",
-                        )
-                    if said is not None:
-                        self.raising.update(ast.walk(said))
+        self.parameters(tree)
+        self.defaults()
+        dotted = Dotted(self)
+        tree.body = [dotted.visit(statement) for statement in tree.body]
+        exceptions = ExceptionCheck(tree, self.analysis.catches, self.static_value, self.refuse)
+        self.raising = exceptions.exempt
+        self.caught = exceptions.caught
         for statement in tree.body:
             for node in ast.walk(statement):
                 self.node(node)
@@ -147,10 +124,30 @@ class Check:
             self.locals,
             lambda node, name: self.refuse(
                 node,
-                f"{name!r} may be undefined here",
-                f"assign {name!r} on every path before, for instance at the top of the function",
+                f"{own_name(name)!r} may be undefined here",
+                f"assign {own_name(name)!r} on every path before, for instance at the top of the "
+                "function",
             ),
         )
+
+    def parameters(self, node: ast.FunctionDef | ast.Lambda) -> None:
+        """Those of a function, its own or one inside."""
+        starred = node.args.vararg or node.args.kwarg
+        if starred is not None:
+            name = "a lambda" if isinstance(node, ast.Lambda) else repr(own_name(node.name))
+            star = "*" if starred is node.args.vararg else "**"
+            self.refuse(
+                node,
+                f"{name} takes {star}{own_name(starred.arg)}: any number of arguments",
+                "name each parameter, with a default where it may be left out; what comes in any "
+                "number can be one tuple",
+            )
+
+    def defaults(self) -> None:
+        """Reads the values that the parameters have where a call leaves them out."""
+        function = self.source.original
+        for name, value in defaults_of(function).items():
+            self.resolve(self.source.tree, default_name(name), value, f"the default of {name!r}")
 
     def node(self, node: ast.AST) -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -158,9 +155,11 @@ class Check:
         if node in self.raising:
             return
         parts = [node, *node.ops] if isinstance(node, ast.Compare) else [node]
+        parts += [node.op] if isinstance(node, ast.BinOp | ast.AugAssign) else []
         refused = next((_REFUSED[type(part)] for part in parts if type(part) in _REFUSED), None)
-        # An operator of a comparison has no line of its own; it is met as part of the comparison.
-        if refused is not None and not isinstance(node, ast.cmpop):
+        # An operator has no line of its own; it is met as part of what it stands in.
+        is_target = isinstance(node, ast.List) and not isinstance(node.ctx, ast.Load)
+        if refused is not None and not is_target and not isinstance(node, ast.cmpop | ast.operator):
             self.refuse(node, f"{refused[0]} cannot be compiled", refused[1])
         self.allow_none(node)
         if isinstance(node, ast.Constant):
@@ -175,23 +174,20 @@ class Check:
                 )
         elif isinstance(node, ast.With):
             self.locks(node)
-        elif isinstance(node, ast.For):
-            self.loop_target(node)
+        elif isinstance(node, ast.FunctionDef | ast.Lambda):
+            self.parameters(node)
+            if isinstance(node, ast.FunctionDef) and node.decorator_list:
+                self.refuse(
+                    node,
+                    f"{own_name(node.name)!r} has a decorator",
+                    "leave it out, and call what it does",
+                )
+        elif isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Load):
+            self.refuse(node, "a starred expression cannot be compiled", "write the values out")
         elif isinstance(node, ast.Call):
             self.call(node)
         elif isinstance(node, ast.Attribute):
             self.attribute(node)
-
-    def loop_target(self, node: ast.For) -> None:
-        """A loop gives values to names."""
-        for part in ast.walk(node.target):
-            if isinstance(part, ast.Attribute | ast.Subscript):
-                self.refuse(
-                    node,
-                    f"a loop assigns to {ast.unparse(part)}",
-                    f"write for x in {ast.unparse(node.iter)}: and {ast.unparse(part)} = x as its "
-                    "first statement",
-                )
 
     def locks(self, node: ast.With) -> None:
         """What a with statement takes is a lock; whether it is one is known with its type."""
@@ -210,6 +206,8 @@ class Check:
             if node.func.id in self.source.parameters:
                 for value in (*node.args, *(keyword.value for keyword in node.keywords)):
                     self.nulls.update(branches(value))
+        elif isinstance(node, ast.keyword) and node.arg == "key":
+            self.nulls.add(node.value)
         elif isinstance(node, ast.Return | ast.Slice):
             self.nulls.update(ast.iter_child_nodes(node))
         elif isinstance(node, ast.AnnAssign):
@@ -233,8 +231,26 @@ class Check:
         elif not -(2**63) <= value < 2**64:
             self.refuse(node, f"the constant {value} does not fit 64 bits", "use a smaller number")
 
+    def static_value(self, node: ast.expr) -> Any:
+        """What a name, or an attribute of one, stands for; None: what only a run knows."""
+        if isinstance(node, ast.Attribute):
+            return getattr(self.static_value(node.value), node.attr, None)
+        if not isinstance(node, ast.Name) or node.id in self.locals:
+            return None
+        value = self.lookup(node.id)
+        return None if value is _MISSING else value
+
     def name(self, node: ast.Name) -> None:
         name = node.id
+        if name in self.caught:
+            if node not in self.raising:
+                self.refuse(
+                    node,
+                    f"{name!r} is a caught exception, which can only be raised again",
+                    f"write raise, raise {name}, or raise SomeError(...) from {name}; catch each "
+                    "class in a clause of its own to tell them apart",
+                )
+            return
         if name in self.locals or name in self.resolved:
             return
         value = self.lookup(name)
@@ -244,6 +260,10 @@ class Check:
             return
         if value is _MISSING:
             self.refuse(node, f"name {name!r} is not defined", "define it before the operator")
+        self.resolve(node, name, value, repr(name))
+
+    def resolve(self, node: ast.AST, name: str, value: Any, what: str) -> None:
+        """Takes a global's value, or a default's, under a name; refuses what cannot be compiled."""
         if isinstance(value, types.ModuleType):
             root = value.__name__.split(".")[0]
             if root in _FORBIDDEN_MODULES:
@@ -251,12 +271,14 @@ class Check:
             if value not in (math, np):
                 self.refuse(
                     node,
-                    f"module {value.__name__!r} cannot be used",
-                    "only math, and the dtypes and constants of numpy, can be",
+                    f"module {value.__name__!r} is no value",
+                    "call a function of it, or read a number",
                 )
         elif isinstance(value, types.FunctionType):
             if value in self.analysis.open:
                 self.refuse(node, f"{name!r} calls itself", "write the recursion as a loop")
+        elif isinstance(value, functools.partial):
+            self.resolve(node, f"{name}.func", value.func, f"what {what} calls")
         elif self.is_supported_callable(value):
             pass
         elif is_constant(value):
@@ -268,13 +290,19 @@ class Check:
         elif isinstance(value, list | dict | set | np.ndarray):
             self.refuse(
                 node,
-                f"{name!r} is a global {type(value).__name__}, which can change",
+                f"{what} is a global {type(value).__name__}, which can change",
                 "make it a tuple of numbers, or keep it in a state field",
+            )
+        elif isinstance(value, type) and value.__module__ != "builtins":
+            self.refuse(
+                node,
+                f"{what} is a class, and its methods are no plain functions",
+                "write plain functions at module level, and keep data in state fields",
             )
         else:
             self.refuse(
                 node,
-                f"{name!r} is {type(value).__name__}, which cannot be compiled",
+                f"{what} is {type(value).__name__}, which cannot be compiled",
                 "use numbers, strings, tuples of them, and plain functions",
             )
         self.resolved[name] = value
@@ -298,13 +326,16 @@ class Check:
                 return _MISSING
         if name in function.__globals__:
             return function.__globals__[name]
+        if "." in name:
+            module, _, attribute = name.rpartition(".")
+            return getattr(self.lookup(module), attribute, _MISSING)
         return getattr(builtins, name, _MISSING)
 
     def call(self, node: ast.Call) -> None:
         if node.keywords and any(keyword.arg is None for keyword in node.keywords):
             self.refuse(node, "a call with **", "write the arguments out")
         callee = node.func
-        if not isinstance(callee, ast.Name | ast.Attribute):
+        if not isinstance(callee, ast.Name | ast.Attribute | ast.Lambda):
             self.refuse(node, "only named functions can be called", "call a function by its name")
         if isinstance(callee, ast.Attribute) and callee.attr == "is_null":
             self.is_null(node)
@@ -358,6 +389,41 @@ class Check:
                     f"math.{node.attr} is not supported",
                     f"supported are: {', '.join(sorted(MATH))}",
                 )
+
+
+class Dotted(ast.NodeTransformer):
+    """What a user's module has becomes a name with a dot: a global like any other."""
+
+    def __init__(self, check: Check) -> None:
+        self.check = check
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        self.generic_visit(node)
+        owner = node.value
+        if not isinstance(owner, ast.Name) or owner.id in self.check.locals:
+            return node
+        name = f"{owner.id}.{node.attr}"
+        if name not in self.check.source.original.__globals__:  # as it is where it was pickled
+            module = self.check.lookup(owner.id)
+            if not isinstance(module, types.ModuleType) or module in (math, np):
+                return node
+            root = module.__name__.split(".")[0]
+            if root in _FORBIDDEN_MODULES or self.check.lookup(name) is _MISSING:
+                return node
+        return ast.copy_location(ast.Name(name, node.ctx), node)
+
+
+def defaults_of(function: types.FunctionType) -> dict[str, Any]:
+    """The values of a function's parameters that calls may leave out."""
+    code = function.__code__
+    values = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+    return {**dict(zip(names, values, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+def default_name(parameter: str) -> str:
+    """The global that a parameter's default is kept in."""
+    return f"__ss_default_{parameter}"
 
 
 def branches(value: ast.expr) -> list[ast.expr]:

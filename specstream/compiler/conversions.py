@@ -21,6 +21,8 @@ from specstream.compiler.native_function import (
     require_count,
     require_scalar,
     to_kind,
+    truth,
+    write_bool,
 )
 from specstream.compiler.numbers import INT64_MAX
 from specstream.compiler.refusals import refuse
@@ -88,10 +90,6 @@ def _extremum_rule(what: str) -> Rule:
     return rule
 
 
-def _write_bool(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
-    return code.to_bool(args[0], kinds[0])
-
-
 def _write_float(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     if kinds[0] not in SCALARS:
         return F64(float(kinds[0]))
@@ -100,7 +98,7 @@ def _write_float(code: Instructions, kinds: Sequence[str], args: Sequence[Value]
 
 def _write_int(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     if kinds[0] == "uint64":
-        code.fault_if(code.builder.icmp_signed("<", args[0], I64(0)))
+        code.fault_if(code.builder.icmp_signed("<", args[0], I64(0)), OverflowError)
     return _write_as_int64(code, kinds, args)
 
 
@@ -160,7 +158,7 @@ def write_rounded(intrinsic: str) -> Writer:
 
 int_ = Native("int_", to_kind("int", "int64"), _write_int)
 float_ = Native("float_", _to_float, _write_float)
-bool_ = Native("bool_", to_kind("bool", "bool"), _write_bool)
+bool_ = Native("bool_", truth("bool"), write_bool)
 abs_ = Native("abs_", same_or_int64("abs", "float64"), _write_abs)
 round_ = Native("round_", _rounding, write_rounded("llvm.rint"))
 min_ = Native("min_", _extremum_rule("min"), _write_extremum("<"))
@@ -170,7 +168,7 @@ enumerate_start = Native("enumerate_start", _position("the start of enumerate"),
 as_int64 = Native("as_int64", to_kind("np.int64", "int64"), _write_as_int64)
 as_uint64 = Native("as_uint64", to_kind("np.uint64", "uint64"), _write_as_uint64)
 as_float64 = Native("as_float64", to_kind("np.float64", "float64"), _write_float)
-as_bool = Native("as_bool", to_kind("np.bool_", "bool"), _write_bool)
+as_bool = Native("as_bool", to_kind("np.bool_", "bool"), write_bool)
 BUILTINS: dict[str, Native] = {
     "int": int_,
     "float": float_,

@@ -72,7 +72,7 @@ def _update(
     delta = I64(_delta(operation, storage))
     operand = run.to_bits(storage.number, given)
     run.call(symbol, ir.VoidType(), run.pointer, byte, size, delta, operand)
-    run.fault_if_verdict()
+    run.leave_if_verdict()
 
 
 class _Target:
@@ -168,7 +168,7 @@ def increment_element(typing_context: Any, container: Any, key: Any) -> Any:
         if space == "state" and variant in SPECULATIVE:
             symbol = "ss_eager_increment" if variant in EAGER else "ss_increment"
             count = run.call(symbol, I64, run.pointer, at)
-            run.fault_if_verdict()
+            run.leave_if_verdict()
             return count
         count = builder.add(run.load(space, variant, storage, at), I64(1))
         run.store(space, variant, storage, at, count)

@@ -12,6 +12,7 @@ import re
 
 from specstream.compiler.own_code import is_own
 from specstream.compiler.program import Program
+from specstream.compiler.scopes import own_name
 from specstream.compiler.text import refusal
 from specstream.errors import CompileError
 
@@ -43,7 +44,7 @@ def translate(error: Exception, program: Program) -> CompileError:
             problem, way_out = ours[0], _SEEN_BY
     else:
         problem, way_out = _innermost(text, error)
-    return CompileError(program.operator, filename, line, problem, way_out)
+    return CompileError(program.operator, filename, line, own_name(problem), own_name(way_out))
 
 
 def _place(text: str, error: Exception, program: Program) -> tuple[str, int]:
@@ -65,7 +66,7 @@ def _innermost(text: str, error: Exception) -> tuple[str, str]:
     if found := re.search(r"Cannot unify (.*) and (.*) for '([^']*)'", words):
         one, other, name = found.groups()
         name = re.sub(r"\.\d+$", "", name)
-        what = "a value" if name.startswith("$") else name
+        what = "a value" if name.startswith(("$", "__ss_")) else name
         return (
             f"{what} is {one} here and {other} elsewhere",
             "make it one type on every path",
@@ -77,6 +78,13 @@ def _innermost(text: str, error: Exception) -> tuple[str, str]:
             f"{found[1]} cannot be gone through",
             "a loop goes over range(...), an array of the state, a tuple, enumerate or zip",
         )
+    if found := re.search(r"wrong tuple length for .*expected (\d+), got (\d+)", words):
+        return (
+            f"a tuple of {found[2]} is taken apart into {found[1]}",
+            "give as many names as it has values, or one with a star: a, *rest = x",
+        )
+    if found := re.search(r"failed to unpack (.*)", words):
+        return f"{found[1]} cannot be taken apart", "several names take a tuple or a row"
     if found := re.search(r"Unknown attribute '(.*)' of type (.*)", words):
         return f"{found[2]} has no attribute {found[1]!r} in an operator", _RULES
     if found := re.search(r"found for signature:\s*>>> (\S+?)\((.*)\)", words):

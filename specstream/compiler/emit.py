@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -11,13 +11,17 @@ from numba.extending import (
     intrinsic,
 )
 
-from specstream.compiler.instructions import I64, POINTER, Value
-from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
+from specstream.compiler.instructions import BIT, I64, POINTER, Value
+from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
 from specstream.compiler.memory import Run
 from specstream.compiler.refusals import refuse
+from specstream.compiler.text import TextType
 from specstream.compiler.types import (
     EmitType,
 )
+from specstream.declarations.element_types import Number
+from specstream.declarations.forms import head_of
+from specstream.declarations.schema import Schema
 
 __all__ = ["emit_row"]
 
@@ -28,7 +32,8 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
 
     ``names`` are those of the columns that the values are for, with commas between them; a column
     that is not among them is null. A value that may be null is of one of Numba's types for that:
-    none, or optional.
+    none, or optional. A formatted string is ``name:number``, the number that of its form, and its
+    values are the parts.
     """
     given = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
     if not isinstance(emit, EmitType):
@@ -37,8 +42,13 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
         # Numba's second try, without literals. On None it would try without optionals as well.
         raise TypingError("the columns of a row are named by a literal")
     columns = dict(emit.schema)
-    order = names.literal_value.split(",") if given else []
+    order, forms = _taken(
+        emit.schema, names.literal_value.split(",") if names.literal_value else []
+    )
+    _check_forms(emit.schema, forms, given)
     for name, value in zip(order, given, strict=True):
+        if name not in columns:
+            continue
         column = columns[name]
         if value != types.none:
             given_as = value.type if isinstance(value, types.Optional) else value
@@ -52,18 +62,21 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
         end = run.load_member("emit_end", POINTER)
         with builder.if_then(builder.icmp_unsigned(">", following, end), likely=False):
             grown = run.call("ss_emit_grow", ir.IntType(1), run.pointer)
-            run.fault_if(builder.not_(grown))
+            run.leave_if(builder.not_(grown))
         top = run.load_member("emit_top", POINTER)
         row = builder.bitcast(top, I64.as_pointer())
         builder.store(run.load_member("event"), row)
         row_types = list(sig.args[2])
         row_values = cgutils.unpack_tuple(builder, args[2], len(row_types))
         row_of = dict(zip(order, zip(row_types, row_values, strict=True), strict=True))
+        _store_forms(run, emit.schema, row, forms, list(zip(row_types, row_values, strict=True)))
         null_bits = emit.schema.null_bits
         nulls = dict.fromkeys((word for word, _ in null_bits.values()), I64(0))
         for number, (name, column) in enumerate(emit.schema):
             of, value = row_of.get(name, (types.none, None))
             value, of, is_null = _unwrapped(context, builder, value, of, NUMBA_KINDS[column.kind])
+            if name in forms:
+                is_null = BIT(0)
             if number in null_bits:
                 word, bit = null_bits[number]
                 mark = builder.shl(builder.zext(is_null, I64), I64(bit))
@@ -71,8 +84,8 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
             element = convert(context, builder, value, of, column.kind)
             if column.bounds is not None:
                 low, high = map(I64, column.bounds)
-                run.fault_if(builder.icmp_signed("<", element, low))
-                run.fault_if(builder.icmp_signed(">", element, high))
+                run.fault_if(builder.icmp_signed("<", element, low), OverflowError)
+                run.fault_if(builder.icmp_signed(">", element, high), OverflowError)
             bits = run.to_bits(column.kind, element)
             builder.store(bits, builder.gep(row, [I64(1 + number)], inbounds=True))
         for word, marks in nulls.items():
@@ -83,6 +96,73 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     return types.void(
         emit, names, types.BaseTuple.from_types([types.unliteral(value) for value in given])
     ), code
+
+
+Forms = dict[str, tuple[int, range]]
+"""By the column: number of the form, and which of the values are its parts."""
+
+_PARTS = {"int64": "int", "uint64": "uint", "float64": "float", "bool": "bool"}
+
+
+def _taken(schema: Schema, names: list[str]) -> tuple[list[str], Forms]:
+    """What each value is for, by the names of a row; a part of a form is for nothing by itself."""
+    order: list[str] = []
+    forms: Forms = {}
+    for name in names:
+        column, is_form, number = name.partition(":")
+        if is_form:
+            count = schema.forms[int(number)].count
+            forms[column] = int(number), range(len(order), len(order) + count)
+            order += [f"{column}:{at}" for at in range(count)]
+        else:
+            order.append(column)
+    return order, forms
+
+
+def _part_kind(given: types.Type) -> str:
+    if isinstance(given, TextType):
+        return "str"
+    kind = scalar_kind(given)
+    if kind is None:
+        raise refuse(
+            f"a formatted string that is emitted has a part of type {given}; its parts are "
+            "numbers, bools and strings that are never None"
+        )
+    return _PARTS[kind]
+
+
+def _check_forms(schema: Schema, forms: Forms, given: Any) -> None:
+    for number, places in forms.values():
+        form = schema.forms[number]
+        try:
+            form.check(tuple(_part_kind(given[at]) for at in places))
+        except (ValueError, TypeError) as error:
+            raise refuse(
+                f"{form.text} that is emitted: {error}; write a format that fits"
+            ) from None
+
+
+def _store_forms(
+    run: Run, schema: Schema, row: Value, forms: Forms, values: list[tuple[types.Type, Value]]
+) -> None:
+    """The words of formatted strings; zeros, where a column has none in this row."""
+    builder = run.builder
+    words = schema.form_words
+    following = [*words.values(), schema.row_words][1:]
+    for (column, at), end in zip(words.items(), following, strict=True):
+        name = schema.names[column]
+        stored: list[Value] = []
+        if name in forms:
+            number, places = forms[name]
+            kinds = tuple(_part_kind(values[place][0]) for place in places)
+            stored.append(I64(head_of(number, kinds)))
+            for place, kind in zip(places, kinds, strict=True):
+                given, value = values[place]
+                value = run.context.cast(builder, value, given, NUMBA_KINDS[kind])
+                stored.append(run.to_bits(cast(Number, kind), value))
+        stored += [I64(0)] * (end - at - len(stored))
+        for offset, word in enumerate(stored):
+            builder.store(word, builder.gep(row, [I64(at + offset)], inbounds=True))
 
 
 def _unwrapped(

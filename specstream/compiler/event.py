@@ -15,14 +15,16 @@ from numba.extending import (
     lower_getattr_generic,
 )
 
-from specstream.compiler.instructions import F64, I64, POINTER, Value
+from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, scalar_kind
+from specstream.compiler.landing import STATUS, raise_known
 from specstream.compiler.memory import Run
 from specstream.compiler.refusals import refuse
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.types import (
     EventType,
 )
+from specstream.declarations.derived import Place
 from specstream.declarations.schema import Kind
 
 __all__ = ["METHODS", "event_is_null"]
@@ -35,6 +37,9 @@ class _EventAttribute(AttributeTemplate):
     def generic_resolve(self, event: EventType, name: str) -> types.Type:
         if name in ("timestamp", "source", "sequence"):
             return types.int64
+        place = event.schema.derived_place(name)
+        if place is not None:
+            return _derived_type(place)
         kind = event.schema.kind(name)
         if kind is None:
             raise refuse(
@@ -46,7 +51,35 @@ class _EventAttribute(AttributeTemplate):
 
 @lower_getattr_generic(EventType)
 def _event_getattr(context: Any, builder: Any, event: EventType, value: Value, name: str) -> Value:
-    return _event_column(Run(context, builder, value), event, name)
+    run = Run(context, builder, value)
+    place = event.schema.derived_place(name)
+    return _event_column(run, event, name) if place is None else _derived(run, place)
+
+
+def _derived_type(place: Place) -> types.Type:
+    if place.part is None:
+        return types.boolean
+    kind = NUMBA_KINDS[place.part.kind]
+    return types.Optional(kind) if place.part.nullable else kind
+
+
+def _derived(run: Run, place: Place) -> Value:
+    """A derived value, or false where only that there is one is asked; a fault where there is
+    none, but an exception."""
+    first, row = len(RESERVED_COLUMNS), run.load_member("event")
+    raised = _element(run, row, first + place.raised, "int")
+    with run.builder.if_then(run.builder.icmp_unsigned("!=", raised, I64(0)), likely=False):
+        raise_known(run.builder, run.builder.trunc(raised, STATUS))
+    if place.part is None:
+        return BIT(0)
+    value = _element(run, row, first + place.values, place.part.kind)
+    if not place.part.nullable:
+        return value
+    optional = run.context.make_helper(run.builder, _derived_type(place))
+    optional.data = value
+    is_none = _element(run, row, first + place.values + 1, "bool")
+    optional.valid = run.builder.not_(is_none)
+    return optional._getvalue()
 
 
 def _event_column(run: Run, event: EventType, name: str) -> Value:

@@ -1,7 +1,7 @@
 """What all native code is written with: LLVM's types and instructions, faults, calls of C.
 
-Where Python raises, native code returns Numba's status of a user exception, always with
-:class:`OperatorFault`. Which exception it was is found by running the oracle on the same event.
+Where Python raises, native code raises the exception's class (:mod:`specstream.compiler.landing`).
+Its text is found by running the oracle on the same event.
 """
 
 # Numba's internals are only partly typed.
@@ -12,7 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from specstream._native import lib
+from specstream.compiler.landing import raise_if
 
 __all__ = [
     "BIT",
@@ -25,6 +29,7 @@ __all__ = [
     "Instructions",
     "OperatorFault",
     "Value",
+    "raise_error",
 ]
 
 I64 = ir.IntType(64)
@@ -39,8 +44,26 @@ Value = Any
 """An LLVM value."""
 
 
+_FAILURES: dict[int, type[Exception]] = {
+    lib.SS_VALUE_ERROR: ValueError,
+    lib.SS_OVERFLOW_ERROR: OverflowError,
+    lib.SS_ZERO_DIVISION_ERROR: ZeroDivisionError,
+}
+
+
 class OperatorFault(Exception):
-    """Compiled code met a case in which Python raises."""
+    """What no handler catches: the event is left. Also ends a block whose end is never reached."""
+
+
+@intrinsic
+def raise_error(typing_context: Any, error: Any) -> Any:
+    """Raises a class in what ``@overload`` compiles; to Numba, the code goes on behind it."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        Instructions(context, builder).fault_if(BIT(1), error.exc_class)
+        return context.get_dummy_value()
+
+    return types.void(error), code
 
 
 class Instructions:
@@ -50,24 +73,21 @@ class Instructions:
         self.context = context
         self.builder = builder
 
-    def fault_if(self, condition: Value) -> None:
-        """Leaves the compiled function with the status of a user exception if ``condition``."""
-        builder = self.builder
-        after = builder.append_basic_block("sound")
-        branch = builder.cbranch(condition, self._fault_block(), after)
-        branch.set_weights([1, 99])
-        builder.position_at_end(after)
+    def fault_if(self, condition: Value, error: type[Exception] | None = None) -> None:
+        """Raises ``error`` if ``condition``; without one, what no handler catches."""
+        raise_if(self.context, self.builder, condition, error or OperatorFault)
 
-    def _fault_block(self) -> Any:
-        # One per function: a loop body of ten checks would otherwise hold ten copies.
-        function = self.builder.function
-        block = getattr(function, "_specstream_fault", None)
-        if block is None:
-            block = function.append_basic_block("fault")
-            with self.builder.goto_block(block):
-                self.context.call_conv.return_user_exc(self.builder, OperatorFault, ())
-            function._specstream_fault = block
-        return block
+    def fault_either(
+        self, condition: Value, first: Value, error: type[Exception], other: type[Exception]
+    ) -> None:
+        """Raises if ``condition``: ``error`` if ``first``, else ``other``."""
+        with self.builder.if_then(condition, likely=False):
+            self.fault_if(first, error)
+            self.fault_if(BIT(1), other)
+
+    def leave_if(self, condition: Value) -> None:
+        """Leaves the event if ``condition``, for the runtime's reasons: past every handler."""
+        raise_if(self.context, self.builder, condition, OperatorFault)
 
     def call(self, symbol: str, result: Any, *arguments: Value) -> Value:
         """Calls the C function ``symbol``, found by its name when the code is linked."""
@@ -77,10 +97,13 @@ class Instructions:
         return self.builder.call(function, arguments)
 
     def call_checked(self, symbol: str, *arguments: Value) -> Value:
-        """Calls a C function that returns whether it failed and writes a double."""
+        """Calls a C function that writes a double and returns 0, or how it failed."""
         slot = cgutils.alloca_once(self.builder, F64)
         failed = self.call(symbol, I32, *arguments, slot)
-        self.fault_if(self.builder.icmp_unsigned("!=", failed, I32(0)))
+        with self.builder.if_then(self.builder.icmp_unsigned("!=", failed, I32(0)), likely=False):
+            for code, error in _FAILURES.items():
+                self.fault_if(self.builder.icmp_unsigned("==", failed, I32(code)), error)
+            self.leave_if(BIT(1))
         return self.builder.load(slot)
 
     def llvm(self, name: str, *arguments: Value) -> Value:
@@ -114,7 +137,7 @@ class Instructions:
             builder.fcmp_ordered(">=", value, F64(-(2.0**63))),
             builder.fcmp_ordered("<", value, F64(2.0**63)),
         )
-        self.fault_if(builder.not_(inside))
+        self.fault_either(builder.not_(inside), self.is_nan(value), ValueError, OverflowError)
         return builder.fptosi(value, I64)
 
     def to_uint64(self, value: Value) -> Value:
@@ -123,5 +146,5 @@ class Instructions:
             builder.fcmp_ordered(">", value, F64(-1.0)),
             builder.fcmp_ordered("<", value, F64(2.0**64)),
         )
-        self.fault_if(builder.not_(inside))
+        self.fault_either(builder.not_(inside), self.is_nan(value), ValueError, OverflowError)
         return builder.fptoui(value, I64)

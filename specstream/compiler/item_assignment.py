@@ -24,7 +24,8 @@ from numba.extending import (
 
 from specstream.compiler import assignment
 from specstream.compiler.assignment import Window
-from specstream.compiler.instructions import OperatorFault, Value
+from specstream.compiler.core_function import Rules, lower_by_rules, meaning_of
+from specstream.compiler.instructions import Value, raise_error
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
@@ -33,7 +34,7 @@ from specstream.compiler.types import (
 )
 from specstream.compiler.views import View, index_types, index_values, read_whole, remaining
 
-__all__ = ["set_item", "updated"]
+__all__ = ["SET_ITEM", "set_item", "updated"]
 
 
 def _no_array(owner: types.Type) -> TypingError:
@@ -49,12 +50,19 @@ def set_item(value: Any, view: Any, index: Any) -> Any:
     raise TypeError("set_item exists in compiled operators only")
 
 
+SET_ITEM: Rules = []
+"""What it means for others than arrays."""
+
+
 @infer_global(set_item)
 class _SetItem(AbstractTemplate):
     """One element, or a row or slice: from a number, or from another row or slice."""
 
     def generic(self, args: Any, kws: Any) -> Any:
         value, view, index = args
+        found = meaning_of(SET_ITEM, self.context, args)
+        if found is not None:
+            return signature(found[0], *found[1])
         if not isinstance(view, ViewType):
             raise _no_array(view)
         index = types.unliteral(index)
@@ -72,9 +80,11 @@ class _SetItem(AbstractTemplate):
         return signature(types.void, types.unliteral(value), view, index)
 
 
-@lower_builtin(set_item, types.Any, ViewType, types.Any)
+@lower_builtin(set_item, types.Any, types.Any, types.Any)
 def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     given, view, index = sig.args
+    if not isinstance(view, ViewType):
+        return lower_by_rules(SET_ITEM, context, builder, sig, args)
     if isinstance(given, _ChangedType):
         return context.get_dummy_value()
     target = View(context, builder, view, args[1])
@@ -161,7 +171,7 @@ def _update_items(target: Any, operation: Any, value: Any) -> Any:
     def by_an_array(target: Any, operation: Any, value: Any) -> Any:
         length = len(value)
         if length != len(target) and length != 1:
-            raise OperatorFault
+            raise_error(ValueError)
         for i in range(len(target)):
             set_item(operation(target[i], value[i if length != 1 else 0]), target, i)
 

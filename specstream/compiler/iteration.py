@@ -94,7 +94,7 @@ def _integers(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Va
     if len(args) > 2:
         step = args[2]
         zero = builder.icmp_unsigned("==", step, I64(0))
-        Instructions(context, builder).fault_if(zero)
+        Instructions(context, builder).fault_if(zero, ValueError)
     before = builder.icmp_signed if sig.return_type.of == types.int64 else builder.icmp_unsigned
     backwards = before("<", step, I64(0))
     low = builder.select(backwards, stop, start)
@@ -120,7 +120,7 @@ class _Length(AbstractTemplate):
 @lower_builtin(len, RangeType)
 def _length(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
     count = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0]).count
-    Instructions(context, builder).fault_if(builder.icmp_signed("<", count, I64(0)))
+    Instructions(context, builder).fault_if(builder.icmp_signed("<", count, I64(0)), OverflowError)
     return count
 
 

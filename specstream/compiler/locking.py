@@ -67,7 +67,9 @@ def _lock_of_field(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     locks = sig.args[0]
     negative = builder.icmp_signed("<", args[1], I64(0))
     at = builder.select(negative, builder.add(args[1], I64(locks.count)), args[1])
-    Run(context, builder, args[0]).fault_if(builder.icmp_unsigned(">=", at, I64(locks.count)))
+    Run(context, builder, args[0]).fault_if(
+        builder.icmp_unsigned(">=", at, I64(locks.count)), IndexError
+    )
     return builder.add(at, I64(locks.first))
 
 
@@ -95,7 +97,7 @@ def _change(name: str, symbol: str, why: str) -> Any:
             if run.variant == "locked":
                 current = Run(context, builder, args[0])
                 done = current.call(symbol, ir.IntType(1), *args)
-                current.fault_if(builder.not_(done))
+                current.leave_if(builder.not_(done))
             return context.get_dummy_value()
 
         return types.void(run, lock), code

@@ -52,20 +52,24 @@ def _ldexp_rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
     return "float64", ("float64", "int64" if kind == "bool" else kind)
 
 
-def _fault_if_undefined(code: Instructions, argument: Value, result: Value) -> None:
+def _fault_if_undefined(code: Instructions, name: str, argument: Value, result: Value) -> None:
     """Python's test of a `math` function: no NaN from a number, no infinity from a finite one."""
     builder = code.builder
     infinity = F64(float("inf"))
     nan = builder.and_(code.is_nan(result), builder.fcmp_ordered("ord", argument, argument))
     infinite = builder.fcmp_ordered("==", code.llvm("llvm.fabs", result), infinity)
     finite = builder.fcmp_ordered("<", code.llvm("llvm.fabs", argument), infinity)
-    code.fault_if(builder.or_(nan, builder.and_(infinite, finite)))
+    undefined = builder.or_(nan, builder.and_(infinite, finite))
+    if name in _OVERFLOWING:
+        code.fault_either(undefined, nan, ValueError, OverflowError)
+    else:
+        code.fault_if(undefined, ValueError)
 
 
 def _call_math(code: Instructions, name: str, argument: Value) -> Value:
     result = code.call(f"ss_math_{name}", F64, argument)
     if name not in _TOTAL:
-        _fault_if_undefined(code, argument, result)
+        _fault_if_undefined(code, name, argument, result)
     return result
 
 
@@ -87,7 +91,7 @@ def _write_math_log(code: Instructions, kinds: Sequence[str], args: Sequence[Val
 
 def _write_math_sqrt(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     # Correctly rounded by every processor: LLVM's instruction is libm's result.
-    code.fault_if(code.builder.fcmp_ordered("<", args[0], F64(0.0)))
+    code.fault_if(code.builder.fcmp_ordered("<", args[0], F64(0.0)), ValueError)
     return code.llvm("llvm.sqrt", args[0])
 
 
@@ -140,6 +144,8 @@ def _write_atan2(code: Instructions, kinds: Sequence[str], args: Sequence[Value]
     return code.call("ss_math_atan2", F64, *args)
 
 
+_OVERFLOWING = frozenset({"exp", "exp2", "expm1", "sinh", "cosh"})
+"""`math` functions that raise OverflowError where the result is infinite; others ValueError."""
 _TOTAL = frozenset({"atan", "tanh", "asinh", "erf", "erfc", "cbrt"})
 """`math` functions that are defined everywhere, so that no test follows the call."""
 

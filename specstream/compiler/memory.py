@@ -89,9 +89,9 @@ class Run(Instructions):
 
     # -- leaving --
 
-    def fault_if_verdict(self) -> None:
+    def leave_if_verdict(self) -> None:
         verdict = self.load_member("verdict", I32)
-        self.fault_if(self.builder.icmp_unsigned("!=", verdict, I32(lib.SS_COMPLETED)))
+        self.leave_if(self.builder.icmp_unsigned("!=", verdict, I32(lib.SS_COMPLETED)))
 
     def poll(self) -> None:
         """Leaves the event where the runtime asked for it."""
@@ -100,7 +100,7 @@ class Run(Instructions):
         asked = builder.icmp_unsigned("!=", builder.load_atomic(address, "monotonic", 4), I32(0))
         with builder.if_then(asked, likely=False):
             leaves = self.call("ss_poll", I32, self.pointer)
-            self.fault_if(builder.icmp_unsigned("!=", leaves, I32(0)))
+            self.leave_if(builder.icmp_unsigned("!=", leaves, I32(0)))
 
     # -- words --
 
@@ -154,7 +154,7 @@ class Run(Instructions):
         """Neighbouring words of the state, as one entry of the log; their address."""
         symbol = "ss_eager_load_range" if variant in EAGER else "ss_load_range"
         words = self.call(symbol, POINTER, self.pointer, at, count)
-        self.fault_if(cgutils.is_null(self.builder, words))
+        self.leave_if(cgutils.is_null(self.builder, words))
         return words
 
     def store_range(self, variant: Variant, at: Value, count: Value) -> Value:
@@ -176,7 +176,7 @@ class Run(Instructions):
             bits = self.builder.trunc(bits, ir.IntType(8 * storage.size))
         else:
             bits = self.call(symbol, I64, self.pointer, at)
-        self.fault_if_verdict()
+        self.leave_if_verdict()
         return bits
 
     def _store_speculatively(
@@ -193,7 +193,7 @@ class Run(Instructions):
             self.call(f"{symbol}_bytes", ir.VoidType(), self.pointer, byte, size, value)
         else:
             self.call(symbol, ir.VoidType(), self.pointer, at, bits)
-        self.fault_if_verdict()
+        self.leave_if_verdict()
 
     # -- numbers and the bits that they are kept as --
 
@@ -226,7 +226,7 @@ class Run(Instructions):
         if storage.number == "bool":
             return builder.zext(value, unit)
         bits = builder.trunc(value, unit)
-        self.fault_if(builder.icmp_signed("!=", self.widen(storage, bits), value))
+        self.fault_if(builder.icmp_signed("!=", self.widen(storage, bits), value), OverflowError)
         return bits
 
     def to_bits(self, kind: Kind | Number, value: Value) -> Value:
@@ -250,7 +250,7 @@ class Run(Instructions):
         full = builder.icmp_unsigned("==", top, self.load_member("undo_end", POINTER))
         with builder.if_then(full, likely=False):
             grown = self.call("ss_undo_grow", BIT, self.pointer)
-            self.fault_if(builder.not_(grown))
+            self.leave_if(builder.not_(grown))
         top = self.load_member("undo_top", POINTER)
         address = self.word_address("state", word)
         entry = builder.bitcast(top, I64.as_pointer())
@@ -339,7 +339,7 @@ class Run(Instructions):
 
         def from_c() -> Value:
             value = self.call("ss_load", I64, self.pointer, word)
-            self.fault_if_verdict()
+            self.leave_if_verdict()
             return value
 
         return self._branches([(fresh, from_state), (found, from_redo_log), (None, from_c)])
@@ -372,6 +372,6 @@ class Run(Instructions):
 
         def in_c() -> None:
             self.call("ss_store", ir.VoidType(), self.pointer, word, bits)
-            self.fault_if_verdict()
+            self.leave_if_verdict()
 
         self._branches([(found, overwrite), (fresh, append), (None, in_c)])

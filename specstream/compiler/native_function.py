@@ -15,10 +15,11 @@ from numba.core import types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
+from specstream.compiler.core_function import Rules, lower_by_rules, meaning_of
 from specstream.compiler.instructions import Instructions, Value
 from specstream.compiler.kinds import SCALAR_KINDS, SCALARS, scalar_kind
 from specstream.compiler.refusals import no_letters, refuse
-from specstream.compiler.text import TextType
+from specstream.compiler.text import TextType, write_truth
 
 __all__ = [
     "Native",
@@ -28,6 +29,8 @@ __all__ = [
     "require_count",
     "require_scalar",
     "to_kind",
+    "truth",
+    "write_bool",
 ]
 
 Rule = Callable[[Sequence[types.Type]], tuple[str, Sequence[str]]]
@@ -40,10 +43,14 @@ class Native:
     """A function of compiled operators; a global that Numba resolves in a call.
 
     Outside compiled code the oracle's counterpart does its work.
+
+    Attributes:
+        others: what it means for others than scalars.
     """
 
     def __init__(self, name: str, rule: Rule, write: Writer) -> None:
         self.name = name
+        self.others: Rules = []
         _register(self, rule, write)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -62,6 +69,9 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
         def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
             if kws:
                 raise refuse(f"{function.name} takes no keyword arguments; pass them by position")
+            found = None if _are_plain(args) else meaning_of(function.others, self.context, args)
+            if found is not None:
+                return signature(found[0], *found[1])
             result, kinds = rule(args)
             # The text of float("inf") stays a literal: it is all that the writer needs.
             cast = [SCALARS.get(kind, arg) for kind, arg in zip(kinds, args, strict=True)]
@@ -70,10 +80,21 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
     builtin_registry.register_global(function, types.Function(Template))
 
     def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
-        kinds = [SCALAR_KINDS.get(arg) or arg.literal_value for arg in sig.args]
+        if not _are_plain(sig.args) and meaning_of(
+            function.others, context.typing_context, sig.args
+        ):
+            return lower_by_rules(function.others, context, builder, sig, args)
+        kinds = [
+            SCALAR_KINDS.get(arg) or getattr(arg, "literal_value", "string") for arg in sig.args
+        ]
         return write(Instructions(context, builder), kinds, args)
 
     lower_builtin(function, types.VarArg(types.Any))(lower)
+
+
+def _are_plain(args: Sequence[types.Type]) -> bool:
+    """Nearly all are: nobody has to be asked about them."""
+    return all(isinstance(arg, types.Number | types.Boolean) for arg in args)
 
 
 def require_scalar(what: str, numba_type: types.Type) -> str:
@@ -113,6 +134,23 @@ def integer_kind(what: str, args: Sequence[types.Type]) -> str:
                 f"write np.uint64({arg.literal_value}) or np.int64(x)"
             )
     return "uint64"
+
+
+def truth(what: str) -> Rule:
+    """A string has a truth as well, although it is no number."""
+
+    def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
+        require_count(what, args, 1)
+        is_text = isinstance(args[0], TextType)
+        return "bool", ("string" if is_text else require_scalar(what, args[0]),)
+
+    return rule
+
+
+def write_bool(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
+    if kinds[0] == "string":
+        return write_truth(code.builder, args[0])
+    return code.to_bool(args[0], kinds[0])
 
 
 def to_kind(what: str, result: str) -> Rule:

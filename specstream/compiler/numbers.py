@@ -195,12 +195,13 @@ def power(base: Number, exponent: Number) -> Number:
     """
     if isinstance(base, int) and isinstance(exponent, int):
         return _integer_power(base, exponent)
-    result: float | complex = float(base) ** float(exponent)
-    if isinstance(result, complex):
+    x, y = float(base), float(exponent)
+    if x < 0.0 and math.isfinite(x) and math.isfinite(y) and y != math.floor(y):
         raise ValueError(
-            f"{float(base)!r} ** {float(exponent)!r} is a complex number; operators have none: "
+            f"{x!r} ** {y!r} is a complex number; operators have none: "
             "test the sign of the base first"
         )
+    result: float = x**y
     return result
 
 
@@ -327,18 +328,27 @@ def _whole(exact: int, name: str) -> Int64:
     return int.__new__(Int64, exact)
 
 
+_NOTHING: Any = object()
+
+
 def _extremum(name: str, wins: Callable[[Any, Any], bool]) -> Callable[..., Any]:
-    def extremum(first: Any, *others: Any) -> Any:
+    def extremum(
+        first: Any, *others: Any, key: Callable[[Any], Any] | None = None, default: Any = _NOTHING
+    ) -> Any:
         values: Iterator[Any] = iter((first, *others) if others else first)
-        best = next(values, None)
-        if best is None:
+        best = next(values, _NOTHING)
+        if best is _NOTHING:
+            if default is not _NOTHING:
+                return default
             raise ValueError(f"{name}() of an empty array; test len(x) > 0 first")
         unsigned = best.__class__ is Uint64
+        best_key = best if key is None else key(best)
         for value in values:
             unsigned = unsigned or value.__class__ is Uint64
+            value_key = value if key is None else key(value)
             # Not "unless it loses": with a NaN nothing wins, and the first stays.
-            if wins(value, best):
-                best = value
+            if wins(value_key, best_key):
+                best, best_key = value, value_key
         # max(0, u) of a uint64 u is a uint64, also when the literal wins.
         return int.__new__(Uint64, best) if unsigned else best
 
@@ -350,10 +360,10 @@ def _length(value: Any) -> Int64:
     return int.__new__(Int64, len(value))
 
 
-def _sum(values: Iterable[Any], *start: Any) -> Any:
+def _sum(values: Iterable[Any], start: Any = _NOTHING) -> Any:
     # Python's own sum compensates rounding errors from 3.12 on; native code does not. An array
     # begins with a zero of its own kind.
-    total: Any = start[0] if start else getattr(values, "zero", Int64(0))
+    total: Any = getattr(values, "zero", Int64(0)) if start is _NOTHING else start
     for value in values:
         total = total + value
     return total
@@ -394,6 +404,8 @@ ORACLE_BUILTINS: dict[str, object] = {
     "int": _to_int64,
     "float": float,
     "bool": bool,
+    "any": any,
+    "all": all,
     "abs": _absolute,
     "min": _extremum("min", lambda value, best: bool(value < best)),
     "max": _extremum("max", lambda value, best: bool(value > best)),

@@ -13,6 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream._native import lib
+from specstream.columns.derived import raise_again
+from specstream.columns.strings import StringTable
+from specstream.compiler.forms import form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
     LOAD,
@@ -26,6 +29,7 @@ from specstream.compiler.oracle_elements import (
 from specstream.compiler.oracle_view import View
 from specstream.compiler.program import CompiledOperation, Program
 from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout, Space
 
@@ -63,7 +67,7 @@ class OracleState:
         declared = [field.name for field, _ in layout.operations]
         for name in dict.fromkeys(declared):
             of_field = [one for at, one in zip(declared, operations, strict=True) if at == name]
-            views[name] = OracleBoosted(name, views[name], of_field)
+            views[name] = OracleBoosted(name, views[name], of_field, journal)
         self.__dict__.update(views)
         self.__dict__["_scalars"] = scalars
         self.__dict__["_journal"] = journal
@@ -87,11 +91,25 @@ class OracleState:
         words[offset] = stored
 
 
+def undo(journal: list[tuple[Any, int, Any]], done: int) -> None:
+    """Takes back what was stored since the journal had so many entries."""
+    for words, offset, value in reversed(journal[done:]):
+        words[offset] = value
+    del journal[done:]
+
+
 class OracleBoosted:
     """A boosted field under Python: its operations, and nothing else."""
 
-    def __init__(self, name: str, view: View, operations: Iterable[CompiledOperation]) -> None:
+    def __init__(
+        self,
+        name: str,
+        view: View,
+        operations: Iterable[CompiledOperation],
+        journal: list[tuple[Any, int, Any]],
+    ) -> None:
         self._name = name
+        self._journal = journal
         for one in operations:
             self.__dict__[one.declared.name] = self._operation(view, one)
 
@@ -106,7 +124,13 @@ class OracleBoosted:
                 LOAD[kind](STORE["uint64" if kind == "uint" else kind](value, what))
                 for kind, value in zip(kinds, values, strict=True)
             ]
-            return one.oracle(view, *taken)
+            done = len(self._journal)
+            try:
+                return one.oracle(view, *taken)
+            except BaseException:
+                # An operation is done, or has changed nothing.
+                undo(self._journal, done)
+                raise
 
         return operation
 
@@ -154,9 +178,11 @@ class OracleEvent:
         columns: Sequence[npt.NDArray[Any]],
         first_sequence: int,
         seed: int,
-        sequences: npt.NDArray[np.int64] | None = None,
+        sequences: npt.NDArray[np.int64] | None,
+        strings: StringTable | None,
     ) -> None:
         self._seed = seed
+        self._schema, self._arrays, self._strings = schema, columns, strings
         self._first_sequence = first_sequence
         self._sequences = None if sequences is None else elements_of(sequences)
         self._columns = [elements_of(column) for column in columns]
@@ -167,7 +193,7 @@ class OracleEvent:
             reader = LOAD[column.kind]
             self._readers[name] = (self._columns[number], reader)
         nulls = self._columns[len(RESERVED_COLUMNS) + len(schema) :]
-        self._nulls = dict(zip(schema.nullable, nulls, strict=True))
+        self._nulls = dict(zip(schema.nullable, nulls, strict=False))
         self._row = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -178,11 +204,26 @@ class OracleEvent:
             return Int64(self._first_sequence + self._row)
         reader = self.__dict__["_readers"].get(name)
         if reader is None:
+            place = self._schema.derived_place(name)
+            if place is not None:
+                return self._derived(place)
             raise AttributeError(
                 f"the event has no column {name!r}; it has {', '.join(self._readers)}, sequence"
             )
         column, load = reader
         return load(column[self._row])
+
+    def _derived(self, place: Place) -> Any:
+        """A derived value; what its function raised is raised here."""
+        first, row = len(RESERVED_COLUMNS), self._row
+        if self._columns[first + place.raised][row]:
+            assert self._strings is not None
+            raise_again(self._schema, self._arrays, row, self._strings, place.number)
+        if place.part is None:
+            return False
+        if place.part.nullable and self._columns[first + place.values + 1][row]:
+            return None
+        return LOAD[place.part.kind](self._columns[first + place.values][row])
 
     def is_null(self, name: str) -> bool:
         return bool(self._nulls[name][self._row])
@@ -203,7 +244,7 @@ class OracleEmit:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._null_bits = schema.null_bits
-        self._null_words = schema.row_words - 1 - len(schema)
+        self._null_words = schema.declared.row_words - 1 - len(schema)
         self.rows: list[tuple[Any, ...]] = []
         self.row = 0
 
@@ -217,10 +258,11 @@ class OracleEmit:
                 if values[number] is None:
                     nulls[word - 1 - len(schema)] |= 1 << bit
         converted = [
-            0 if value is None and column.nullable else emitted(value, column, name)
+            0 if is_elsewhere(value, column) else emitted(value, column, name)
             for (name, column), value in zip(schema, values, strict=True)
         ]
-        self.rows.append((self.row, *converted, *nulls))
+        forms = form_words(schema, values) if schema.forms else []
+        self.rows.append((self.row, *converted, *nulls, *forms))
 
     def _completed(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The values in the order of the columns; a nullable one that is not given is null."""
@@ -273,12 +315,14 @@ class Oracle:
         first_sequence: int,
         seed: int,
         sequences: npt.NDArray[np.int64] | None = None,
+        strings: StringTable | None = None,
     ) -> None:
         """Sets the columns that :meth:`run` takes its events from.
 
-        Their sequence numbers run on from ``first_sequence``, unless ``sequences`` has them.
+        Their sequence numbers run on from ``first_sequence``, unless ``sequences`` has them. The
+        texts of the columns are in ``strings``, which is needed where values are derived.
         """
-        self._event = OracleEvent(event, columns, first_sequence, seed, sequences)
+        self._event = OracleEvent(event, columns, first_sequence, seed, sequences, strings)
         self._emit = OracleEmit(emits)
 
     @property
@@ -295,7 +339,6 @@ class Oracle:
         try:
             self._function(self._state, self._event, self._emit)
         except BaseException:
-            for words, offset, value in reversed(self._journal):
-                words[offset] = value
+            undo(self._journal, 0)
             del self._emit.rows[emitted:]
             raise

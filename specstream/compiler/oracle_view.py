@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from specstream.compiler import numbers
@@ -17,7 +17,7 @@ from specstream.compiler.oracle_elements import (
 from specstream.compiler.text import Text, refuse
 from specstream.declarations.element_types import Storage
 
-__all__ = ["View", "by_value", "to_power"]
+__all__ = ["ByValue", "View", "by_value", "to_power"]
 
 
 class View:
@@ -211,20 +211,60 @@ class View:
         raise TypeError(f"state.{self._name} is an array: test len(x) or an element")
 
 
-class _ByValue:
-    """A tuple in which ``in`` finds what is equal, and not what is the same object: a NaN is in no
-    tuple. Compiled code has no objects."""
+class ByValue:
+    """A tuple or list that is compared by what is equal, and not by what is the same object, as
+    Python's do at first: a NaN is in none. Compiled code has no objects."""
 
-    def __init__(self, values: tuple[Any, ...]) -> None:
+    def __init__(self, values: Sequence[Any]) -> None:
         self._values = values
 
     def __contains__(self, element: Any) -> bool:
-        return any(own == element for own in self._values)
+        return any(by_value(own) == element for own in self._values)
+
+    def __eq__(self, other: object) -> Any:
+        others = _values_of(other)
+        if others is None:
+            return NotImplemented
+        if len(others) != len(self._values):
+            return False
+        return all(by_value(own) == one for own, one in zip(self._values, others, strict=True))
+
+    def __ne__(self, other: object) -> Any:
+        found = self == other
+        return NotImplemented if found is NotImplemented else not found
+
+    def _ordered(self, other: object, compare: Callable[[Any, Any], Any]) -> Any:
+        """The first that are not equal decide, else the lengths."""
+        others = _values_of(other)
+        if others is None:
+            return NotImplemented
+        for own, one in zip(self._values, others, strict=False):
+            if by_value(own) != one:
+                return compare(by_value(own), by_value(one))
+        return compare(len(self._values), len(others))
+
+    def __lt__(self, other: object) -> Any:
+        return self._ordered(other, operator.lt)
+
+    def __le__(self, other: object) -> Any:
+        return self._ordered(other, operator.le)
+
+    def __gt__(self, other: object) -> Any:
+        return self._ordered(other, operator.gt)
+
+    def __ge__(self, other: object) -> Any:
+        return self._ordered(other, operator.ge)
 
 
-def by_value(container: Any) -> Any:
-    """What stands on the right of ``in``."""
-    return _ByValue(container) if type(container) is tuple else container
+def _values_of(other: object) -> Sequence[Any] | None:
+    if isinstance(other, ByValue):
+        return other._values
+    return other if isinstance(other, tuple | list) else None
+
+
+def by_value(value: Any) -> Any:
+    """An operand of a comparison, or what stands on the right of ``in``."""
+    return ByValue(value) if type(value) is tuple else value
 
 
 def to_power(left: Any, right: Any) -> Any:

@@ -11,9 +11,12 @@ from numba.core import types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+from numba.core.untyped_passes import LiteralUnroll, TranslateByteCode
 
+from specstream.compiler.bytecode import Bytecode
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.sites import OperatorLowering
+from specstream.compiler.try_regions import TryRegions
 
 __all__ = ["COMPILE_OPTIONS", "OperatorCompiler", "compiled"]
 
@@ -63,10 +66,12 @@ class _OneTypePerName(AnalysisPass):
         if target == source:
             return
         scalars = scalar_kind(target), scalar_kind(source)
+        name = getattr(getattr(statement, "target", None), "unversioned_name", "a returned value")
+        if name == "__ss_total" and scalars == ("float64", "int64"):
+            return  # the literal that a sum of floats begins with
         if None in scalars and not isinstance(target, types.Optional | types.BaseTuple):
             return
-        name = getattr(getattr(statement, "target", None), "unversioned_name", "a returned value")
-        what = "a value" if name.startswith("$") else name
+        what = "a value" if name.startswith(("$", "__ss_")) else name
         found = f"{scalars[1] or source} here and {scalars[0] or target} elsewhere"
         raise numba.core.errors.TypingError(
             f"specstream: {what} is {found}: make it one type on every path, with int(x) or "
@@ -98,10 +103,9 @@ class OperatorCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_OneTypePerName, NopythonTypeInference)
-        manager.passes = [
-            (OperatorLowering if one is NativeLowering else one, what)
-            for one, what in manager.passes
-        ]
+        manager.add_pass_after(TryRegions, LiteralUnroll)
+        ours = {TranslateByteCode: Bytecode, NativeLowering: OperatorLowering}
+        manager.passes = [(ours.get(one, one), what) for one, what in manager.passes]
         manager.finalize()
         return [manager]
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from specstream.declarations.derived import Derived
+from specstream.declarations.forms import Form
 from specstream.declarations.operations import Operation
 
 __all__ = ["CompiledOperation", "Program", "Written"]
@@ -60,9 +62,13 @@ class Program:
         helpers: names of the functions compiled along.
         strings: string literals in the code.
         fingerprint: everything about the code that decides what it does, as text.
+        derived: values of the event that Python computes before the operator runs.
+        forms: formatted strings that are emitted as their parts.
         reads_timestamp: whether the code reads ``event.timestamp``.
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
+        catches: whether the code catches exceptions.
+        uses_arena: whether it makes lists, dicts or sets of its own.
     """
 
     operator: str
@@ -74,6 +80,10 @@ class Program:
     reads_timestamp: bool
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
     operations: tuple[CompiledOperation, ...] = ()
+    catches: bool = False
+    derived: tuple[Derived, ...] = ()
+    forms: tuple[Form, ...] = ()
+    uses_arena: bool = False
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""

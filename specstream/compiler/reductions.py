@@ -12,7 +12,8 @@ from numba.extending import (
 )
 
 from specstream.compiler.arithmetic import eq
-from specstream.compiler.instructions import OperatorFault
+from specstream.compiler.instructions import raise_error
+from specstream.compiler.local_types import LocalType
 from specstream.compiler.refusals import no_letters, refuse
 from specstream.compiler.text import TextType
 from specstream.compiler.types import (
@@ -44,7 +45,7 @@ def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
 def _minimum(view: ViewType) -> Any:
     def implementation(view: Any) -> Any:
         if len(view) == 0:
-            raise OperatorFault
+            raise_error(ValueError)
         read = read_whole(view, False)
         least = read[0]
         for i in range(1, len(view)):
@@ -59,7 +60,7 @@ def _minimum(view: ViewType) -> Any:
 def _maximum(view: ViewType) -> Any:
     def implementation(view: Any) -> Any:
         if len(view) == 0:
-            raise OperatorFault
+            raise_error(ValueError)
         read = read_whole(view, False)
         most = read[0]
         for i in range(1, len(view)):
@@ -100,13 +101,14 @@ def contains(element: Any, container: Any) -> Any:
 
 @overload(contains)
 def _contains(element: Any, container: Any) -> Any:
-    uniform = isinstance(container, types.UniTuple)
     if isinstance(container, TextType):
         raise no_letters("in")
-    if not uniform and not (isinstance(container, ViewType) and container.ndim == 1):
+    if isinstance(container, LocalType | types.BaseTuple):
+        return None  # local_tuples.py, list_methods.py, table_methods.py
+    if not isinstance(container, ViewType) or container.ndim != 1:
         raise refuse(
-            "`in` takes an array of one axis, a row, or a tuple of numbers of one type: "
-            "write the comparisons out"
+            "`in` takes an array of one axis, a row, a tuple, list, dict or set: write the "
+            "comparisons out"
         )
 
     def implementation(element: Any, container: Any) -> Any:

@@ -18,7 +18,7 @@ from specstream.compiler.check import Check
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 
-__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "without_slices"]
+__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "targets_in", "without_slices"]
 
 
 class Rewriter(ast.NodeTransformer):
@@ -34,10 +34,12 @@ class Rewriter(ast.NodeTransformer):
         tree = copy.deepcopy(self.source.tree)
         tree.decorator_list = []
         tree.returns = None
-        for argument in tree.args.args:
-            argument.annotation = None
         tree.body = self.statements(tree.body) or [ast.Pass()]
         return tree
+
+    def argument(self, value: ast.expr) -> ast.expr:
+        """What a function of the user's is given."""
+        return value
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         rewritten: list[ast.stmt] = []
@@ -89,6 +91,13 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(text, ast.Constant) and isinstance(text.value, str):
             return text
         return None
+
+
+def targets_in(target: ast.expr) -> list[ast.expr]:
+    """What an assignment to a target gives values to, one by one; starred ones as they are."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return [part for element in target.elts for part in targets_in(element)]
+    return [target]
 
 
 def oracle_constant(value: Any) -> Any:

@@ -10,6 +10,7 @@ builtins in ``conversions``, ``iteration`` and ``reductions``, functions of modu
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import types
@@ -26,30 +27,42 @@ from specstream.compiler import (
     delta,
     event,
     iteration,
+    local_methods,
     locking,
     numbers,
-    polling,
     reductions,
 )
 from specstream.compiler.check import (
     branches,
     builtin_name,
+    default_name,
+    defaults_of,
     is_none,
     math_name,
     numpy_name,
 )
+from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
+from specstream.compiler.forms import EmittedForm
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_functions import MATH
-from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant, without_slices
+from specstream.compiler.nested import RUN, Nested
+from specstream.compiler.patterns import MatchStatements
+from specstream.compiler.rewrite import (
+    expand_augmented,
+    oracle_constant,
+    without_slices,
+)
+from specstream.compiler.rewrite_leaving import LeavingRewriter
+from specstream.compiler.rewrite_local import CONTAINERS
+from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import text_of
+from specstream.compiler.unpacking import unpacked
 from specstream.declarations.updates import update_name
 
 __all__ = ["NativeRewriter"]
-
-RUN = "__ss_run"
 
 
 def _native_constant(value: Any) -> Any:
@@ -70,17 +83,26 @@ def _core_name(function: Any) -> str:
     raise AssertionError(function)
 
 
-class NativeRewriter(Rewriter):
-    def rewrite(self) -> ast.FunctionDef:
-        # Names of the locks that are held around the present statement; None where a loop begins.
-        self.held: list[str | None] = []
+class _InPlace(ast.BinOp):
+    """What an augmented assignment to a name or a field stores."""
+
+
+class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
+    def begin(self, nested: Nested | None = None) -> None:
+        self.leave_nothing()
         self.names = 0
+        self.nested = self.find_nested() if nested is None else nested
+
+    def rewrite(self) -> ast.FunctionDef:
+        self.begin()
         namespace = self.source.native_namespace
         namespace["__ss_Fault"] = OperatorFault
         for name, value in self.check.constants.items():
             namespace[name] = _native_constant(value)
         tree = super().rewrite()
-        tree.args.args.insert(0, ast.arg(RUN))
+        # All are positional to Numba; a call of a helper gives each of them.
+        names = (RUN, *self.source.parameters)
+        tree.args = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
         return tree
 
     def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
@@ -100,6 +122,10 @@ class NativeRewriter(Rewriter):
     def unary(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
         return self.core(arithmetic.OPERATORS[type(node.op)], node.operand, at=node)
+
+    def visit__InPlace(self, node: _InPlace) -> Any:
+        self.generic_visit(node)
+        return self.core(arithmetic.IN_PLACE[type(node.op)], node.left, node.right, at=node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
@@ -148,13 +174,14 @@ class NativeRewriter(Rewriter):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        operation = self.core(arithmetic.OPERATORS[type(node.op)], at=node).func
+        operator = arithmetic.IN_PLACE[type(node.op)]
+        operation = self.core(operator, at=node).func
         self.source.native_namespace["__ss_slice"] = slice
 
         def combine(load: ast.expr, value: ast.expr) -> ast.expr:
             if isinstance(load, ast.Subscript):  # of an element, or of a row or slice
                 return self.core(updated, load, operation, value, at=node)
-            return ast.BinOp(load, node.op, value)
+            return _InPlace(load, node.op, value)
 
         return [
             part
@@ -163,6 +190,8 @@ class NativeRewriter(Rewriter):
         ]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
+        if isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+            return self.define(node.targets[0].id, node.value, node)
         if len(node.targets) == 1:
             return self.assign(node.targets[0], self.visit(node.value), node)
         name = self.new_name("value")
@@ -187,7 +216,11 @@ class NativeRewriter(Rewriter):
             index = self.index(target.slice)
             call = self.core(set_item, value, array, index, at=node)
             return [ast.copy_location(ast.Expr(call), node)]
-        assert isinstance(target, ast.Tuple)
+        assert isinstance(target, ast.Tuple | ast.List)
+        starred = [isinstance(element, ast.Starred) for element in target.elts]
+        if any(starred):
+            return self.assign_starred(target.elts, starred.index(True), value, node)
+        target = ast.copy_location(ast.Tuple(target.elts, ast.Store()), target)
         if all(isinstance(element, ast.Name) for element in target.elts):
             return [ast.copy_location(ast.Assign([target], value), node)]
         names = [self.new_name("part") for _ in target.elts]
@@ -197,6 +230,20 @@ class NativeRewriter(Rewriter):
         ]
         for name, element in zip(names, target.elts, strict=True):
             statements += self.assign(element, ast.Name(name, ast.Load()), node)
+        return statements
+
+    def assign_starred(
+        self, targets: list[ast.expr], star: int, value: ast.expr, node: ast.AST
+    ) -> list[ast.stmt]:
+        """``a, *rest, z = value``: what the star takes is a tuple here."""
+        name, after = self.new_name("parts"), len(targets) - star - 1
+        counts = [ast.copy_location(ast.Constant(count), node) for count in (star, after)]
+        taken = self.core(unpacked, value, *counts, at=node)
+        targets = [one.value if isinstance(one, ast.Starred) else one for one in targets]
+        statements = self.assign(ast.Name(name, ast.Store()), taken, node)
+        for at, target in enumerate(targets):
+            part = ast.Subscript(ast.Name(name, ast.Load()), ast.Constant(at), ast.Load())
+            statements += self.assign(target, ast.copy_location(part, node), node)
         return statements
 
     def index(self, node: ast.expr) -> ast.expr:
@@ -226,82 +273,9 @@ class NativeRewriter(Rewriter):
             return bound
         return self.core(conversions.slice_bound, bound, at=bound)
 
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        # Which exception does not matter here: the oracle raises the real one.
-        fault = ast.copy_location(ast.Name("__ss_Fault", ast.Load()), node)
-        return ast.copy_location(ast.Raise(fault, None), node)
-
-    def visit_Assert(self, node: ast.Assert) -> Any:
-        failing = self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))
-        passing = ast.copy_location(ast.Pass(), node)
-        return ast.copy_location(ast.If(self.visit(node.test), [passing], [failing]), node)
-
     def visit_If(self, node: ast.If) -> Any:
         node.test = self.visit(node.test)
         node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
-        node.orelse = self.statements(node.orelse)
-        return node
-
-    def visit_With(self, node: ast.With) -> Any:
-        """Locks are taken before the body, and given back on every way out of it but an error:
-        what an event that fails holds is given back by the runtime."""
-        before: list[ast.stmt] = []
-        for item in node.items:
-            name = self.new_name("lock")
-            taken = ast.Assign([ast.Name(name, ast.Store())], self.visit(item.context_expr))
-            before += [taken, self.lock_change("acquire", name, node)]
-            self.held.append(name)
-        body = self.statements(node.body)
-        after = self.give_back(len(self.held) - len(node.items), node)
-        del self.held[len(self.held) - len(node.items) :]
-        return [ast.copy_location(statement, node) for statement in (*before, *body, *after)]
-
-    def lock_change(self, method: str, name: str, at: ast.AST) -> ast.stmt:
-        lock = ast.Name(name, ast.Load())
-        return ast.Expr(self.core(locking.METHODS[method], self.run(), lock, at=at))
-
-    def give_back(self, outermost: int, at: ast.AST) -> list[ast.stmt]:
-        """Gives back the locks from a place of ``held`` on, the last one first."""
-        names = [name for name in self.held[outermost:] if name is not None]
-        return [
-            ast.copy_location(self.lock_change("release", name, at), at) for name in reversed(names)
-        ]
-
-    def leave_loop(self, node: ast.Break | ast.Continue) -> Any:
-        loop = max(place for place, name in enumerate(self.held) if name is None)
-        return [*self.give_back(loop, node), node]
-
-    visit_Break = visit_Continue = leave_loop
-
-    def visit_Return(self, node: ast.Return) -> Any:
-        given_back = self.give_back(0, node)
-        if node.value is None or not given_back:
-            self.generic_visit(node)
-            return [*given_back, node]
-        # The value may read the state, and belongs under the locks.
-        value = ast.Assign([ast.Name("__ss_returned", ast.Store())], self.visit(node.value))
-        node.value = ast.Name("__ss_returned", ast.Load())
-        return [ast.copy_location(value, node), *given_back, node]
-
-    def visit_While(self, node: ast.While) -> Any:
-        is_endless = isinstance(node.test, ast.Constant) and node.test.value and not _leaves(node)
-        node.test = self.visit(node.test)
-        loop = self.loop(node, polling.poll_while)
-        if is_endless:
-            # Numba does not know which names live in a loop that nothing leads out of.
-            node.test = self.core(polling.goes_on, self.run(), at=node)
-            node.orelse = [self.visit_Raise(ast.copy_location(ast.Raise(None, None), node))]
-        return loop
-
-    def visit_For(self, node: ast.For) -> Any:
-        node.iter = self.visit(node.iter)
-        return self.loop(node, polling.poll_for)
-
-    def loop(self, node: ast.While | ast.For, poll: Any) -> ast.AST:
-        polling = ast.copy_location(ast.Expr(self.core(poll, self.run(), at=node)), node)
-        self.held.append(None)
-        node.body = [polling, *self.statements(node.body)]
-        self.held.pop()
         node.orelse = self.statements(node.orelse)
         return node
 
@@ -317,6 +291,13 @@ class NativeRewriter(Rewriter):
         return self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> Any:
+        if node.id in self.nested.defined:
+            self.check.refuse(
+                node,
+                f"{node.id!r} is a function and is not called here",
+                f"call it, {node.id}(...); to be passed on, its code has to stand where it is "
+                "called",
+            )
         if isinstance(node.ctx, ast.Load) and node.id not in self.check.locals:
             value = self.check.resolved.get(node.id)
             if isinstance(value, str):
@@ -328,8 +309,9 @@ class NativeRewriter(Rewriter):
             ):
                 self.check.refuse(
                     node,
-                    f"{node.id!r} is not called",
-                    f"call it: {getattr(value, '__name__', node.id)}(...)",
+                    f"{node.id!r} is not called, and no value",
+                    f"call it: {node.id}(...); another name for a function, or something kept at "
+                    "it, belongs outside of the operator",
                 )
         return node
 
@@ -337,7 +319,11 @@ class NativeRewriter(Rewriter):
         callee = node.func
         if isinstance(callee, ast.Attribute):
             return self.method(node, callee)
+        if isinstance(callee, ast.Lambda):
+            return self.call_lambda(node, callee)
         assert isinstance(callee, ast.Name)
+        if callee.id in self.nested.defined:
+            return self.call_nested(node, callee.id)
         if callee.id.startswith("__ss_"):
             self.generic_visit(node)
             if callee.id == "__ss_slice":
@@ -351,6 +337,10 @@ class NativeRewriter(Rewriter):
             if update is not None:
                 return self.update(node, callee, delta.UPDATES[update])
             return self.helper(node, callee, value)
+        if isinstance(value, functools.partial):
+            completed = self.completed(node, callee.id, value)
+            assert isinstance(value.func, types.FunctionType)
+            return self.helper(completed, callee, value.func)
         return self.builtin(node, callee.id, value)
 
     def update(self, node: ast.Call, callee: ast.Name, native: Any) -> ast.expr:
@@ -402,8 +392,16 @@ class NativeRewriter(Rewriter):
                     f"declare it as emits={{{name!r}: ss.nullable(...)}}",
                 )
         # In the order in which they are written, which is that of their evaluation.
-        columns_given = ast.copy_location(ast.Constant(",".join(given)), node)
-        values = [self.visit(value) for value in given.values()]
+        names_given: list[str] = []
+        values: list[ast.expr] = []
+        for name, value in given.items():
+            if isinstance(value, EmittedForm):
+                names_given.append(f"{name}:{value.number}")
+                values += map(self.visit, value.elts)
+            else:
+                names_given.append(name)
+                values.append(self.visit(value))
+        columns_given = ast.copy_location(ast.Constant(",".join(names_given)), node)
         return self.core(emit_row, callee, columns_given, *values, at=node)
 
     def method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
@@ -426,6 +424,8 @@ class NativeRewriter(Rewriter):
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
             values = [self.visit(argument) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
+        if callee.attr in local_methods.METHODS:
+            return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
             self.check.refuse(
                 node,
@@ -450,22 +450,65 @@ class NativeRewriter(Rewriter):
             self.check.refuse(node, f"{name} takes no keywords", "give the values by position")
 
     def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
-        native = self.analysis.compiled(value)
-        parameters = list(inspect.signature(value).parameters)
-        given = [*parameters[: len(node.args)], *(keyword.arg for keyword in node.keywords)]
-        too_many = len(node.args) > len(parameters)
-        if too_many or sorted(map(str, given)) != sorted(parameters):
-            self.check.refuse(
-                node, f"{callee.id} takes ({', '.join(parameters)})", "give each parameter once"
-            )
-        self.source.native_namespace[f"__ss_function_{callee.id}"] = native
-        function = ast.copy_location(ast.Name(f"__ss_function_{callee.id}", ast.Load()), node)
+        function = self.bound(f"__ss_function_{callee.id}", self.analysis.compiled(value), callee)
+        given = bind(node, callee.id, parameters_of_function(value), self.check.refuse)
         # Keywords stay keywords: the order in which they are written is that of their evaluation.
-        arguments = [self.run(), *map(self.visit, node.args)]
-        keywords = [ast.keyword(one.arg, self.visit(one.value)) for one in node.keywords]
+        arguments = [self.run(), *(self.argument(self.visit(one)) for one in node.args)]
+        named = list(given.items())[len(node.args) :]
+        named += [
+            (name, self.frozen(f"{callee.id}_{name}", default, f"the default of {name!r}", node))
+            for name, default in defaults_of(value).items()
+            if name not in given
+        ]
+        keywords = [
+            ast.keyword(name, self.argument(self.visit(argument))) for name, argument in named
+        ]
         return ast.copy_location(ast.Call(function, arguments, keywords), node)
 
+    def completed(self, node: ast.Call, name: str, value: functools.partial[Any]) -> ast.Call:
+        """A call with the arguments that were bound before."""
+        if not isinstance(value.func, types.FunctionType):
+            self.check.refuse(
+                node,
+                f"{name!r} is a partial of no plain function",
+                "write a function that calls it",
+            )
+
+        def frozen(what: str, argument: Any) -> ast.expr:
+            return self.frozen(f"{name}_{what}", argument, f"what {name!r} binds", node)
+
+        given = {keyword.arg for keyword in node.keywords}
+        first = [frozen(str(at), argument) for at, argument in enumerate(value.args)]
+        named = [
+            ast.keyword(one, frozen(one, argument))
+            for one, argument in value.keywords.items()
+            if one not in given
+        ]
+        call = ast.Call(node.func, [*first, *node.args], [*named, *node.keywords])
+        return ast.copy_location(call, node)
+
+    def bound(self, name: str, value: Any, at: ast.AST) -> ast.Name:
+        """A name for something that the native code calls."""
+        self.source.native_namespace[name] = value
+        return ast.copy_location(ast.Name(name, ast.Load()), at)
+
+    def frozen(self, name: str, value: Any, what: str, at: ast.AST) -> ast.Name:
+        """A name, to be visited, for a value that was read when the operator was declared."""
+        name = default_name(name)
+        self.check.resolve(at, name, value, what)
+        if name in self.check.constants:
+            self.source.native_namespace[name] = _native_constant(value)
+        return ast.copy_location(ast.Name(name, ast.Load()), at)
+
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
+        if builtin_name(value) in CONSUMERS:
+            consumed = self.consume(node, str(builtin_name(value)))
+            if consumed is not None:
+                return consumed
+        if builtin_name(value) in CONTAINERS:
+            made = str(builtin_name(value))
+            collected = self.collected(node, made)
+            return self.made_of(made, node) if collected is None else collected
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:
@@ -494,15 +537,3 @@ class NativeRewriter(Rewriter):
             f"{name}() cannot be used in an operator",
             "use arithmetic, math functions, and plain functions of your own",
         )
-
-
-def _leaves(node: ast.AST, inner: bool = False) -> bool:
-    """Whether something in a loop may leave it; ``inner``: in a loop inside."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Return | ast.Raise | ast.Assert):
-            return True
-        if isinstance(child, ast.Break) and not inner:
-            return True
-        if _leaves(child, inner or isinstance(child, ast.For | ast.While)):
-            return True
-    return False

@@ -7,6 +7,7 @@ Literals become numbers that wrap and texts that are codes; builtins and modules
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import types
 from typing import Any
@@ -14,11 +15,15 @@ from typing import Any
 import numpy as np
 
 from specstream.columns.strings import string_code
-from specstream.compiler import numbers, oracle_view
-from specstream.compiler.check import builtin_name, math_name, numpy_name
+from specstream.compiler import numbers, oracle_local, oracle_view
+from specstream.compiler.check import builtin_name, default_name, math_name, numpy_name
+from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
+from specstream.compiler.forms import EmittedForm, Formed
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
+from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
+from specstream.errors import SpecstreamError
 
 __all__ = ["OracleRewriter"]
 
@@ -28,15 +33,34 @@ _ORACLE_NUMPY = numbers.OracleNumpy()
 
 class OracleRewriter(Rewriter):
     def rewrite(self) -> ast.FunctionDef:
+        self.finals = 0
         namespace = self.source.oracle_namespace
         for name, value in self.check.resolved.items():
             namespace[name] = self.freeze(name, value)
-        return super().rewrite()
+        tree = super().rewrite()
+        arguments = tree.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        with_default = positional[len(positional) - len(arguments.defaults) :]
+        arguments.defaults = [self.default(one) for one in with_default]
+        arguments.kw_defaults = [
+            default and self.default(one)
+            for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        ]
+        own_names(tree)
+        return tree
+
+    @staticmethod
+    def default(parameter: ast.arg) -> ast.expr:
+        return ast.copy_location(ast.Name(default_name(parameter.arg), ast.Load()), parameter)
 
     def freeze(self, name: str, value: Any) -> Any:
         if isinstance(value, types.FunctionType):
             is_update = update_name(value) is not None
             return value if is_update else self.analysis.function(value)[1]
+        if isinstance(value, functools.partial):
+            arguments = map(oracle_constant, value.args)
+            named = {one: oracle_constant(argument) for one, argument in value.keywords.items()}
+            return functools.partial(self.freeze(name, value.func), *arguments, **named)
         if value is math:
             return _ORACLE_MATH
         if value is np:
@@ -54,12 +78,84 @@ class OracleRewriter(Rewriter):
             return getattr(_ORACLE_NUMPY, numeric)
         return oracle_constant(value) if name in self.check.constants else value
 
+    def visit_EmittedForm(self, node: EmittedForm) -> Any:
+        self.source.oracle_namespace["__ss_formed"] = Formed
+        parts = [self.visit(part) for part in node.elts]
+        number = ast.copy_location(ast.Constant(node.number), node)
+        name = ast.Name("__ss_formed", ast.Load())
+        return ast.copy_location(ast.Call(name, [number, *parts], []), node)
+
     def visit_Raise(self, node: ast.Raise) -> Any:
+        if self.analysis.catches:
+            for made in (node.exc, node.cause):
+                if isinstance(made, ast.Call):
+                    made.args = [self.said(one) for one in made.args]
+                    for keyword in made.keywords:
+                        keyword.value = self.said(keyword.value)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.visit(node.test)
+        if self.analysis.catches and node.msg is not None:
+            node.msg = self.said(node.msg)
         return node
+
+    def said(self, value: ast.expr) -> Any:
+        """What an exception is made of: its own texts stay texts."""
+        if isinstance(value, ast.JoinedStr):
+            for part in value.values:
+                if isinstance(part, ast.FormattedValue):
+                    part.value = self.visit(part.value)
+            return value
+        return value if isinstance(value, ast.Constant) else self.visit(value)
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        """What is none of the operator's own, such as Ctrl-C, passes handlers and ``finally``."""
+        self.source.oracle_namespace |= {"__ss_own": SpecstreamError, "__ss_aside": steps_aside}
+        final = self.statements(node.finalbody)
+        node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
+        node.orelse = self.statements(node.orelse)
+        for handler in node.handlers:
+            handler.body = self.statements(handler.body) or [ast.copy_location(ast.Pass(), handler)]
+            errors: tuple[type[BaseException], ...] = (Exception,)
+            if handler.type is not None:
+                errors = caught_classes(handler.type, self.check.static_value) or ()
+            if catches_anything(errors):
+                self.source.oracle_namespace["__ss_Exception"] = Exception
+                handler.type = ast.copy_location(ast.Name("__ss_Exception", ast.Load()), handler)
+        if node.handlers:
+            own = ast.copy_location(ast.Name("__ss_own", ast.Load()), node)
+            again = ast.copy_location(ast.Raise(None, None), node)
+            passing = ast.copy_location(ast.ExceptHandler(own, None, [again]), node)
+            node.handlers.insert(0, passing)
+        if not node.finalbody:
+            return node
+        node.finalbody = []
+        return self.finally_(node, final)
+
+    def finally_(self, node: ast.Try, final: list[ast.stmt]) -> list[ast.stmt]:
+        self.finals += 1
+        aside, error = f"__ss_aside_{self.finals}", f"__ss_left_{self.finals}"
+        template = ast.parse(
+            f"{aside} = False\n"
+            "try:\n"
+            "    pass\n"
+            f"except __ss_BaseException as {error}:\n"
+            f"    {aside} = __ss_aside({error})\n"
+            "    raise\n"
+            "finally:\n"
+            f"    if not {aside}:\n"
+            "        pass\n"
+        ).body
+        self.source.oracle_namespace["__ss_BaseException"] = BaseException
+        around, test = template[1], template[1].finalbody[0]  # type: ignore[attr-defined]
+        for statement in template:
+            for part in ast.walk(statement):
+                if hasattr(part, "lineno"):
+                    ast.copy_location(part, node)
+        around.body = [node] if node.handlers else node.body  # type: ignore[attr-defined]
+        test.body = final or test.body
+        return template
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         value = node.value
@@ -75,6 +171,20 @@ class OracleRewriter(Rewriter):
         self.source.oracle_namespace[name] = numbers.to_oracle(value)
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
+    def visit_MatchValue(self, node: ast.MatchValue) -> Any:
+        """A pattern takes literals and dotted names only: a string's code gets one."""
+        value = node.value
+        is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        if is_text or isinstance(value, ast.Name):
+            replaced = self.visit(value)
+            assert isinstance(replaced, ast.Name)
+            namespace = self.source.oracle_namespace
+            constants = namespace.setdefault("__ss_patterns", types.SimpleNamespace())
+            setattr(constants, replaced.id, namespace[replaced.id])
+            holder = ast.copy_location(ast.Name("__ss_patterns", ast.Load()), value)
+            node.value = ast.copy_location(ast.Attribute(holder, replaced.id, ast.Load()), value)
+        return node
+
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "is_null":
             node.func.value = self.visit(node.func.value)
@@ -88,14 +198,68 @@ class OracleRewriter(Rewriter):
             return node
         return self.generic_visit(node)
 
+    def container(self, node: ast.List | ast.Dict | ast.Set) -> Any:
+        """A display, made one of the oracle's own."""
+        self.generic_visit(node)
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            return node
+        name = type(node).__name__
+        self.source.oracle_namespace[f"__ss_{name}"] = getattr(oracle_local, name)
+        given: ast.expr = node
+        if isinstance(node, ast.Set):  # Python's own would lose their order
+            given = ast.Tuple(node.elts, ast.Load())
+        elif isinstance(node, ast.Dict) and None not in node.keys:
+            pairs: list[ast.expr] = [
+                ast.Tuple([key, value], ast.Load())
+                for key, value in zip(node.keys, node.values, strict=True)
+                if key is not None
+            ]
+            given = ast.Tuple(pairs, ast.Load())
+        call = ast.Call(ast.Name(f"__ss_{name}", ast.Load()), [given], [])
+        return ast.copy_location(call, node)
+
+    visit_List = visit_Dict = visit_Set = container
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp) -> Any:
+        """A comprehension, made one of the oracle's own as its items come."""
+        self.generic_visit(node)
+        name = type(node).__name__.removesuffix("Comp")
+        self.source.oracle_namespace[f"__ss_{name}"] = getattr(oracle_local, name)
+        item: ast.expr
+        if isinstance(node, ast.DictComp):
+            item = ast.Tuple([node.key, node.value], ast.Load())
+        else:
+            item = node.elt
+        items = ast.copy_location(ast.GeneratorExp(item, node.generators), node)
+        call = ast.Call(ast.Name(f"__ss_{name}", ast.Load()), [items], [])
+        return ast.copy_location(call, node)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = comprehension
+
     def visit_Compare(self, node: ast.Compare) -> Any:
+        """What may be a tuple is compared by value."""
         self.generic_visit(node)
         self.source.oracle_namespace["__ss_by_value"] = oracle_view.by_value
-        for at, (op, container) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        operands = [node.left, *node.comparators]
+        for at, op in enumerate(node.ops):
+            pair = operands[at : at + 2]
             if isinstance(op, ast.In | ast.NotIn):
-                call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [container], [])
-                node.comparators[at] = ast.copy_location(call, container)
+                operands[at + 1] = self.by_value(pair[1])
+            elif not any(map(self.is_number, pair)):
+                operands[at : at + 2] = map(self.by_value, pair)
+        node.left, *node.comparators = operands
         return node
+
+    def is_number(self, node: ast.expr) -> bool:
+        """Whether it is written out; a tuple is never compared with a number."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        return isinstance(self.source.oracle_namespace.get(name), int | float | Text)
+
+    def by_value(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "__ss_by_value":
+            return node
+        call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [node], [])
+        return ast.copy_location(call, node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)

@@ -16,7 +16,7 @@ text is left in :mod:`linecache`, from where the analysis, tracebacks and pdb re
 from __future__ import annotations
 
 import ast
-import builtins
+import functools
 import hashlib
 import importlib
 import linecache
@@ -26,7 +26,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from specstream.compiler.called import called_by
 from specstream.compiler.program import Written
+from specstream.declarations.pure import marked, pure_mark
 
 __all__ = ["Packed", "pack", "unpack"]
 
@@ -47,16 +49,35 @@ class _Module:
 
 @dataclass(frozen=True)
 class _Raised:
-    """Stands for an exception class: where it is, and the builtin one that it derives from."""
+    """Stands for an exception class: where it is, and what it derives from."""
 
     module: str
     qualname: str
-    base: str
+    bases: tuple[_Raised, ...]
+
+
+@dataclass(frozen=True)
+class _Partial:
+    """Stands for a function with arguments that were bound before."""
+
+    function: Any
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Pure:
+    """Stands for a function that is marked as pure."""
+
+    function: Any
+    returns: Any
+    is_batch: bool
 
 
 @dataclass(frozen=True)
 class Packed:
-    """A function: its source, and what its names stand for."""
+    """A function: its source, what its names stand for, and its defaults, those of keyword-only
+    parameters by name. One that only Python calls is not analysed again."""
 
     name: str
     qualname: str
@@ -65,11 +86,15 @@ class Packed:
     text: str
     line: int
     names: dict[str, Any]
+    defaults: tuple[tuple[Any, ...] | None, dict[str, Any] | None] = (None, None)
+    is_called: bool = False
 
 
 def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
-    """The functions as plain data, in their order; the operator's own is the last."""
-    places = {function: place for place, function in enumerate(written)}
+    """The functions as plain data, in their order, the operator's own the last of them; and behind
+    them those that only Python calls."""
+    called = called_by(written)
+    places = {function: place for place, function in enumerate((*written, *called))}
     return tuple(
         Packed(
             function.__name__,
@@ -79,18 +104,22 @@ def pack(written: Mapping[types.FunctionType, Written]) -> tuple[Packed, ...]:
             source.text,
             source.line,
             {name: _stand_in(value, places) for name, value in source.names.items()},
+            (function.__defaults__, function.__kwdefaults__),
+            function in called,
         )
-        for function, source in written.items()
+        for function, source in (*written.items(), *called.items())
     )
 
 
 def unpack(packed: tuple[Packed, ...]) -> list[types.FunctionType]:
-    """The functions, made from their source, in the same order."""
-    made: list[types.FunctionType] = []
-    for function in packed:
-        names = {name: _original(value, made) for name, value in function.names.items()}
-        made.append(_made(function, names))
-    return made
+    """The functions, made from their source, in the same order, without those that only Python
+    calls."""
+    errors: dict[_Raised, Any] = {}
+    made = [_made(function) for function in packed]
+    for function, one in zip(made, packed, strict=True):
+        for name, value in one.names.items():
+            function.__globals__[name] = _original(value, made, errors)
+    return [function for function, one in zip(made, packed, strict=True) if not one.is_called]
 
 
 def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:
@@ -98,33 +127,66 @@ def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:
         return _Module(value.__name__)
     if isinstance(value, types.FunctionType) and value in places:
         return _Function(places[value])
+    mark = pure_mark(value)
+    inner: Any = None if mark is None else mark.function
+    if mark is not None and isinstance(inner, types.FunctionType) and inner in places:
+        return _Pure(_Function(places[inner]), mark.returns, mark.is_batch)
+    if isinstance(value, functools.partial):
+        return _Partial(_stand_in(value.func, places), value.args, value.keywords)
     if isinstance(value, type) and issubclass(value, BaseException):
-        base = next(of for of in value.__mro__ if of.__module__ == "builtins")
-        return _Raised(value.__module__, value.__qualname__, base.__name__)
+        return _raised(value)
+    if isinstance(value, tuple):
+        return tuple(_stand_in(one, places) for one in value)
     return value
 
 
-def _original(value: Any, made: list[types.FunctionType]) -> Any:
+def _raised(error: type[BaseException]) -> _Raised:
+    is_pythons = error.__module__ == "builtins"
+    bases = [one for one in error.__bases__ if issubclass(one, BaseException)]
+    return _Raised(
+        error.__module__,
+        error.__qualname__,
+        () if is_pythons else tuple(map(_raised, bases)),
+    )
+
+
+def _original(value: Any, made: list[types.FunctionType], errors: dict[_Raised, Any]) -> Any:
     if isinstance(value, _Module):
         return importlib.import_module(value.name)
     if isinstance(value, _Function):
         return made[value.place]
-    return _exception_class(value) if isinstance(value, _Raised) else value
+    if isinstance(value, tuple):
+        return tuple(_original(one, made, errors) for one in value)
+    if isinstance(value, _Partial):
+        of = _original(value.function, made, errors)
+        return functools.partial(of, *value.arguments, **value.named)
+    if isinstance(value, _Pure):
+        of = _original(value.function, made, errors)
+        return marked(of, value.returns, value.is_batch)
+    return _exception_class(value, errors) if isinstance(value, _Raised) else value
 
 
-def _exception_class(raised: _Raised) -> Any:
-    """The class, or one of its name where its module cannot be imported."""
+def _exception_class(raised: _Raised, errors: dict[_Raised, Any]) -> Any:
+    """The class, or one of its name where its module cannot be imported: one for all functions,
+    derived from what it was derived from, so that ``except`` matches the same."""
+    if raised not in errors:
+        errors[raised] = _found_class(raised, errors)
+    return errors[raised]
+
+
+def _found_class(raised: _Raised, errors: dict[_Raised, Any]) -> Any:
     try:
         found: Any = importlib.import_module(raised.module)
         for part in raised.qualname.split("."):
             found = getattr(found, part)
         return found
     except (ImportError, AttributeError):
-        base = getattr(builtins, raised.base)
-        return type(raised.qualname, (base,), {"__module__": raised.module})
+        bases = tuple(_exception_class(one, errors) for one in raised.bases)
+        return type(raised.qualname, bases, {"__module__": raised.module})
 
 
-def _made(function: Packed, names: dict[str, Any]) -> types.FunctionType:
+def _made(function: Packed) -> types.FunctionType:
+    """The function, before its names stand for anything."""
     digest = hashlib.sha256(function.text.encode()).hexdigest()[:12]
     mark = f" ({function.name} {digest})"
     filename = function.filename.removesuffix(mark) + mark
@@ -133,14 +195,23 @@ def _made(function: Packed, names: dict[str, Any]) -> types.FunctionType:
     linecache.cache[filename] = (sum(map(len, lines)), None, lines, filename)
     tree = ast.parse(textwrap.dedent(function.text))
     ast.increment_lineno(tree, function.line - 1)
-    definition = tree.body[0]
-    assert isinstance(definition, ast.FunctionDef)
-    # Annotations may name what was not taken along.
-    definition.returns = None
-    for argument in definition.args.args:
+    definition: Any = tree.body[0]
+    name = function.name
+    # Annotations and defaults may name what was not taken along; the defaults' values were.
+    if isinstance(definition, ast.FunctionDef):
+        definition.returns = None
+    else:  # name = lambda ...
+        name, definition = definition.targets[0].id, definition.value
+    arguments = definition.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         argument.annotation = None
-    namespace = {**names, "__name__": function.module}
+    arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
+    arguments.kw_defaults = [one and ast.Constant(None) for one in arguments.kw_defaults]
+    ast.fix_missing_locations(definition)
+    namespace: dict[str, Any] = {"__name__": function.module}
     exec(compile(tree, filename, "exec"), namespace)
-    made: types.FunctionType = namespace[function.name]
+    made: types.FunctionType = namespace[name]
     made.__qualname__ = function.qualname
+    positional, named = function.defaults
+    made.__defaults__, made.__kwdefaults__ = positional, named and dict(named)
     return made

@@ -18,7 +18,9 @@ from numba.core import lowering
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import BaseNativeLowering
 
+from specstream.compiler.landing import Landing, OperatorContext, end_landing
 from specstream.compiler.memory import Run
+from specstream.compiler.try_regions import FAILURE
 from specstream.compiler.types import PROFILED, RunType
 
 __all__ = ["MOST_SITES", "OperatorLowering", "mark"]
@@ -34,9 +36,22 @@ def mark(native: Any, first_site: int, first_line: int) -> None:
 
 
 class _Lower(lowering.Lower):
-    """Numba's lowering; keeps ``run->site`` where the variant is a profiling one."""
+    """Numba's lowering; keeps ``run->site`` where the variant is a profiling one, and makes the
+    landings of statements inside of a ``try``."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.context.__class__ = OperatorContext  # a copy, made for this function
+
+    def pre_block(self, block: Any) -> None:
+        super().pre_block(block)
+        self.guarded = _guarded(block)
 
     def lower_inst(self, instruction: Any) -> None:
+        if _is_landing(instruction):
+            end_landing(self.builder)
+        elif instruction is self.guarded:
+            Landing(self.builder)
         marked = getattr(self.func_ir.func_id.func, _FIRST_SITE, None)
         run = self.fndesc.argtypes[0] if self.fndesc.argtypes else None
         if (
@@ -51,6 +66,24 @@ class _Lower(lowering.Lower):
             current = Run(self.context, self.builder, self.fnargs[0])
             current.store_member("site", ir.IntType(16)(site if site <= MOST_SITES else 0))
         super().lower_inst(instruction)
+
+
+def _is_landing(instruction: Any) -> bool:
+    is_assigned = isinstance(instruction, numba_ir.Assign)
+    return is_assigned and instruction.target.name.startswith(FAILURE)
+
+
+def _guarded(block: Any) -> Any:
+    """The statement of a block that has a landing behind it."""
+    last = None
+    for instruction in block.body:
+        if _is_landing(instruction):
+            return last
+        if not isinstance(instruction, numba_ir.Del) and not isinstance(
+            getattr(instruction, "value", None), numba_ir.Var
+        ):
+            last = instruction
+    return None
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

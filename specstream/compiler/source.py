@@ -26,10 +26,14 @@ from typing import Any
 from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.check import Check
+from specstream.compiler.exceptions import reaches_try
+from specstream.compiler.lifting import Lifting
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
 from specstream.compiler.rewrite_oracle import OracleRewriter
+from specstream.compiler.scopes import is_named_lambda, named_lambda, separate
+from specstream.compiler.signatures import parameters_of
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
@@ -69,10 +73,18 @@ class _Analysis(Analysis):
         self.fingerprint: list[str] = []
         self.written: dict[types.FunctionType, Written] = {}
         self.next_site = 1  # 0 stands for no line
+        self.parsed: dict[types.FunctionType, FunctionSource] = {}
+        self.lifting = Lifting(self, self.parse)
 
     def program(self, function: types.FunctionType) -> Program:
+        called: list[Any] = [function]
+        for _, one in self.layout.operations:
+            called += [of for of in (one.function, one.inverse) if of is not None]
+        self.catches = any(reaches_try(one, self.tree_of) for one in called)
+        self.lifting.begin(function)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
+        self.fingerprint.append(self.errors.described())
         return Program(
             operator=self.operator,
             oracle=oracle,
@@ -83,6 +95,10 @@ class _Analysis(Analysis):
             reads_timestamp=self.reads_timestamp,
             written=self.written,
             operations=operations,
+            catches=self.catches,
+            derived=tuple(self.lifting.derived),
+            forms=tuple(self.lifting.forms),
+            uses_arena=self.uses_arena,
         )
 
     def operation(self, field: Field, one: Operation) -> CompiledOperation:
@@ -103,20 +119,24 @@ class _Analysis(Analysis):
             return self.done[original]
         source = self.parse(original)
         self.open.append(original)
+        lifted = self.lifting.lift(source)
         check = Check(self, source)
         check.run()
         native_tree = NativeRewriter(self, source, check).rewrite()
         oracle_tree = OracleRewriter(self, source, check).rewrite()
-        self.fingerprint.append(ast.dump(native_tree))
+        self.fingerprint += map(ast.dump, (*source.nested, native_tree))
         self.fingerprint.append(repr(sorted((k, repr(v)) for k, v in check.constants.items())))
         native = source.compile(native_tree, source.native_namespace)
         oracle = source.compile(oracle_tree, source.oracle_namespace)
         self.open.pop()
         self.done[original] = (native, oracle)
         line, site = source.tree.lineno, self.next_site
-        self.written[original] = Written(source.text, line, source.filename, site, check.resolved)
+        self.written[original] = Written(
+            source.text, line, source.filename, site, check.resolved | lifted
+        )
         self.next_site += len(source.text.splitlines())
-        sites.mark(native, site, line)
+        for one in (native, *source.lifted):
+            sites.mark(one, site, line)
         return native, oracle
 
     def compiled(self, original: types.FunctionType) -> Any:
@@ -125,7 +145,20 @@ class _Analysis(Analysis):
             self.dispatchers[original] = compiled(self.function(original)[0])
         return self.dispatchers[original]
 
+    def tree_of(self, function: types.FunctionType) -> ast.FunctionDef | None:
+        """The syntax tree of a function; None where it cannot be read."""
+        try:
+            return self.parse(function).tree
+        except CompileError:
+            return None
+
     def parse(self, original: types.FunctionType) -> FunctionSource:
+        """A function's source; raises CompileError where it cannot be read."""
+        if original not in self.parsed:
+            self.parsed[original] = self.read(original)
+        return self.parsed[original]
+
+    def read(self, original: types.FunctionType) -> FunctionSource:
         code = original.__code__
         try:
             lines, first = inspect.getsourcelines(original)
@@ -141,7 +174,11 @@ class _Analysis(Analysis):
             tree = ast.parse(textwrap.dedent("".join(lines)))
         except SyntaxError:
             tree = ast.Module([], [])
-        found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        found = [
+            node if isinstance(node, ast.FunctionDef) else named_lambda(node)
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef) or is_named_lambda(node)
+        ]
         if not found or found[0].name != code.co_name:
             raise CompileError(
                 self.operator,
@@ -152,5 +189,6 @@ class _Analysis(Analysis):
             )
         text = "".join(lines[found[0].lineno - 1 :])
         ast.increment_lineno(found[0], first - 1)
-        parameters = tuple(argument.arg for argument in found[0].args.args)
+        parameters = parameters_of(found[0].args).names
+        separate(found[0])
         return FunctionSource(original, found[0], code.co_filename, parameters, text)

@@ -1,9 +1,10 @@
-"""Strings inside operators: equal or not, kept, emitted, hashed, and nothing else.
+"""Strings inside operators: equal or not, empty or not, kept, emitted, hashed, and nothing else.
 
 What an operator has of a string is a code of its content (:mod:`specstream.columns.strings`). A
-code tells which string it is; of its order, its truth and its letters it tells nothing. So strings
-have a type of their own, for Numba and in the oracle, on which everything is refused that Python
-does to a text and that a code cannot do. Python's strings have no bit operations: those take the
+code tells which string it is; of its order and its letters it tells nothing. So strings have a type
+of their own, for Numba and in the oracle, on which everything is refused that Python does to a text
+and that a code cannot do. What depends on the event alone never gets here: Python computes it
+before (:mod:`specstream.compiler.lifting`). Python's strings have no bit operations: those take the
 code, for hashes."""
 
 # Numba's internals are only partly typed.
@@ -18,7 +19,8 @@ from typing import Any, NoReturn
 from llvmlite import ir
 from numba.core import types
 from numba.core.errors import TypingError
-from numba.core.imputils import lower_constant
+from numba.core.imputils import lower_builtin, lower_constant
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import (
     intrinsic,
     lower_cast,
@@ -28,39 +30,49 @@ from numba.extending import (
     typeof_impl,
 )
 
+from specstream.columns.strings import string_code
 from specstream.compiler.numbers import Int64
 from specstream.compiler.own_code import is_own
 from specstream.errors import CompileError
 
-__all__ = ["TEXT", "Text", "TextType", "refusal", "refuse", "text_of"]
+__all__ = [
+    "TEXT",
+    "Text",
+    "TextType",
+    "formatted",
+    "refusal",
+    "refuse",
+    "text_of",
+    "write_truth",
+]
 
 _OF = "an operator has a code of its content"
+_ALONE = "compute what is needed of the event alone"
+# What no string is, and the string that is false.
+_FALSE = (0, string_code(""))
 _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "order": (
         ("<", "<=", ">", ">=", "min", "max", "minimum", "maximum"),
-        f"strings have no order here ({_OF})",
-        "compare them before, in a column of the table that is declared bool or int",
-    ),
-    "truth": (
-        ("truth", "not", "bool", "np.bool_"),
-        f"a string has no truth here ({_OF})",
-        'write x != ""',
+        f"this one is not of the event alone, and strings of the state have no order here ({_OF})",
+        f"{_ALONE}, like event.a < event.b",
     ),
     "arithmetic": (
         ("+", "-", "*", "/", "//", "%", "**", "~"),
-        f"strings have no arithmetic here ({_OF})",
-        "make another text of it before, in a column of the table, or hash its bits: "
-        "(x & 65535) % n; the operators &, |, ^, << and >> take the code",
+        f"this one is not of the event alone, and strings of the state have no arithmetic here "
+        f"({_OF})",
+        f"{_ALONE}, or hash its bits: (x & 65535) % n; the operators &, |, ^, << and >> take the "
+        "code",
     ),
     "conversion": (
         (),
-        f"a string is no number here ({_OF})",
-        "convert it before, in a column of the table that is declared int or float",
+        f"a string that is not of the event alone is no number here ({_OF})",
+        f"{_ALONE}, like int(event.x)",
     ),
     "letters": (
         ("len", "[]", "for", "in"),
-        f"a string has no letters here ({_OF})",
-        "take what is needed of them before, in a column of the table",
+        f"this one is not of the event alone, and strings of the state have no letters here "
+        f"({_OF})",
+        f"{_ALONE}, like len(event.x)",
     ),
 }
 
@@ -93,6 +105,9 @@ class Text:
 
     def __hash__(self) -> int:
         return hash(self.code)
+
+    def __bool__(self) -> bool:
+        return int(self.code) not in _FALSE
 
     def __repr__(self) -> str:
         return f"Text({int(self.code)})"
@@ -128,7 +143,6 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "<=": ("le",),
     ">": ("gt",),
     ">=": ("ge",),
-    "truth": ("bool",),
     "+": ("add", "radd", "pos"),
     "-": ("sub", "rsub", "neg"),
     "*": ("mul", "rmul"),
@@ -193,6 +207,28 @@ def text_of(typing_context: Any, code: Any) -> Any:
     return TEXT(types.int64), lambda context, builder, sig, args: args[0]
 
 
+@intrinsic(prefer_literal=True)
+def formatted(typing_context: Any, value: Any, spec: Any) -> Any:
+    """A value that is formatted for an exception, whose text is made elsewhere: what is left here
+    is that the format is one for such values. The first letter tells of a conversion to text."""
+    if not isinstance(spec, types.StringLiteral):
+        return None  # Numba's second try, without literals
+    of, given = spec.literal_value[0], spec.literal_value[1:]
+    samples: dict[types.Type, Any] = {types.int64: 1, types.uint64: 1, types.float64: 1.0}
+    samples[types.boolean] = True
+    sample = "" if of == "s" else samples.get(types.unliteral(value))
+    try:
+        known = sample is not None and format(sample, given) is not None and given[-1:] != "c"
+    except ValueError:
+        known = False
+    if not known:
+        raise TypingError(
+            f"specstream: {types.unliteral(value)} may not be formatted by {given!r}; "
+            "write a format for its type"
+        )
+    return types.void(value, spec), lambda context, builder, sig, args: context.get_dummy_value()
+
+
 def _is_refused(function: Any, what: str) -> None:
     @overload(function)
     def refusing(text: Any) -> Any:
@@ -201,5 +237,22 @@ def _is_refused(function: Any, what: str) -> None:
             raise TypingError(f"specstream: {problem}; {way_out}")
 
 
-_is_refused(bool, "truth")
+def write_truth(builder: Any, code: Any) -> Any:
+    """Whether a string is not empty, nor what is read of a null."""
+    ones = [builder.icmp_unsigned("!=", code, ir.IntType(64)(one)) for one in _FALSE]
+    return builder.and_(*ones)
+
+
+@infer_global(bool)
+class _Truth(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        is_text = len(args) == 1 and isinstance(args[0], TextType)
+        return signature(types.boolean, args[0]) if is_text else None
+
+
+@lower_builtin(bool, TextType)
+def _bool_of_text(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return write_truth(builder, args[0])
+
+
 _is_refused(len, "len")

@@ -78,6 +78,7 @@ class StateType(_Pointer):
         # The layout has the operations' names only; the code behind them is the program's.
         code = hashlib.sha256(program.fingerprint.encode()).hexdigest()
         ending = f", {code}" if layout.operations else ""
+        ending += ", arena" if program.uses_arena else ""
         super().__init__(f"specstream.state({variant}, {layout}{ending})")
 
 

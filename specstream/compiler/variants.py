@@ -56,6 +56,10 @@ def _begin_event(typing_context: Any, run: Any, state: Any, row: Any) -> Any:
         current.store_member("emit_mark", current.load_member("emit_top", POINTER))
         if run.variant in UNDOING:
             current.store_member("undo_top", current.load_member("undo_base", POINTER))
+        if state.program.uses_arena:
+            dirty = builder.icmp_unsigned("!=", current.load_member("arena_dirty", I32), I32(0))
+            with builder.if_then(dirty):
+                current.call("ss_arena_clear", ir.VoidType(), current.pointer)
         if scratch_bytes:
             scratch = current.load_member("scratch", POINTER, invariant=True)
             clear = builder.module.declare_intrinsic("llvm.memset", [POINTER, I64])

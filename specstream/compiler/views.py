@@ -88,7 +88,7 @@ class View:
         if types.unliteral(index_type) == types.int64:
             negative = builder.icmp_signed("<", index, I64(0))
             index = builder.select(negative, builder.add(index, length), index)
-        self.run.fault_if(builder.icmp_unsigned(">=", index, length))
+        self.run.fault_if(builder.icmp_unsigned(">=", index, length), IndexError)
         return index
 
     def select(
@@ -103,7 +103,7 @@ class View:
             if isinstance(index_type, types.SliceType):
                 part = self.context.make_helper(builder, index_type, index)
                 if index_type.has_step:
-                    self.run.fault_if(builder.icmp_signed("==", part.step, I64(0)))
+                    self.run.fault_if(builder.icmp_signed("==", part.step, I64(0)), ValueError)
                 slicing.fix_slice(builder, part, length)
                 offset = builder.add(offset, builder.mul(part.start, stride))
                 shape.append(slicing.get_slice_length(builder, part))

@@ -25,17 +25,21 @@ class Limits:
             count as one, and one more for all of it; 16 bytes each, 32 with protocol "eager". Each
             thread has an index of them, of 64 to 128 bytes each, touched at once.
         rows: rows that it may emit, 1 to 2**24; 8 bytes for each column, and 8 more.
+        elements: words of 8 bytes that the lists, dicts and sets of one event may take, 1 to 2**24:
+            twice as many as they hold numbers, about, and five times of a dict. A thread keeps
+            16 kB, and more only while events need it.
 
     Raises:
         ConfigurationError: a limit is no integer in its range.
 
     >>> Limits(reads=1000)
-    Limits(reads=1000, writes=4096, rows=1024)
+    Limits(reads=1000, writes=4096, rows=1024, elements=65536)
     """
 
     reads: int = 1 << 14
     writes: int = 1 << 12
     rows: int = 1 << 10
+    elements: int = 1 << 16
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -21,6 +21,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from specstream.declarations.derived import Derived, Place, numbers_of
+from specstream.declarations.forms import Form
 from specstream.declarations.options import integer, one_of, shown, text
 from specstream.declarations.record_types import Record, columns_declared
 from specstream.errors import DeclarationError
@@ -223,12 +225,21 @@ def _check_comes_out(declared: Any, column: Column, what: str) -> None:
 class Schema:
     """Names and types of columns, in order.
 
+    Attributes:
+        names: of the columns.
+        columns: their types.
+        derived: values that are made of an event's columns before an operator sees the event. They
+            are no columns to anybody else; a batch has their arrays behind all others.
+        forms: formatted strings among the emitted rows; a row has their parts behind all others.
+
     >>> Schema.of({"item": int, "price": float}, "event").names
     ('item', 'price')
     """
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
+    derived: tuple[Derived, ...] = ()
+    forms: tuple[Form, ...] = ()
 
     @classmethod
     def of(cls, declared: Record, what: str) -> Schema:
@@ -278,11 +289,35 @@ class Schema:
 
     @property
     def row_words(self) -> int:
-        """Words of an emitted row: the event's row, the values, and a bit for each nullable column.
+        """Words of an emitted row: the event's row, the values, a bit for each nullable column, and
+        the formatted strings.
 
         The bits, 1 where it is null, are those of as many words as they need, from the lowest on.
         """
+        return self._plain_words + sum(1 + count for count in self._form_parts.values())
+
+    @property
+    def _plain_words(self) -> int:
+        """Words of a row in front of the formatted strings."""
         return 1 + len(self) + -(-len(self.nullable) // NULLS_PER_WORD)
+
+    @property
+    def _form_parts(self) -> dict[int, int]:
+        """Of each column that has formatted strings, by its number: the most parts of one."""
+        most: dict[int, int] = {}
+        for form in self.forms:
+            number = self.names.index(form.column)
+            most[number] = max(most.get(number, 0), form.count)
+        return most
+
+    @property
+    def form_words(self) -> dict[int, int]:
+        """Of each such column, which word of a row says what form it is; the parts follow."""
+        words, at = {}, self._plain_words
+        for number, count in self._form_parts.items():
+            words[number] = at
+            at += 1 + count
+        return words
 
     @property
     def null_bits(self) -> dict[int, tuple[int, int]]:
@@ -295,8 +330,33 @@ class Schema:
 
     @property
     def dtypes(self) -> list[type[Any]]:
-        """Of the arrays that workers read, those of the nulls included."""
+        """Of the arrays that workers read: those of the columns, of the nulls, and derived ones."""
+        derived = (dtype for one in self.derived for dtype in one.dtypes)
+        return [*self.declared_dtypes, *derived]
+
+    @property
+    def declared_dtypes(self) -> list[type[Any]]:
+        """Of the arrays that a table has the values of: those of the columns, and of the nulls."""
         return [*(column.dtype for column in self.columns), *(np.uint8 for _ in self.nullable)]
+
+    @property
+    def declared(self) -> Schema:
+        """The same without what an operator adds."""
+        return replace(self, derived=(), forms=())
+
+    def derived_place(self, name: str) -> Place | None:
+        """Where the derived value of that name lies among the arrays of :attr:`dtypes`."""
+        found = numbers_of(name)
+        if found is None:
+            return None
+        number, at = found
+        before = self.derived[:number]
+        raised = len(self.declared_dtypes) + sum(len(one.dtypes) for one in before)
+        if at is None:
+            return Place(number, raised, None, raised)
+        parts = self.derived[number].parts
+        values = raised + 1 + sum(len(part.dtypes) for part in parts[:at])
+        return Place(number, raised, parts[at], values)
 
     def kind(self, name: str) -> Kind | None:
         """Kind of a column, or None where there is no such column."""

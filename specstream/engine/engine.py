@@ -75,7 +75,9 @@ class Engine:
         migrate: with ``restore``: see :meth:`restore`.
         execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
             at its first try, "log_free" is one thread without any log, "locked" runs all threads
-            without order under the operator's own locks; see :func:`specstream.locks`.
+            without order under the operator's own locks; see :func:`specstream.locks`. These two
+            undo nothing: of an event that raises, or never ends and is ended by Ctrl-C or
+            :meth:`close`, the state may hold a part.
         profile: count the lines that conflicts come from, for :meth:`profile`. Speculation then
             takes a little more time.
         sources: of events that are submitted out of order: those that hold back commits from the
@@ -372,6 +374,8 @@ class Engine:
             InputError: the table does not fit, or has late events and the engine was made with
                 ``late="error"``; nothing is submitted.
             ConfigurationError: another argument is not what it must be.
+            KeyboardInterrupt: or whatever else a signal handler raises: the whole table is
+                submitted, or nothing of it; ``stats.pending`` counts events that are not committed.
 
         >>> import specstream as ss
         >>> class Seen(ss.State):
@@ -452,6 +456,8 @@ class Engine:
             Exception: what the operator raised. Its event is not applied; later ones are, and
                 the next call goes on behind it. ``specstream_partial`` on the exception holds what
                 this call would have returned, and how many events were applied since the last.
+            KeyboardInterrupt: or whatever else a signal handler raises: likewise with
+                ``specstream_partial``; without it, the next call returns the rows.
         """
         return self._out_of_order.poll(timeout)
 
@@ -700,6 +706,7 @@ def _parts(
         read_limit=options.limits.reads,
         redo_limit=options.limits.writes,
         emit_limit=options.limits.rows,
+        element_limit=options.limits.elements if operator.program.uses_arena else 0,
         seed=options.seed,
         protocol=options.native_protocol,
         record_shift=options.record_shift,

@@ -58,8 +58,10 @@ class CallLock(_thread.RLock):  # type: ignore[misc]
             self.acquire()
             lifetime = self.lifetime()
             assert lifetime is not None  # who enters holds it
-            lifetime.check_open()
-            lifetime.settle()
+            if lifetime.closing or lifetime.closed:
+                lifetime.check_open()
+            if lifetime.unsettled is not None:
+                lifetime.settle()
         except BaseException:
             # Not asked first whether it is ours: a handler may raise after each question.
             try:  # noqa: SIM105
@@ -172,12 +174,14 @@ class Lifetime:
     def is_inside(self) -> bool:
         """Whether the calling thread is, so that it is interrupted in another call."""
         # A copy is made at one go; the others come and go meanwhile.
-        inside = threading.get_ident() in self._users.copy().values()
-        return inside or self.lock._is_owned()  # type: ignore[attr-defined]
+        if self._users and threading.get_ident() in self._users.copy().values():
+            return True
+        return bool(self.lock._is_owned())  # type: ignore[attr-defined]
 
     def exclusive(self) -> AbstractContextManager[object]:
         """For ``with``: one caller at a time, on an engine that is not closed."""
-        self.check_open()
+        if self.closing or self.closed or self.is_inherited():
+            self.check_open()
         self.check_caller()
         return self.lock
 

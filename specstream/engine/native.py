@@ -25,6 +25,7 @@ WAIT_MILLISECONDS = 50
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
 _NOBODY: frozenset[int] = frozenset()
+_FRONTIER = ffi.typeof("struct ss_frontier *")
 _HOT_PLACES = 512  # that a thread remembers; see profile.c
 
 ABORT_REASONS = {
@@ -193,7 +194,8 @@ class Native:
 
     def advance(self, frontier: tuple[int, int]) -> None:
         """Events of the open job below (timestamp, source) may commit."""
-        at = ffi.new("struct ss_frontier *", {"timestamp": frontier[0], "source": frontier[1]})
+        at = ffi.new(_FRONTIER)
+        at.timestamp, at.source = frontier
         lib.ss_engine_advance(self.pointer, at[0])
 
     def await_news(self, milliseconds: int) -> bool:

@@ -39,7 +39,14 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
     """
     operator = parts.operator
     oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
-    oracle.begin(operator.event, operator.emits, events.columns, first, parts.options.seed)
+    oracle.begin(
+        operator.event,
+        operator.emits,
+        events.columns,
+        first,
+        parts.options.seed,
+        strings=parts.committed.strings,
+    )
     key = _key(events, row, first)
     try:
         oracle.run(row)

@@ -53,6 +53,7 @@ class OutOfOrder:
         self._emits = parts.operator.emits
         self._frontier = NO_FRONTIER  # that the open job was told
         self._highest = NO_FRONTIER  # key of the last event that it was given
+        self._joined = 0  # sources that the frontier was looked at for
         self._applied = 0  # events of the open job that a poll has told of
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
@@ -100,7 +101,8 @@ class OutOfOrder:
         self, timestamp: Any, source: Name, ordered: bool, values: Mapping[str, Any]
     ) -> None:
         """See :meth:`specstream.Engine.submit_event`."""
-        ordered = flag("ordered", ordered)
+        if ordered is not False and ordered is not True:
+            ordered = flag("ordered", ordered)
         with self._lifetime.exclusive():
             pending = self._committed.pending
             self._take(
@@ -188,10 +190,12 @@ class OutOfOrder:
         """Has a job that has all events and the frontier as it is. May be begun anew."""
         if not self._flight.is_open:
             self._start_job()
-        # Before what is sent: a source that joins may have moved it back. Else after it: what lies
-        # below it commits at once, though earlier ones were to follow.
-        if self._reached() < self._frontier:
-            self._move_frontier()
+        # Before what is sent: a source that has joined may have moved it back. Else after it: what
+        # lies below it commits at once, though earlier ones were to follow.
+        if len(self._committed.pending.sources) != self._joined:
+            if self._reached() < self._frontier:
+                self._move_frontier()
+            self._joined = len(self._committed.pending.sources)
         unsent = self._committed.pending.unsent
         while unsent:
             segment, source = unsent[-1], unsent[-1].source
@@ -223,6 +227,7 @@ class OutOfOrder:
             self._applied = 0
             self._flight.locate = None
             self._frontier = self._highest = NO_FRONTIER
+            self._joined = 0
             self._flight.is_open = True
 
     def end_job(self) -> None:

@@ -189,7 +189,7 @@ def columns_of(
 ) -> tuple[npt.NDArray[Any], ...]:
     """The columns of events that :func:`packed` has written: as C reads them, so checked."""
     names = column_names(schema)
-    dtypes: list[Any] = [np.int64, *schema.dtypes]
+    dtypes: list[Any] = [np.int64, *schema.declared_dtypes]
     if table.column_names != ["key", *names]:
         raise Malformed(
             f"events have the columns {', '.join(map(ascii, table.column_names))}; expected "

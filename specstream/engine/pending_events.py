@@ -3,6 +3,7 @@
 Events run as they come; they commit in the order of their keys (timestamp, source, sequence) once
 the frontiers of all sources have passed them (``sources.py``; Brito 2010, 4.3.1). The C side keeps
 that order; what is here keeps the events' columns until then, for output, messages and snapshots.
+One piece, as all of it reads and changes the same lists, and brings them back together.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns.conversion import of_order, order_distance, time_at
+from specstream.columns.derived import derived_columns
 from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
@@ -58,6 +60,10 @@ class PendingEvents:
     ) -> None:
         self.sources = sources
         self._schema = schema
+        # What is asked of each column for each event.
+        self._columns = tuple(
+            (name, column, column.kind if column.is_plain else None) for name, column in schema
+        )
         self._strings = strings
         self._late: Late = checked_late(late)
         self._rejected = rejected_rows
@@ -277,8 +283,14 @@ class PendingEvents:
             self._block = Block(self._schema, self._rows, self._type)
         block = self._block
         row = block.used
-        for column, value in zip(block.columns, (at, known.code, *fitting), strict=True):
+        for column, value in zip(block.columns, (at, known.code, *fitting), strict=False):
             column[row] = value
+        if self._schema.derived:
+            declared = 2 + len(fitting)
+            own = [column[row : row + 1] for column in block.columns]
+            derived = derived_columns(self._schema, own[:declared], self._strings)
+            for column, array in zip(own[declared:], derived, strict=True):
+                column[:] = array
         block.given.append(timestamp)
         block.used += 1
         native = self._native(block.pointers, known, 1)
@@ -291,11 +303,10 @@ class PendingEvents:
         """An event's values in the order of the schema, as its columns hold them."""
         fitting: list[Any] = []
         nulls = []
-        for name, column in self._schema:
+        for name, column, kind in self._columns:
             if name not in values:
                 raise InputError(f"{self._what}: the event has no value for column {name!r}")
             value, null = values[name], False
-            kind = column.kind if column.is_plain else None
             if kind == "str" and type(value) is str:
                 value = self._strings.add(value)
             elif (
@@ -423,8 +434,10 @@ class PendingEvents:
             events = segment.events
             done = events.count - left
             segments.append((numbers[segment.source.name], segment.first_sequence + done, left))
+            # What is derived of them is derived again, maybe by another version of the operator.
+            own = 2 + len(self._schema.declared_dtypes)
             columns = [
-                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:])
+                pa.array(column[done:]) for column in (events.columns[0], *events.columns[2:own])
             ]
             names = ["key", *column_names(self._schema)]
             pieces.append(pa.table([events.keys[0].slice(done), *columns], names=names))
@@ -464,6 +477,9 @@ class PendingEvents:
                 "for another operator"
             )
         columns = columns_of(table, self._schema, self._strings) if about.segments else ()
+        if columns:
+            declared = (columns[0], columns[0], *columns[1:])
+            columns = (*columns, *derived_columns(self._schema, declared, self._strings))
         key = table.column("key")
         self._type = None if pa.types.is_null(key.type) else key.type
         self.sources.restore(

@@ -135,6 +135,10 @@ class Sources:
 
     def get(self, name: Name) -> Source:
         """The source of that name; a new one begins where nothing is committed yet."""
+        # Not by what only equals a name, as True does.
+        known = self._known.get(name) if type(name) is int or type(name) is str else None
+        if known is not None:
+            return known
         name = _checked(name, self._what)
         known = self._known.get(name)
         if known is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -113,9 +113,9 @@ class Operator:
         self.function = function
         self.name = name
         self.layout = layout
-        self.event = event
-        self.emits = emits
-        self.program: Program = analyse(function, name, event, emits, layout)
+        self.program: Program = analyse(function, name, event.declared, emits.declared, layout)
+        self.event = replace(event, derived=self.program.derived)
+        self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,8 +124,8 @@ class Operator:
         return {
             "name": self.name,
             "layout": self.layout,
-            "event": self.event,
-            "emits": self.emits,
+            "event": self.event.declared,
+            "emits": self.emits.declared,
             "functions": pack(self.program.written),
             "operations": tuple(
                 (places[one.function], None if one.inverse is None else places[one.inverse])
@@ -254,7 +254,7 @@ class Operator:
         )
         words = self.layout.allocate()
         oracle = Oracle(self.program, self.layout, words)
-        oracle.begin(self.event, self.emits, events.columns, 0, seed)
+        oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
 
         def output() -> pa.Table:
             rows = pack_rows(oracle.rows, self.emits)

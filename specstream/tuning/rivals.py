@@ -111,7 +111,7 @@ class PurePython(Contestant):
             source=self._order["source"],
             reads_timestamp=operator.program.reads_timestamp,
         )
-        self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0)
+        self._oracle.begin(operator.event, operator.emits, read.columns, 0, 0, strings=strings)
         began = time.perf_counter()
         for row in range(read.count):
             self._oracle.run(row)

@@ -146,6 +146,10 @@ struct ss_run {
     uint32_t changed; /* by the operation that was called: 0: nothing, as it has reported */
     uint32_t boosting; /* operations of an in-place run on boosted structures are followed */
     uint64_t operands[SS_OPERANDS + 1]; /* of the operation that is called; an inverse gets its result, too */
+    uint32_t raised; /* by the operation that was called: its status, 0: nothing */
+    struct ss_arena *arena; /* NULL: the operator makes no lists, dicts and sets of its own */
+    uint64_t arena_words;   /* that the event has taken of it */
+    uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and
@@ -199,6 +203,7 @@ struct ss_config {
     uint64_t read_limit;  /* entries of a read log */
     uint64_t redo_limit;  /* entries of a redo log */
     uint64_t emit_limit;  /* rows a speculative run may emit */
+    uint64_t element_limit; /* words of own lists, dicts and sets; 0: the operator makes none */
     uint64_t seed;
     enum ss_protocol_kind protocol;
     uint64_t record_shift; /* `eager`: 2^record_shift neighbouring words share one record */
@@ -497,13 +502,16 @@ uint64_t ss_index_hash(uint64_t word);
 uint64_t ss_increment(struct ss_run *run, uint64_t word);
 uint64_t ss_eager_increment(struct ss_run *run, uint64_t word);
 /* An operation on a boosted structure by a speculative run; what it returns, unless the verdict says
- * that the run ends. See src/boosting.c. */
+ * that the run ends. SS_RAISED: the operation has raised what `raised` says, and a run that catches it
+ * may go on. See src/boosting.c. */
 uint64_t ss_boost(struct ss_run *run, uint64_t operation, const uint64_t *operands);
 /* An in-place run that is `boosting` has done an operation on the state, which returned `result`. */
 void ss_boost_follow(struct ss_run *run, uint64_t operation, const uint64_t *operands,
                      uint64_t result);
 /* Makes room in the undo log of an in-place run; false: out of memory. */
 bool ss_undo_grow(struct ss_run *run);
+/* Takes back what was stored since the undo log had so many bytes. */
+void ss_undo_back(struct ss_run *run, uint64_t bytes);
 /* Memory for so many words, until the run asks again; NULL: there is none, and the run ends. */
 uint64_t *ss_buffer(struct ss_run *run, uint64_t words);
 /* Where `kill` was found up: whether the run has to leave its event, with the verdict SS_KILLED. */

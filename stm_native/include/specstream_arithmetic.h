@@ -11,9 +11,13 @@
  * it needs 128-bit integers. The names are unknown to LLVM, so it can do neither.
  *
  * A function that returns `int32_t` and takes a result pointer returns 0 and writes the result, or
- * returns 1 where Python raises; then the result is left alone. Which exception Python raises does
- * not matter here: the caller gets it by running the operator in Python.
+ * returns what Python raises; then the result is left alone.
  */
+enum ss_failure {
+    SS_VALUE_ERROR = 1,
+    SS_OVERFLOW_ERROR = 2,
+    SS_ZERO_DIVISION_ERROR = 3
+};
 
 /* math.f(x): Python raises where x is finite and f(x) is not, or f(x) alone is a NaN. Caller checks. */
 double ss_math_exp(double x);
@@ -44,7 +48,7 @@ int32_t ss_math_pow(double x, double y, double *result);
 int32_t ss_math_fmod(double x, double y, double *result);
 int32_t ss_math_ldexp(double x, int64_t exponent, double *result);
 
-/* x ** y. Returns 1 for 0.0 ** negative, a complex result, and overflow. */
+/* x ** y. A complex result is a ValueError: operators have none. */
 int32_t ss_float_power(double x, double y, double *result);
 
 /* x % y and x // y, floor semantics and signed zeros as in Python. The caller has checked y != 0. */

@@ -57,8 +57,10 @@ int32_t ss_math_pow(double x, double y, double *result)
 
     if (isfinite(x) && isfinite(y)) {
         power = pow(x, y);
-        if (!isfinite(power))
-            return 1;
+        if (isnan(power) || (isinf(power) && x == 0.0))
+            return SS_VALUE_ERROR;
+        if (isinf(power))
+            return SS_OVERFLOW_ERROR;
     } else if (isnan(x)) {
         power = y == 0.0 ? 1.0 : x;
     } else if (isnan(y)) {
@@ -84,15 +86,15 @@ int32_t ss_float_power(double x, double y, double *result)
 {
     if (isfinite(x) && isfinite(y) && x != 0.0) {
         if (x < 0.0 && y != floor(y))
-            return 1;
+            return SS_VALUE_ERROR;
         double power = pow(fabs(x), y);
         if (!isfinite(power))
-            return 1;
+            return SS_OVERFLOW_ERROR;
         *result = x < 0.0 && is_odd(y) ? -power : power;
         return 0;
     }
     if (x == 0.0 && y < 0.0 && !isinf(y))
-        return 1;
+        return SS_ZERO_DIVISION_ERROR;
     /* With a zero, an infinity or a NaN the operator and math.pow agree on what remains. */
     return ss_math_pow(x, y, result);
 }
@@ -102,7 +104,7 @@ int32_t ss_math_fmod(double x, double y, double *result)
     const double rest = isinf(y) && isfinite(x) ? x : fmod(x, y);
 
     if (isnan(rest) && !isnan(x) && !isnan(y))
-        return 1;
+        return SS_VALUE_ERROR;
     *result = rest;
     return 0;
 }
@@ -114,13 +116,13 @@ int32_t ss_math_ldexp(double x, int64_t exponent, double *result)
     if (x == 0.0 || !isfinite(x)) {
         scaled = x;
     } else if (exponent > INT_MAX) {
-        return 1;
+        return SS_OVERFLOW_ERROR;
     } else if (exponent < INT_MIN) {
         scaled = copysign(0.0, x);
     } else {
         scaled = ldexp(x, (int)exponent);
         if (isinf(scaled))
-            return 1;
+            return SS_OVERFLOW_ERROR;
     }
     *result = scaled;
     return 0;

@@ -28,7 +28,8 @@
  * arguments. Whoever takes a lock over runs the inverses himself, under the latch: so the victim need
  * not be waited for, and learns of it at its next operation, or when it wants to commit.
  *
- * An operation that fails is taken back by an undo log of its own. Where an inverse fails, or the head
+ * An operation that raises is taken back by an undo log of its own; a run that catches what it raised
+ * holds the lock as one that has only looked. Where an inverse fails, or the head
  * sees something else on the shadow than on the state, the shadow is *broken*: all that have worked on
  * it are dropped, and whoever next holds the turn copies the state.
  *
@@ -48,6 +49,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arena.h"
 #include "commit.h"
 #include "engine.h"
 #include "fault.h"
@@ -81,6 +83,7 @@ struct ss_performed {
     uint32_t operation;
     struct lock lock;
     bool excludes; /* it has changed something */
+    uint32_t raised; /* its status, where it has raised; then it has changed nothing */
     uint64_t operands[SS_OPERANDS];
     uint64_t result;
 };
@@ -111,7 +114,8 @@ uint64_t ss_boost_bytes(const struct ss_config *config)
         return 0;
     return sizeof(struct ss_boost) + shadow_words(config) * sizeof(uint64_t) +
            config->operations * sizeof(struct ss_boosted) +
-           UNDO_ENTRIES * sizeof(struct ss_undo) + SS_SIGNAL_STACK_BYTES;
+           UNDO_ENTRIES * sizeof(struct ss_undo) + SS_SIGNAL_STACK_BYTES +
+           ss_arena_most_bytes(config);
 }
 
 uint64_t ss_boost_transaction_bytes(const struct ss_config *config)
@@ -145,7 +149,7 @@ bool ss_boost_open(struct ss_engine *engine)
         .ss_size = SS_SIGNAL_STACK_BYTES,
     };
     if (boost->shadow == NULL || boost->operations == NULL || run->undo_base == NULL ||
-        boost->shadow_worker.stacks.signal_stack.ss_sp == NULL)
+        !ss_arena_open(run, config, true) || boost->shadow_worker.stacks.signal_stack.ss_sp == NULL)
         return false;
     run->undo_top = run->undo_base;
     run->undo_end = run->undo_base + UNDO_ENTRIES;
@@ -162,6 +166,7 @@ void ss_boost_close(struct ss_engine *engine)
         return;
     pthread_mutex_destroy(&boost->latch);
     free(boost->shadow_worker.run.undo_base);
+    ss_arena_close(&boost->shadow_worker.run);
     free(boost->shadow_worker.stacks.signal_stack.ss_sp);
     free(boost->shadow);
     free(boost->operations);
@@ -223,6 +228,7 @@ static bool perform(struct ss_boost *boost, ss_operation_entry entry, const uint
 {
     struct ss_run *run = &boost->shadow_worker.run;
     run->undo_top = run->undo_base;
+    ss_arena_begin(run);
     /* Relaxed: with the latch; one that was meant for the last operation is taken down. */
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
     if (call(run, entry, operands, result, returned))
@@ -452,12 +458,14 @@ static uint64_t perform_speculatively(struct ss_run *run, uint64_t number, const
     const struct ss_transaction *keeper = keeper_of(engine, done.lock, transaction, false);
     if (keeper == NULL) {
         take_over(engine, done.lock, transaction, false, transaction->number);
-        if (!perform(boost, operation->entry, operands, 0, &done.result)) {
-            uint32_t verdict = boost->shadow_worker.run.verdict;
-            run->verdict = verdict == SS_COMPLETED ? SS_RAISED : verdict;
+        bool returned = perform(boost, operation->entry, operands, 0, &done.result);
+        uint32_t verdict = boost->shadow_worker.run.verdict;
+        if (!returned && verdict != SS_COMPLETED) {
+            run->verdict = verdict;
             return 0;
         }
-        done.excludes = has_changed(boost, operation);
+        done.raised = boost->shadow_worker.run.raised;
+        done.excludes = returned && has_changed(boost, operation);
         if (done.excludes) {
             keeper = keeper_of(engine, done.lock, transaction, true);
             if (keeper == NULL)
@@ -477,6 +485,9 @@ static uint64_t perform_speculatively(struct ss_run *run, uint64_t number, const
     }
     memcpy(done.operands, operands, sizeof done.operands);
     note(boost, transaction, done);
+    run->raised = done.raised;
+    if (done.raised != 0)
+        run->verdict = SS_RAISED;
     return done.result;
 }
 
@@ -550,6 +561,7 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
         return false;
     }
     run->undo_top = run->undo_base;
+    ss_arena_begin(run);
     /* Relaxed: as before a run in place (commit.c). A wish to leave that is still up is not
      * meant for the commit. */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
@@ -557,9 +569,15 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
     for (uint32_t i = 0; i < count; i++) {
         const struct ss_performed *done = &transaction->performed[i];
         uint64_t result;
-        if (call(run, boost->operations[done->operation].entry, done->operands, 0, &result) &&
-            result == done->result)
+        uint64_t before = (uint64_t)((char *)run->undo_top - (char *)run->undo_base);
+        bool returned =
+            call(run, boost->operations[done->operation].entry, done->operands, 0, &result);
+        if (returned && done->raised == 0 && result == done->result)
             continue;
+        if (done->raised != 0 && run->raised == done->raised && run->verdict == SS_COMPLETED) {
+            ss_undo_back(run, before); /* an operation that raises changes nothing */
+            continue;
+        }
         /* Not what the shadow said: two operations commute less than they were said to. Or a fault,
          * or no memory: the run in place may meet it again, and tells of which event. */
         ss_undo_roll_back(run);

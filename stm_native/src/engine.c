@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "boosting.h"
 #include "counter_prediction.h"
 #include "eager.h"
@@ -98,7 +99,8 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
     run->slots = aligned(slots, sizeof *run->slots);
     run->scratch = aligned(config->scratch_words, sizeof *run->scratch);
     run->undo_base = malloc(first_undo_entries * sizeof *run->undo_base);
-    if (run->slots == NULL || run->scratch == NULL || run->undo_base == NULL)
+    if (run->slots == NULL || run->scratch == NULL || run->undo_base == NULL ||
+        !ss_arena_open(run, config, false))
         return false;
     run->undo_top = run->undo_base;
     run->undo_end = run->undo_base + first_undo_entries;
@@ -209,6 +211,7 @@ void ss_engine_free(struct ss_engine *engine)
         free(worker->run.undo_base);
         free(worker->rows);
         free(worker->buffer);
+        ss_arena_close(&worker->run);
     }
     for (uint64_t i = 0; i < engine->ring_size; i++) {
         free(engine->ring[i].reads);
@@ -345,7 +348,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
     needed.thread = aligned_bytes(1, sizeof(struct ss_worker)) +
                     aligned_bytes(config->scratch_words, sizeof(uint64_t)) +
                     aligned_bytes(redo_slots(config), sizeof(struct ss_slot)) +
-                    first_undo_entries * sizeof(struct ss_undo);
+                    first_undo_entries * sizeof(struct ss_undo) + ss_arena_most_bytes(config);
     if (mode == SS_MODE_LOCKED)
         needed.thread += emit_bytes(config);
     needed.transaction = sizeof(struct ss_transaction) +
@@ -380,6 +383,8 @@ uint64_t ss_engine_memory(struct ss_engine *engine)
         held += (ss_counted(&worker->undo_entries) - first_undo_entries) * sizeof(struct ss_undo);
         held += worker->rows != NULL ? emit_bytes(config) : 0;
         held += ss_counted(&worker->buffer_words) * sizeof *worker->buffer;
+        held += ss_arena_bytes(&worker->run);
+        held -= ss_arena_most_bytes(config);
     }
     held += queue->pending_capacity * sizeof(struct ss_span);
     held += queue->active != NULL ? 3 * queue->slots * sizeof(uint64_t) : 0;

@@ -192,14 +192,13 @@ struct operation_call {
     struct ss_run *run;
     ss_operation_entry entry;
     int64_t returned;
-    bool raised;
 };
 
 static void run_operation(void *argument)
 {
     struct operation_call *call = argument;
     void *unused = NULL;
-    call->raised = call->entry(&call->returned, &unused, call->run) != 0;
+    call->run->raised = (uint32_t)call->entry(&call->returned, &unused, call->run);
 }
 
 bool ss_call_operation(struct ss_run *run, ss_operation_entry entry, uint64_t *returned)
@@ -207,11 +206,12 @@ bool ss_call_operation(struct ss_run *run, ss_operation_entry entry, uint64_t *r
     struct operation_call call = {.run = run, .entry = entry};
     struct ss_worker *worker = ss_this_worker();
     run->verdict = SS_COMPLETED;
+    run->raised = 0;
     /* Without a way back it is not tried. */
     if (worker == NULL || !contain(worker, run_operation, &call))
         run->verdict = SS_FAULTED;
     *returned = (uint64_t)call.returned;
-    return !call.raised && run->verdict == SS_COMPLETED;
+    return run->raised == 0 && run->verdict == SS_COMPLETED;
 }
 
 /* The allocator must not be the one to use up the stack: it could not be left. (AddressSanitizer

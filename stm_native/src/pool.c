@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "arena.h"
 #include "direct.h"
 #include "engine.h"
 #include "fault.h"
@@ -95,6 +96,7 @@ static void *worker_main(void *argument)
             ss_run_locked(worker);
             break;
         }
+        ss_arena_shrink(&worker->run);
 
         pthread_mutex_lock(&engine->pool_mutex);
         /* Nobody leaves before there is nothing left to begin. */

@@ -32,11 +32,21 @@ bool ss_undo_grow(struct ss_run *run)
     return true;
 }
 
-void ss_undo_roll_back(struct ss_run *run)
+static void take_back_to(struct ss_run *run, const struct ss_undo *mark)
 {
     /* Newest first: a word written twice has its oldest value at the bottom. */
-    while (run->undo_top != run->undo_base) {
+    while (run->undo_top != mark) {
         run->undo_top--;
         ss_word_write(run->undo_top->address, run->undo_top->value);
     }
+}
+
+void ss_undo_roll_back(struct ss_run *run)
+{
+    take_back_to(run, run->undo_base);
+}
+
+void ss_undo_back(struct ss_run *run, uint64_t bytes)
+{
+    take_back_to(run, run->undo_base + bytes / sizeof *run->undo_base);
 }

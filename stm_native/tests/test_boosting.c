@@ -283,6 +283,17 @@ static void later_first(enum ss_protocol_kind protocol)
     close_scenario();
 }
 
+/* Until an insertion raises; the run catches that, and goes on. */
+static void fill_up(int number)
+{
+    for (uint64_t key = 10; key < 8 + BOOSTED_CAPACITY; key++)
+        CHECK(inserts(number, key));
+    CHECK(run_of(number)->raised == 0);
+    perform(number, BOOSTED_INSERT, 9, 0);
+    CHECK(run_of(number)->verdict == SS_RAISED && run_of(number)->raised != 0);
+    run_of(number)->verdict = SS_COMPLETED;
+}
+
 static void dropped(enum ss_protocol_kind protocol)
 {
     open_scenario("inverses run, the last operation first", protocol);
@@ -309,6 +320,23 @@ static void dropped(enum ss_protocol_kind protocol)
     CHECK(run_of(2)->verdict == SS_RAISED);
     run_of(2)->verdict = SS_COMPLETED;
     CHECK(removes(2, 10) && inserts(2, 9) && contains(2, 9));
+    close_scenario();
+
+    open_scenario("what a caught operation has changed is taken back at the commit", protocol);
+    fill_up(2);
+    CHECK(commits(1) && commits(2) && state[COUNT] == BOOSTED_CAPACITY);
+    close_scenario();
+
+    open_scenario("what was caught has to be raised again at the commit", protocol);
+    fill_up(2);
+    CHECK(removes(1, 3)); /* which makes room */
+    CHECK(commits(1) && !commits(2) && transaction_of(2)->reason == SS_ABORT_SHADOW);
+    CHECK(state[COUNT] == 1);
+    close_scenario();
+
+    open_scenario("who has caught something holds the key like one that has looked", protocol);
+    fill_up(3);
+    CHECK(!contains(2, 9) && commits(1) && commits(2) && commits(3));
     close_scenario();
 
     open_scenario("a run that does too much ends", protocol);

@@ -195,14 +195,15 @@ def check(native: Any, oracle: Callable[..., Any], kinds: Kinds, values: tuple[A
         error = raised
     try:
         result = function(*values)
-    except OperatorFault:
-        assert error is not None, (
-            f"{native.name}{values}: native raises, the oracle gives {expected}"
-        )
-        return
-    assert error is None, (
-        f"{native.name}{values}: native gives {result}, the oracle raises {error!r}"
+    except (ValueError, ArithmeticError, OperatorFault) as raised:
+        found: type[Exception] | None = type(raised)
+    else:
+        found = None
+    assert found is (None if error is None else type(error)), (
+        f"{native.name}{values}: native raises {found}, the oracle gives {expected}, {error!r}"
     )
+    if error is not None:
+        return
     assert kind_of(expected) == kind, f"{native.name}{kinds}: {type(expected)}, native {kind}"
     assert bits(kind, result) == bits(kind, expected), f"{native.name}{values}"
 

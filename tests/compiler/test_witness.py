@@ -85,7 +85,7 @@ def test_random_programs_are_compared_at_nearly_all_events(tmp_path: Path) -> No
         kept += witness.assert_agrees(operator, table, number)
         raised += len(witness.run(operator, table, number).raised)
     assert kept > 0.8 * 30 * 12
-    assert raised < 0.5 * kept
+    assert raised < 0.6 * kept
 
 
 # ---- where it is not Python: docs/operators.md has this list ----

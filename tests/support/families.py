@@ -339,8 +339,28 @@ def nulls(state, event, emit):
     emit_day(emit, event.sequence, at)
 
 
+@ss.operator(
+    state=Words,
+    event={"key": int, "name": str, "on": bool, "when": ss.timestamp("ms", "UTC")},
+    emits={"label": str, "letters": int, "at": int},
+)
+def of_the_event(state, event, emit):
+    """What Python computes of the event alone, raised exceptions included."""
+    at = bounded(event.key, SIZE)
+    initial = event.name[:1].upper()
+    if initial > "M" and event.name.endswith(("1", "7", "e")):
+        state.a[at] += int(event.name[1:])  # "rare" is none
+    label = f"{initial}:{event.key % 100:03}"
+    state.f[at] += ss.when(event.when).hour / 2
+    if event.on:
+        state.n = label
+    if label:
+        emit(label.lower() if state.a[at] % 2 else event.name, len(label) + state.a[at], at)
+
+
 FAMILY = [
     typed,
+    of_the_event,
     nulls,
     *(one_word, scattered, chase, raises_often, views, names, silent, recent),
     effects,

@@ -13,6 +13,7 @@ from typing import Any
 
 HEADER = """
 import datetime
+import functools
 import math
 
 import numpy as np
@@ -90,11 +91,70 @@ def flip(state, at):
 def weigh(first, second, third):
     return first * 3 - second + (third & 7)
 
+
+class Refused(ValueError):
+    pass
+
+
+class Declined(Refused):
+    def __init__(self, why, amount=0):
+        super().__init__(f"{why}: {amount}")
+        self.amount = amount
+
+
+class Elsewhere(Exception):
+    pass
+
+
+def looked_up(state, at):
+    for turn in range(3):
+        try:
+            state.t[turn] = state.a[at + turn]
+            if at == 5:
+                return turn
+        except IndexError as missing:
+            state.n += 1
+            if turn == 2:
+                raise Declined("no place", at) from missing
+            continue
+        finally:
+            at = at + 9
+            state.t[5] = at
+            if at == 31:
+                break
+    else:
+        return 7
+    return at
+
+
+def shaped(value, /, by=PRIMES[1], *, plus=0, flip=False):
+    return (value * by) ^ plus if flip else value * by - plus
+
+
+halved = lambda value, by=2: value // by
+shifted = functools.partial(shaped, plus=5)
+
 """
 
 INT_EDGES = ["0", "1", "-1", "2", "7", "63", "64", "255", "BIG", "MASK", "(-9223372036854775808)"]
 FLOAT_EDGES = ["0.0", "-0.0", "1.5", "-2.25", "1e300", "TINY", "NAN", "INF", "-INF", "0.1"]
 FLOAT_EDGES += ["float('inf')", 'float("-inf")', "float('nan')", "math.inf", "np.nan"]
+
+INTS_OF_THE_EVENT = [
+    *("len(event.code)", "event.code.find('o')", "ord(event.code[1])", "int(name)", "len(name)"),
+    *("len(f'{event.key}{event.on:>6}')", "ss.when(event.when).minute", "int(event.code)"),
+]
+BOOLS_OF_THE_EVENT = [
+    *("event.code < name", "event.code.endswith('o')", "'1' in name", "name[1] == '1'"),
+    *("any(one.isdigit() for one in event.code)", "TEXTS[0] <= event.code > ONE"),
+]
+TEXTS_OF_THE_EVENT = [
+    *("event.code.upper()", "name[::-1]", "f'{event.key:>4}|{event.on}'", "event.code + name"),
+    "max(event.code, name)",
+]
+
+
+TEXT_CASES = ["'two'", "''"]
 
 
 class Writer:
@@ -104,10 +164,18 @@ class Writer:
         self.rng = rng
         self.lines: list[str] = []
         self.ints = ["i0", "i1"]
+        self.scopes = 0
+        self.in_iterable = 0
         self.floats = ["f0", "f1"]
         self.loops = 0
         # Calls that change the state make all events conflict: not every program has them.
         self.effects = rng.random() < 0.5
+        # So do those that catch what they raise.
+        self.catches = rng.random() < 0.5
+        self.handlers: list[str | None] = []  # around the present statement
+        self.in_loop = False
+        self.names = 0
+        self.leave = "return"
 
     def pick(self, *options: str) -> str:
         return self.rng.choice(options)
@@ -163,7 +231,17 @@ class Writer:
             f"weigh({a}, {self.shuffled(f'third={b}', f'second={self.int_(0)}')})",
             *self.calls(f"tick(state, {a})", f"increment(state.a, {self.at(16, depth - 1)})"),
             f"round({self.float_(0)} % 50.0)",
+            *((f"looked_up(state, {self.int_(0)} % 18 - 9)",) if self.catches else ()),
+            self.of_the_event("0", INTS_OF_THE_EVENT),
+            *self.syntax_int(depth),
         )
+
+    def of_the_event(self, otherwise: str, choices: list[str]) -> str:
+        """What Python computes of the event alone; of a string that may be null, if it is not."""
+        chosen = self.rng.choice(choices)
+        if "event.code" not in chosen:
+            return f"({chosen})"
+        return f"({chosen} if not event.is_null('code') else {otherwise})"
 
     def calls(self, *texts: str) -> tuple[str, ...]:
         """Texts that call what changes the state, in programs that have such."""
@@ -231,6 +309,7 @@ class Writer:
             f"state.u[{self.at(4, 0)}]",
             f"{self.pick('min', 'max', 'sum')}"
             f"(state.{self.pick('f', 'u', 'g', 'f[::-1]', 'f[1:4]', 'g[2:]')})",
+            *self.syntax_float(depth),
         )
 
     def bool_(self, depth: int = 1) -> str:
@@ -264,12 +343,137 @@ class Writer:
             f"math.isfinite({self.float_(0)})",
             f"({self.text()} {self.pick('==', '!=')} {self.text()})",
             f"({self.bool_(0)} {self.pick('&', '|', '^', '==')} {self.bool_(0)})",
+            self.of_the_event("event.on", BOOLS_OF_THE_EVENT),
+            f"(not {self.text()})",
+            *self.syntax_bool(),
         )
+
+    # ---- syntax: what stands for a loop, a function, an assignment inside an expression ----
+
+    def syntax_int(self, depth: int) -> list[str]:
+        """A few more integers."""
+        a, b = self.int_(0), self.int_(0)
+        texts = [
+            f"shaped({a}{self.pick('', f', {b}', f', by={b}')}, "
+            f"{self.shuffled(f'plus={self.int_(0)}', f'flip={self.bool_(0)}')})",
+            f"shifted({a}{self.pick('', ', plus=i0', ', flip=event.on')})",
+            f"halved({a}{self.pick('', ', 3', ', by=-7')})",
+            f"inner({a}{self.pick('', f', {b}', f', w={b}')})",
+        ]
+        if not self.in_iterable:
+            texts += [f"(k0 := {self.int_(depth - 1)})", f"((k0 := {a}) - k0)"]
+        if self.rng.random() < 0.25:
+            name, iterable = self.scope("v")
+            self.ints.append(name)
+            # Often evaluated, so rarely what raises.
+            item = self.int_(1) if self.rng.random() < 0.1 else self.harmless(name)
+            key = self.harmless(name)
+            condition = self.pick("", f" if {self.bool_(1)}", f" if {name} > 1")
+            self.ints.remove(name)
+            loop = f"for {name} in {iterable}{condition}"
+            texts = [
+                f"sum({item} {loop})",
+                f"sum([{item} {loop}])",
+                f"sum(({item} {loop}), {b})",
+                f"{self.pick('min', 'max')}(({item} {loop}), default={a})",
+                f"{self.pick('min', 'max')}(({name} {loop}), key=lambda {name}: {key}, default=-1)",
+                f"max(state.a, key=lambda {name}: {key})",
+                f"(lambda {name}, w=3: {key} ^ w)({a})",
+                f"sum({item} - u {loop} for u in range({name} & 3))",
+                f"len([{item} {loop}])",
+            ]
+        return [self.pick(*texts)]
+
+    def harmless(self, name: str) -> str:
+        return f"({name} {self.pick('+', '-', '*', '^', '&')} {self.int_(0)})"
+
+    def scope(self, letter: str) -> tuple[str, str]:
+        """A name of a comprehension's own, now and then one that is another's too, and what it
+        goes through: a few ints."""
+        self.scopes += 1
+        self.in_iterable += 1
+        iterable = self.pick(
+            "state.t",
+            "state.m[1]",
+            f"state.a[{self.int_(0)} & 7 :]",
+            f"range({self.int_(0)} & 7)",
+            f"range({self.int_(0)} & 3, 5)",
+            f"({self.int_(0)}, {self.int_(0)})",
+        )
+        self.in_iterable -= 1
+        return self.pick(f"{letter}{self.scopes}", letter), iterable
+
+    def syntax_float(self, depth: int) -> list[str]:
+        if self.rng.random() < 0.8:
+            return []
+        items = self.pick("state.f", "state.u", "state.f[2:5]")
+        return [
+            self.pick(
+                f"sum(z * {self.float_(0)} for z in {items})",
+                f"min(z - {self.float_(0)} for z in {items})",
+                f"max((z for z in {items} if z > {self.float_(0)}), default={self.float_(0)})",
+                f"max({items}, key=lambda z: z * {self.float_(0)})",
+            )
+        ]
+
+    def syntax_bool(self) -> list[str]:
+        if self.rng.random() < 0.6:
+            return []
+        name, iterable = self.scope("v")
+        self.ints.append(name)
+        test = self.bool_(1)
+        self.ints.remove(name)
+        if not self.in_iterable and self.rng.random() < 0.2:
+            return [f"any((k0 := {name}) > {self.int_(0)} for {name} in {iterable})"]
+        return [
+            f"{self.pick('any', 'all')}({test} for {name} in {iterable})",
+            f"{self.pick('any', 'all')}([{test} for {name} in {iterable}])",
+        ]
+
+    def syntax_statement(self, indent: int, nesting: int) -> None:
+        """Statements of more than a line, or that assign in ways of their own."""
+        kind = self.rng.randrange(5)
+        if kind == 0:
+            self.put(indent, f"i0, *rest = {self.int_(1)}, {self.int_(0)}, {self.int_(0)}")
+            self.put(indent, "i1 = rest[0] - rest[-1]")
+        elif kind == 1:
+            pairs = f"({self.int_(0)}, {self.int_(0)})"
+            targets = self.pick(
+                "state.n, i1", f"(i0, state.t[{self.at(6, 0)}])", "i0, *rest", "(state.x, i0)"
+            )
+            self.put(indent, f"for {targets} in ({pairs}, {pairs}, (4, i1)):")
+            self.block(indent + 1, 1, 0)
+            if self.rng.random() < 0.4:
+                self.put(indent, "else:")
+                self.block(indent + 1, 1, 0)
+        elif kind == 2:
+            self.put(indent, f"match {self.text()}:")
+            self.put(indent + 1, f"case 'one' | {self.pick(*TEXT_CASES)}:")
+            self.block(indent + 2, 1, nesting - 1)
+            self.put(indent + 1, self.pick("case 'three':", f"case _ if {self.bool_(1)}:"))
+            self.block(indent + 2, 1, nesting - 1)
+        elif kind == 3:
+            self.put(indent, f"match {self.int_(1)}, {self.bool_(1)}:")
+            self.put(indent + 1, self.pick("case 0 | 1 | -3, _:", "case (5 | 7 as i0), False:"))
+            self.block(indent + 2, 1, nesting - 1)
+            self.put(indent + 1, f"case i1, True if {self.bool_(1)}:")
+            self.block(indent + 2, 1, nesting - 1)
+            if self.rng.random() < 0.5:
+                self.put(indent + 1, self.pick("case _:", "case [i0, *_]:"))
+                self.block(indent + 2, 1, nesting - 1)
+        else:
+            self.put(indent, f"d0 = {self.int_(1)}")
+            self.put(indent, f"i1 = d0 ^ {self.int_(0)}")
+            self.put(indent, "del d0")
 
     def text(self, depth: int = 1) -> str:
         if depth == 0:
             return self.pick("event.code", "'two'", "ONE", '""', "TEXTS[1]")
-        return f"({self.text(0)} if {self.bool_(0)} else {self.text(0)})"
+        return self.pick(
+            f"({self.text(0)} if {self.bool_(0)} else {self.text(0)})",
+            f"({self.text(0)} or {self.text(0)})",
+            self.of_the_event("ONE", TEXTS_OF_THE_EVENT),
+        )
 
     def update(self) -> str:
         """A commutative update; what it updates is read elsewhere."""
@@ -376,17 +580,22 @@ class Writer:
                 f"{self.int_(1)}, {self.int_(1)}"
             ),
         ]
+        if self.catches and nesting > 0 and self.rng.random() < 0.25:
+            self.attempt(indent, nesting)
+            return
         kind = self.rng.random()
         if kind < 0.1:
             self.put(indent, self.update())
         elif kind < 0.72 or nesting == 0:
             self.put(indent, self.rng.choice(simple)())
-        elif kind < 0.82:
+        elif kind < 0.8:
             self.put(indent, f"if {self.bool_(2)}:")
             self.block(indent + 1, self.rng.randint(1, 2), nesting - 1)
             if self.rng.random() < 0.5:
                 self.put(indent, "else:")
                 self.block(indent + 1, 1, nesting - 1)
+        elif kind < 0.84:
+            self.syntax_statement(indent, nesting)
         elif kind < 0.92:
             self.loops += 1
             name = f"j{self.loops}"
@@ -398,7 +607,9 @@ class Writer:
             )
             self.put(indent, f"for {name} in range({bounds}):")
             self.ints.append(name)
+            around, self.in_loop = self.in_loop, True
             self.block(indent + 1, self.rng.randint(1, 2), nesting - 1)
+            self.in_loop = around
             if self.rng.random() < 0.3:
                 self.put(indent + 1, f"if {self.bool_(1)}:")
                 self.put(indent + 2, self.pick("break", "continue"))
@@ -412,17 +623,100 @@ class Writer:
             self.put(indent + 1, f"i1 = i1 ^ ({name} + {self.int_(0)})")
         else:
             self.put(indent, f"if {self.bool_(1)}:")
-            self.put(
-                indent + 1,
-                self.pick(
-                    "raise ValueError(f'state {state.n} event {event.key}')",
-                    "raise KeyError(event.key)",
-                    "assert event.key < 3, 'too large'",
-                    "return",
-                ),
-            )
+            self.put(indent + 1, self.pick(*self.ways_out()))
+
+    def ways_out(self) -> list[str]:
+        """What leaves the present statement."""
+        ways = [
+            "raise ValueError(f'state {state.n} event {event.key}')",
+            "raise KeyError(event.key)",
+            "assert event.key < 3, 'too large'",
+            self.leave,
+        ]
+        if not self.catches:
+            return ways
+        ways += [
+            "raise Refused",
+            f"raise Declined('declined', {self.int_(1)})",
+            f"raise Elsewhere(f'{{i0 // {self.pick(*self.ints)}}} of {{f0:.2f}}') from None",
+            f"assert {self.bool_(0)}, f'{{state.a[i1]}}'",
+            self.leave,
+        ]
+        ways += ["break", "continue"] * self.in_loop
+        for name in self.handlers:
+            if name is not None:
+                ways += [f"raise {name}", f"raise Elsewhere(f'after {{{name}}}') from {name}"]
+        return [*ways, "raise", "raise"] if self.handlers else ways
+
+    def attempt(self, indent: int, nesting: int) -> None:
+        """A try statement, in its every form."""
+        self.put(indent, "try:")
+        self.inside(indent, nesting)
+        clauses = self.pick(0, 1, 1, 2, 2, 3)
+        for _ in range(clauses):
+            self.clause(indent, nesting)
+        if clauses and self.rng.random() < 0.4:
+            self.put(indent, "except:")
+            self.handle(indent, nesting, None)
+        if clauses and self.rng.random() < 0.4:
+            self.put(indent, "else:")
+            self.inside(indent, nesting)
+        if not clauses or self.rng.random() < 0.4:
+            self.put(indent, "finally:")
+            handlers, self.handlers = self.handlers, []
+            self.inside(indent, nesting)
+            self.handlers = handlers
+
+    def clause(self, indent: int, nesting: int) -> None:
+        caught = self.pick(
+            *("IndexError", "ZeroDivisionError", "ValueError", "OverflowError", "Refused"),
+            *("(IndexError, ArithmeticError)", "(Refused, KeyError)", "LookupError"),
+            *("Declined", "Exception", "AssertionError", "(Elsewhere, OverflowError, KeyError)"),
+        )
+        name = None
+        if self.rng.random() < 0.4:
+            self.names += 1
+            name = f"c{self.names}"
+        self.put(indent, f"except {caught} as {name}:" if name else f"except {caught}:")
+        self.handle(indent, nesting, name)
+
+    def handle(self, indent: int, nesting: int, name: str | None) -> None:
+        self.handlers.append(name)
+        self.inside(indent, nesting)
+        self.handlers.pop()
+
+    def inside(self, indent: int, nesting: int) -> None:
+        self.block(indent + 1, self.rng.randint(1, 2), nesting - 1)
+        if self.rng.random() < 0.2:
+            self.put(indent + 1, f"if {self.bool_(1)}:")
+            self.put(indent + 2, self.pick(*self.ways_out()))
+            self.block(indent + 1, self.rng.randint(0, 1), 0)
+
+    def inner(self) -> None:
+        """What every function begins with that is given ``i0``."""
+        self.put(1, "name = str(event.key)[-3:]")
+        self.put(1, "k0 = 2")
+        self.put(1, "def inner(v, w=3):")
+        self.put(2, "i1 = v ^ i0")
+        self.put(2, "return i1 - w * k0")
+
+    def helper(self) -> None:
+        """A function in which things are caught, or not: its caller catches them as well."""
+        self.put(0, "def part(state, event, emit, i0, f0):")
+        self.put(1, "i1 = 3")
+        self.put(1, "f1 = -1.5")
+        self.inner()
+        self.leave = "return i1"
+        self.block(1, self.rng.randint(1, 4), 2)
+        self.put(1, "return i0 ^ i1")
+        self.put(0, "")
+        self.put(0, "")
+        self.leave = "return"
 
     def operator(self, statements: int) -> str:
+        has_helper = self.catches and self.rng.random() < 0.6
+        if has_helper:
+            self.helper()
         self.put(
             0,
             '@ss.operator(state=State, event={"key": int, "value": ss.nullable(float), "on": bool, '
@@ -436,7 +730,14 @@ class Writer:
         self.put(1, "i1 = 1")
         self.put(1, "f0 = event.value")
         self.put(1, "f1 = 0.5")
+        self.inner()
         self.block(1, statements, 2)
+        if has_helper:
+            self.put(1, "try:")
+            self.put(2, "i1 = part(state, event, emit, i0, f1)")
+            self.clause(1, 1)
+            self.put(1, "except Exception:")
+            self.put(2, "state.n += 1")
         self.put(1, "emit(i0, f0, event.on)")
         return HEADER + "\n".join(self.lines) + "\n"
 

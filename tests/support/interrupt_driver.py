@@ -15,6 +15,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ class Count(ss.State):
 
 
 @ss.operator(state=Count, event={"x": int}, emits={"x": int, "n": int})
-def count(state, event, emit):
+def count(state: Any, event: Any, emit: Any) -> None:
     state.n += 1
     emit(event.x, state.n)
 
@@ -192,7 +193,7 @@ class Interrupted:
 
     def advance(self) -> None:
         for source in (0, 1):
-            self.call("advance", 1e-4, lambda source=source: self.engine.advance(source, self.next))
+            self.call("advance", 1e-4, partial(self.engine.advance, source, self.next))
 
     def poll(self, what: str) -> None:
         self.take(self.call(what, 0.0015, lambda: POLLS[what](self.engine)))

@@ -296,7 +296,8 @@ def look_at_bools(entry: Entry, option: inspect.Parameter) -> None:
     if types_of(option) - {"None"} != {"bool"}:
         return
     entry(**{option.name: np.bool_(value_of(option, entry))})
-    for value in (0, 1, "yes", []):
+    wrong: list[object] = [0, 1, "yes", []]
+    for value in wrong:
         look_at_refusal(entry, option.name, value)
 
 

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import functools
 import hashlib
 import math
 import struct
+import sys
 import types
+import zoneinfo
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -36,7 +39,14 @@ NAN = float("nan")
 
 
 class Outside(BaseException):
-    """The event gets to where operators are not Python; no operator can catch this."""
+    """The event gets to where operators are not Python. An operator may catch this by a bare
+    ``except``, and goes on in vain: ``met`` counts."""
+
+    met = 0
+
+    def __init__(self, why: str) -> None:
+        Outside.met += 1
+        super().__init__(why)
 
 
 class Int(int):
@@ -163,9 +173,18 @@ class Array(np.ndarray[Any, Any]):
     def __setitem__(self, index: Any, value: Any) -> None:
         each = np.frompyfunc(self.convert, 1, 1)
         is_many = isinstance(value, np.ndarray) and value.size > 0
-        super().__setitem__(
-            index, each(value) if is_many else value if is_array(value) else self.convert(value)
-        )
+        try:
+            converted = (
+                each(value) if is_many else value if is_array(value) else self.convert(value)
+            )
+        except OverflowError:
+            # What comes before the one that does not fit is stored, and may be seen by a handler.
+            if is_many:
+                target = self[index]
+                for place, one in np.ndenumerate(np.broadcast_to(value, target.shape).copy()):
+                    target[place] = one
+            raise
+        super().__setitem__(index, converted)
 
 
 def is_array(value: Any) -> bool:
@@ -245,7 +264,33 @@ def value_of(value: Any, column: Any) -> Any:
         return Text(value)
     if isinstance(value, bool | float):
         return float(value) if column.kind == "float" else value
+    if isinstance(value, datetime.date):
+        return Moment.of(value, column.arrow)
     return float(value) if column.kind == "float" else Int(raw(value, column.arrow))
+
+
+class Moment(Int):
+    """The number of a timestamp or a date, which knows what it counts."""
+
+    when: datetime.datetime
+
+    @classmethod
+    def of(cls, value: datetime.date, arrow: pa.DataType) -> Moment:
+        made = cls(raw(value, arrow))
+        zone = zoneinfo.ZoneInfo(getattr(arrow, "tz", None) or "UTC")
+        if not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=datetime.UTC)
+        made.when = value.astimezone(zone)
+        return made
+
+
+def when(value: Any) -> datetime.datetime:
+    """``ss.when``, by the standard library."""
+    if not isinstance(value, Moment):
+        raise Outside("what a number counts")
+    return value.when
 
 
 def raw(value: Any, arrow: pa.DataType) -> int:
@@ -387,6 +432,10 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
     """What a name or a constant of a function stands for here."""
     if value is math or value is np:
         return MATH if value is math else NUMPY
+    if value is ss:
+        return types.SimpleNamespace(when=when)
+    if is_of_a_library(value):
+        return value
     if type(value) is int and LOW <= value <= TOP:
         return Int(value) if value <= HIGH else Unsigned(value)
     if type(value) is tuple:
@@ -395,7 +444,39 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
         return Unsigned(value) if isinstance(value, np.uint64) else meaning(value.item(), known)
     if isinstance(value, types.FunctionType):
         return plain(value, known)
+    if isinstance(value, functools.partial):
+        named = {name: meaning(one, known) for name, one in value.keywords.items()}
+        return functools.partial(meaning(value.func, known), *meaning(value.args, known), **named)
+    if isinstance(value, types.ModuleType) and value is not structures:
+        return Module(value, known)
+    if isinstance(value, types.CodeType):
+        return value.replace(co_consts=tuple(meaning(one, known) for one in value.co_consts))
     return value
+
+
+def is_of_a_library(value: Any) -> bool:
+    """Whether a module or a function is the standard library's."""
+    is_module = isinstance(value, types.ModuleType)
+    name = value.__name__ if is_module else getattr(value, "__module__", None)
+    is_callable = is_module or isinstance(value, types.FunctionType)
+    return is_callable and str(name).split(".")[0] in sys.stdlib_module_names - {"__main__"}
+
+
+class Module:
+    """A module of a user's, with the meaning of what it has."""
+
+    def __init__(self, module: types.ModuleType, known: dict[Any, Any]) -> None:
+        self._module = module
+        self._known = known
+
+    def __getattr__(self, name: str) -> Any:
+        return meaning(getattr(self._module, name), self._known)
+
+
+def names_of(code: types.CodeType) -> set[str]:
+    """The names that a function reads, itself or in what is nested in it."""
+    nested = (one for one in code.co_consts if isinstance(one, types.CodeType))
+    return set(code.co_names).union(*map(names_of, nested))
 
 
 def plain(function: Any, known: dict[Any, Any]) -> Any:
@@ -404,17 +485,20 @@ def plain(function: Any, known: dict[Any, Any]) -> Any:
         return known[function]
     code = function.__code__
     names: dict[str, Any] = {"__builtins__": BUILTINS}
-    for name in code.co_names:
+    for name in names_of(code):
         if name in function.__globals__:
             names[name] = meaning(function.__globals__[name], known)
     constants = tuple(meaning(one, known) for one in code.co_consts)
     cells = tuple(
         types.CellType(meaning(cell.cell_contents, known)) for cell in function.__closure__ or ()
     )
-    known[function] = types.FunctionType(
+    made = known[function] = types.FunctionType(
         code.replace(co_consts=constants), names, function.__name__, None, cells
     )
-    return known[function]
+    made.__defaults__ = meaning(function.__defaults__, known)
+    named = function.__kwdefaults__ or {}
+    made.__kwdefaults__ = {name: meaning(value, known) for name, value in named.items()}
+    return made
 
 
 # ---- a run ----
@@ -449,18 +533,21 @@ def run(
     seen = Testimony({})
     emit = emitting(operator.emits, seen.rows)
     for at, row in enumerate(table.to_pylist()):
-        before, mark = state.values(), len(seen.rows)
+        before, mark, met = state.values(), len(seen.rows), Outside.met
         state.begin()
         event = Event(row, operator.event, len(seen.kept), seed)
         try:
             process(state, event, emit)
         except (Exception, Outside) as error:
+            raised: list[tuple[int, str]] = [(len(seen.kept), type(error).__name__)]
+        else:
+            raised = []
+        if raised or Outside.met > met:
             state.restore(before)
             del seen.rows[mark:]
-            if isinstance(error, Outside):
-                continue
-            seen.raised.append((len(seen.kept), type(error).__name__))
-        seen.kept.append(at)
+        if Outside.met == met:
+            seen.raised += raised
+            seen.kept.append(at)
     seen.state = state.values()
     return seen
 

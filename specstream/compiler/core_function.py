@@ -1,0 +1,165 @@
+"""Core functions that mean something by the types of their arguments: lists, dicts, sets, tuples.
+
+A rule looks at Numba's types and gives the result's, those that the arguments are cast to, and
+what writes the instructions; or None, where it is not about such arguments. It is asked again when
+the code is written, and has to answer the same. That is what an intrinsic is to Numba, but that the
+answer is not kept: a list whose elements nobody knows yet is the same type when they are known.
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.core import types
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
+
+from specstream.compiler.instructions import Value
+from specstream.compiler.local_types import settled
+from specstream.compiler.refusals import refuse
+
+__all__ = [
+    "Core",
+    "Meaning",
+    "Rules",
+    "also",
+    "called",
+    "lower_by_rules",
+    "meaning_of",
+    "resolved_call",
+]
+
+Code = Callable[[Any, Any, Any, Sequence[Value]], Value]
+"""Of (context, builder, signature, values of the arguments)."""
+Meaning = tuple[types.Type, Sequence[types.Type], Code]
+"""The result's type, those that the arguments are cast to, and what writes the instructions."""
+Rules = list[Callable[[Any, Sequence[types.Type]], Meaning | None]]
+
+
+def meaning_of(rules: Rules, typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What the first rule says that is about such arguments."""
+    for rule in rules:
+        found = rule(typing_context, args)
+        if found is not None:
+            return found
+    return None
+
+
+def lower_by_rules(rules: Rules, context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    found = meaning_of(rules, context.typing_context, sig.args)
+    assert found is not None
+    return found[2](context, builder, sig, args)
+
+
+class Core:
+    """A function of compiled operators: a global that Numba resolves in a call.
+
+    Args:
+        name: under which the rewriting finds it.
+        taken: what it takes, for the message where no rule is about the arguments.
+    """
+
+    def __init__(self, name: str, taken: str) -> None:
+        self.name = name
+        self.taken = taken
+        self.rules: Rules = []
+        _register(self)
+
+    def rule(self, rule: Any) -> Any:
+        """Adds a rule; a decorator."""
+        self.rules.append(rule)
+        return rule
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError(f"{self.name} exists in compiled operators only")
+
+    def __repr__(self) -> str:
+        return f"<core {self.name}>"
+
+
+def _register(function: Core) -> None:
+    class Template(AbstractTemplate):
+        key = function
+        prefer_literal = True
+
+        def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
+            found = meaning_of(function.rules, self.context, args)
+            if found is None:
+                given = ", ".join(str(types.unliteral(one)) for one in args)
+                name = function.name.removeprefix("method_")
+                raise refuse(f"{name} does not take ({given}): {function.taken}")
+            return signature(found[0], *found[1])
+
+    builtin_registry.register_global(function, types.Function(Template))
+
+    def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+        return lower_by_rules(function.rules, context, builder, sig, args)
+
+    lower_builtin(function, types.VarArg(types.Any))(lower)
+
+
+def also(function: Any, rule: Any, *taken: Any) -> None:
+    """Gives a function that Numba knows already one more meaning.
+
+    Args:
+        function: a global of Numba's, or one that has an ``@overload``.
+        rule: as :meth:`Core.rule` takes them.
+        taken: classes of Numba's types that the arguments have, for the lowering.
+    """
+
+    class Template(AbstractTemplate):
+        key = function
+
+        def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
+            found = None if kws else rule(self.context, args)
+            return None if found is None else signature(found[0], *found[1])
+
+    builtin_registry.register_global(function, types.Function(Template))
+
+    def lower(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+        return lower_by_rules([rule], context, builder, sig, args)
+
+    lower_builtin(function, *taken)(lower)
+
+
+def called(function: Any) -> Any:
+    """A rule: what a compiled function returns for such arguments."""
+
+    def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning:
+        given = tuple(settled(types.unliteral(arg)) for arg in args)
+        result = types.Dispatcher(function).get_call_type(typing_context, given, {}).return_type
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            found = function.overloads[given]
+            context.add_linking_libs((found.library,))
+            native = context.declare_function(builder.module, found.fndesc)
+            status, value = context.call_conv.call_function(
+                builder, native, result, given, list(args)
+            )
+            with builder.if_then(status.is_error, likely=False):
+                context.call_conv.return_status_propagate(builder, status)
+            return value
+
+        return result, given, code
+
+    return rule
+
+
+def resolved_call(
+    context: Any, builder: Any, function: Any, given: Sequence[types.Type], args: Sequence[Value]
+) -> tuple[types.Type, Value]:
+    """Calls a core function or native one where instructions are written: type and value."""
+    typing_context = context.typing_context
+    known = typing_context.resolve_value_type(function)
+    sig = typing_context.resolve_function_type(known, tuple(given), {})
+    call = context.get_function(known, sig)
+    context.add_linking_libs(getattr(call, "libs", ()))
+    cast = [
+        context.cast(builder, arg, types.unliteral(one), wanted)
+        for one, arg, wanted in zip(given, args, sig.args, strict=True)
+    ]
+    return sig.return_type, call(builder, cast)

@@ -1,0 +1,114 @@
+"""Formatted strings in ``emit``: what the rewritings and the oracle have of them."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from specstream.compiler.numbers import Uint64
+from specstream.compiler.oracle_elements import STORE
+from specstream.compiler.text import Text
+from specstream.declarations.forms import MOST_PARTS, Form, head_of
+from specstream.declarations.schema import Column, Schema
+
+__all__ = ["EmittedForm", "Formed", "form_of", "form_words", "is_elsewhere"]
+
+
+_DOUBLE = struct.Struct("<d")
+
+
+class EmittedForm(ast.Tuple):
+    """The parts of a formatted string in a call of emit; ``number`` is that of the form."""
+
+    number: int
+
+
+class Formed:
+    """The same in the oracle."""
+
+    def __init__(self, number: int, *parts: Any) -> None:
+        self.number = number
+        self.parts = parts
+
+
+def form_of(node: ast.JoinedStr, column: str, filename: str) -> tuple[Form, list[ast.expr]]:
+    """The form of a formatted string, and its parts.
+
+    Raises:
+        ValueError: it has a format that can be told only when the event runs; says what, and after
+            a colon the way out.
+    """
+    made = copy.deepcopy(node)
+    names: list[str] = []
+    for value in made.values:
+        if not isinstance(value, ast.FormattedValue):
+            continue
+        spec = value.format_spec
+        texts = [] if not isinstance(spec, ast.JoinedStr) else spec.values
+        if not all(isinstance(one, ast.Constant) for one in texts):
+            raise ValueError(
+                "a format in a format, in a string that is emitted: write its width and precision "
+                "out"
+            )
+        if any(str(one.value).endswith("c") for one in texts if isinstance(one, ast.Constant)):
+            raise ValueError("the format c, in a string that is emitted: emit the number")
+        names.append(f"part_{len(names)}")
+        value.value = ast.copy_location(ast.Name(names[-1], ast.Load()), node)
+    if len(names) > MOST_PARTS:
+        raise ValueError(
+            f"a string that is emitted has {len(names)} parts; {MOST_PARTS} are the most: emit two "
+            "columns"
+        )
+    arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, made)))
+    text = ast.unparse(node)
+    compiled = eval(compile(function, filename, "eval"), {})
+    originals = [one.value for one in node.values if isinstance(one, ast.FormattedValue)]
+    return Form(text, column, len(names), compiled), originals
+
+
+def is_elsewhere(value: Any, column: Column) -> bool:
+    """Whether the column's own word says nothing: of a null, and of a formatted string."""
+    return isinstance(value, Formed) or (value is None and column.nullable)
+
+
+def form_words(schema: Schema, values: Sequence[Any]) -> list[int]:
+    """The words of a row's formatted strings."""
+    words = []
+    starts = schema.form_words
+    following = [*starts.values(), schema.row_words][1:]
+    for (column, at), end in zip(starts.items(), following, strict=True):
+        stored: list[int] = []
+        value = values[column]
+        if isinstance(value, Formed):
+            kinds = tuple(map(_kind, value.parts))
+            schema.forms[value.number].check(kinds)
+            stored.append(head_of(value.number, kinds))
+            stored += map(_bits, value.parts, kinds)
+        words += stored + [0] * (end - at - len(stored))
+    return words
+
+
+def _kind(part: Any) -> str:
+    if isinstance(part, Text):
+        return "str"
+    if isinstance(part, bool):
+        return "bool"
+    if isinstance(part, Uint64):
+        return "uint"
+    if isinstance(part, int):
+        return "int"
+    if isinstance(part, float):
+        return "float"
+    raise TypeError(f"a formatted string that is emitted has a part {part!r}")
+
+
+def _bits(part: Any, kind: str) -> int:
+    if kind == "float":
+        stored = STORE["float"](part, "a part")
+        return int.from_bytes(_DOUBLE.pack(stored), "little", signed=True)
+    number = int(part.code) if isinstance(part, Text) else int(part)
+    return number - (1 << 64) if number >= 1 << 63 else number

@@ -1,0 +1,300 @@
+"""An event's own dicts and sets in Numba's terms: what can be done with one (``local_table.c``)."""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from numba.core import cgutils, types
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import lower_builtin
+
+from specstream.compiler.core_function import Core, Meaning
+from specstream.compiler.instructions import F64, I64, POINTER, Value
+from specstream.compiler.item_assignment import SET_ITEM
+from specstream.compiler.local_lists import STEPS, Head
+from specstream.compiler.local_methods import method
+from specstream.compiler.local_types import (
+    DictType,
+    LocalIterator,
+    LocalType,
+    SetType,
+    TableType,
+    Unknown,
+    kinds_of,
+    known,
+    meet,
+    pack,
+    resolved,
+    storable,
+    unpack,
+    width_of,
+)
+from specstream.compiler.refusals import refuse
+from specstream.compiler.types import RunType
+
+__all__ = ["Table", "dict_new", "dict_of", "dict_set", "set_add", "set_new", "set_of"]
+
+_WORDS = I64.as_pointer()
+
+
+class Table(Head):
+    """Writes instructions about one dict or set."""
+
+    struct = "struct ss_table"
+
+    def __init__(self, context: Any, builder: Any, of: types.Type, pointer: Value) -> None:
+        super().__init__(context, builder, pointer)
+        found = resolved(of)
+        assert isinstance(found, TableType)
+        self.type = found
+
+    def kinds(self, of: types.Type) -> Value:
+        return I64(0) if isinstance(of, Unknown) or of == types.none else kinds_of(of)
+
+    def count(self) -> Value:
+        return self.member("count")
+
+    def packed_key(self, key: Value) -> Value:
+        """The address of a key's words; a fault where a number in it is a NaN."""
+        words = pack(self, self.type.key_type, key)
+        for word, of in zip(words, _leaf_types(self.type.key_type), strict=True):
+            if of == types.float64:
+                self.fault_if(self.is_nan(self.builder.bitcast(word, F64)), ValueError)
+        return self.in_memory(words)
+
+    def find(self, key: Value) -> Value:
+        """The entry of a key, or null."""
+        kinds = self.kinds(self.type.key_type)
+        return self.call("ss_table_find", _WORDS, self.pointer, kinds, self.packed_key(key))
+
+    def put(self, key: Value) -> tuple[Value, Value]:
+        """The entry of a key, made where there is none, and whether it is new."""
+        is_new = cgutils.alloca_once(self.builder, I64)
+        kinds = self.kinds(self.type.key_type), self.kinds(self.type.value_type)
+        entry = self.call(
+            "ss_table_put", _WORDS, self.pointer, *kinds, self.packed_key(key), is_new
+        )
+        self.leave_if_null(entry)
+        return entry, self.builder.icmp_unsigned("!=", self.builder.load(is_new), I64(0))
+
+    def set(self, key: Value, value: Value) -> None:
+        words = pack(self, self.type.value_type, value)
+        entry, _ = self.put(key)
+        self.put_words(self.value_address(entry), words)
+
+    def value_address(self, entry: Value) -> Value:
+        return self.builder.gep(entry, [I64(1 + width_of(self.type.key_type))], inbounds=True)
+
+    def key_of(self, entry: Value) -> Value:
+        address = self.builder.gep(entry, [I64(1)], inbounds=True)
+        return unpack(
+            self, self.type.key_type, self.words_at(address, width_of(self.type.key_type))
+        )
+
+    def value_of(self, entry: Value) -> Value:
+        words = self.words_at(self.value_address(entry), width_of(self.type.value_type))
+        return unpack(self, self.type.value_type, words)
+
+
+def _leaf_types(of: types.Type) -> list[types.Type]:
+    of = resolved(of)
+    if isinstance(of, types.BaseTuple):
+        return [leaf for part in of for leaf in _leaf_types(part)]
+    return [of]
+
+
+def keys(of: TableType, given: types.Type) -> types.Type:
+    """What the keys are after one was given; refuses what is none, or does not fit."""
+    what = "a dict" if isinstance(of, DictType) else "a set"
+    key = storable(given, what)
+    if any(isinstance(leaf, LocalType) for leaf in _leaf_types(key)):
+        raise refuse(f"{key} is a key: keys are numbers, strings and tuples of these")
+    found = meet(of.key_type, key)
+    if found is None:
+        raise refuse(f"the keys of {what} are {of.key_type} and one is {key}: make them one type")
+    return found
+
+
+def values(of: DictType, given: types.Type) -> types.Type:
+    """What the values are after one was given."""
+    value = storable(given, "a dict")
+    found = meet(of.value_type, value)
+    if found is None:
+        raise refuse(
+            f"the values of a dict are {of.value_type} and one is {value}: make them one type"
+        )
+    return found
+
+
+# ---- making one ----
+
+dict_new = Core("dict_new", "write {}")
+set_new = Core("set_new", "write set()")
+dict_of = Core("dict_of", "write {key: value}")
+set_of = Core("set_of", "write {a, b}")
+
+
+def _new_table(context: Any, builder: Any, of: types.Type, run: Value) -> Table:
+    made = Table(context, builder, of, run)
+    made.pointer = made.leave_if_null(made.call("ss_table_new", POINTER, run))
+    return made
+
+
+def _makes(core: Core, kind: Any, parts: int) -> None:
+    @core.rule
+    def new(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], RunType):
+            return None
+
+        def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+            return _new_table(context, builder, sig.return_type, args[0]).pointer
+
+        return kind(*(Unknown() for _ in range(parts))), args, code
+
+
+_makes(dict_new, DictType, 2)
+_makes(set_new, SetType, 1)
+
+
+@dict_of.rule
+def _dict_of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """The keys and values in turn."""
+    run, *given = args
+    made = DictType(Unknown(), Unknown())
+    for key, value in zip(given[::2], given[1::2], strict=True):
+        made = DictType(keys(made, key), values(made, value))
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        table = _new_table(context, builder, sig.return_type, args[0])
+        for key, value in zip(args[1::2], args[2::2], strict=True):
+            table.set(key, value)
+        return table.pointer
+
+    return made, (run, *[made.key_type, made.value_type] * (len(given) // 2)), code
+
+
+@set_of.rule
+def _set_of(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    run, *given = args
+    made = SetType(Unknown())
+    for key in given:
+        made = SetType(keys(made, key))
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        table = _new_table(context, builder, sig.return_type, args[0])
+        for key in args[1:]:
+            table.put(key)
+        return table.pointer
+
+    return made, (run, *[made.key_type] * len(given)), code
+
+
+# ---- items ----
+
+dict_set = Core("dict_set", "write x[key] = value")
+set_add = method("add")
+
+
+@dict_set.rule
+def _set(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """Of a dict, key and value."""
+    if not isinstance(args[0], DictType):
+        return None
+    key, value = keys(args[0], args[1]), values(args[0], args[2])
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        Table(context, builder, sig.args[0], args[0]).set(args[1], args[2])
+        return context.get_dummy_value()
+
+    return types.none, (args[0], key, value), code
+
+
+@set_add.rule
+def _add(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 2 or not isinstance(args[0], SetType):
+        return None
+    key = keys(args[0], args[1])
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        Table(context, builder, sig.args[0], args[0]).put(args[1])
+        return context.get_dummy_value()
+
+    return types.none, (args[0], key), code
+
+
+@infer_global(operator.getitem)
+class _Item(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        of, key = args
+        if isinstance(of, SetType):
+            raise refuse("a set has no items: go through it, or write x in it")
+        if not isinstance(of, DictType):
+            return None
+        taken = keys(of, key)
+        return signature(known(of.value_type, "a dict"), of, taken)
+
+
+@lower_builtin(operator.getitem, DictType, types.Any)
+def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    table = Table(context, builder, sig.args[0], args[0])
+    entry = table.find(args[1])
+    table.fault_if(cgutils.is_null(builder, entry), KeyError)
+    return table.value_of(entry)
+
+
+@SET_ITEM.append
+def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``x[key] = value``, with the value first."""
+    value, of, key = args
+    if not isinstance(of, DictType):
+        return None
+    key, value = keys(of, key), values(of, value)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        Table(context, builder, sig.args[1], args[1]).set(args[2], args[0])
+        return context.get_dummy_value()
+
+    return types.void, (value, of, key), code
+
+
+# ---- going through one ----
+
+
+@lower_builtin("getiter", TableType)
+def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    return start_walk(context, builder, sig.return_type, args[0])
+
+
+def start_walk(context: Any, builder: Any, of: LocalIterator, pointer: Value) -> Value:
+    table = Table(context, builder, of.walked, pointer)
+    made = cgutils.create_struct_proxy(of)(context, builder)
+    made.walked = pointer
+    made.next = cgutils.alloca_once_value(builder, I64(0))
+    made.changes = table.member("changes")
+    return made._getvalue()
+
+
+def _next_entry(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
+    """A fault where keys have come or gone since the walk began."""
+    table = Table(context, builder, of.walked, iterator.walked)
+    changed = builder.icmp_unsigned("!=", table.member("changes"), iterator.changes)
+    table.fault_if(changed, RuntimeError)
+    entry = table.call("ss_table_next", _WORDS, table.pointer, iterator.next)
+    more = builder.not_(cgutils.is_null(builder, entry))
+    result.set_valid(more)
+    with builder.if_then(more):
+        if of.walk == "keys":
+            result.yield_(table.key_of(entry))
+        elif of.walk == "values":
+            result.yield_(table.value_of(entry))
+        else:
+            pair = [table.key_of(entry), table.value_of(entry)]
+            result.yield_(context.make_tuple(builder, of.yield_type, pair))
+
+
+STEPS |= dict.fromkeys(("keys", "values", "pairs"), _next_entry)

@@ -1,0 +1,192 @@
+"""``match`` in the rewriting for Numba: a chain of if and elif.
+
+The subject is evaluated once. A pattern becomes tests, in Python's order, joined by ``and``; what
+it captures is kept aside while it is tested, and goes to its names when all of it fits, before the
+guard. What a subject is, is known from its type: of a tuple, how long it is. So a pattern that
+could never fit is refused, and the others need no test of that.
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from specstream.compiler.flow import is_irrefutable
+from specstream.compiler.refusals import refuse
+from specstream.compiler.rewrite import Rewriter
+
+__all__ = ["MatchStatements"]
+
+
+@intrinsic
+def kept_aside(typing_context: Any, value: Any) -> Any:
+    """True, whatever the value."""
+    return types.boolean(value), lambda context, builder, sig, args: ir.IntType(1)(1)
+
+
+@intrinsic(prefer_literal=True)
+def is_singleton(typing_context: Any, value: Any, wanted: Any) -> Any:
+    """``value is wanted``, of True or False."""
+    if not isinstance(wanted, types.BooleanLiteral):
+        return None
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if types.unliteral(value) != types.boolean:
+            return ir.IntType(1)(0)
+        return builder.icmp_unsigned("==", args[0], ir.IntType(1)(int(wanted.literal_value)))
+
+    return types.boolean(value, wanted), code
+
+
+@intrinsic
+def is_none(typing_context: Any, value: Any) -> Any:
+    """``value is None``."""
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if isinstance(value, types.Optional):
+            made = context.make_helper(builder, value, value=args[0])
+            return builder.not_(made.valid)
+        return ir.IntType(1)(int(value == types.none))
+
+    return types.boolean(value), code
+
+
+@intrinsic(prefer_literal=True)
+def is_sequence(typing_context: Any, value: Any, least: Any, has_star: Any) -> Any:
+    """True, of a tuple that has as many items as a pattern; others are refused."""
+    if not isinstance(least, types.IntegerLiteral):
+        return None  # what was refused is tried once more, without literals
+    count = least.literal_value
+    if not isinstance(value, types.BaseTuple):
+        raise refuse(
+            f"a pattern of {count} parts meets {types.unliteral(value)}, which is no tuple; "
+            "match its parts, match a, b:, or leave the case out"
+        )
+    fits = len(value) >= count if has_star.literal_value else len(value) == count
+    if not fits:
+        raise refuse(
+            f"a pattern of {count} parts never fits a tuple of {len(value)}; leave the case out"
+        )
+    return (
+        types.boolean(value, least, has_star),
+        lambda context, builder, sig, args: ir.IntType(1)(1),
+    )
+
+
+class MatchStatements(Rewriter):
+    """What the native rewriting does with match statements."""
+
+    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
+        raise NotImplementedError
+
+    def new_name(self, what: str) -> str:
+        raise NotImplementedError
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        subject = self.new_name("subject")
+        taken = ast.Assign([ast.Name(subject, ast.Store())], node.subject)
+        chain: list[ast.stmt] = []
+        for case in reversed(node.cases):
+            captures: dict[str, str] = {}
+            tests = self.tests(case.pattern, _load(subject), captures)
+            tests += [
+                self.keep(name, _load(aside), case.pattern) for name, aside in captures.items()
+            ]
+            if case.guard is not None:
+                tests.append(case.guard)
+            elif is_irrefutable(case.pattern):
+                # The last case; Numba need not see a way around it.
+                chain = [ast.Expr(test) for test in tests] + case.body
+                continue
+            chain = [ast.copy_location(ast.If(_all_of(tests), case.body, chain), case.pattern)]
+        for statement in (taken, *chain):
+            ast.copy_location(statement, node)
+            for part in ast.walk(statement):
+                if not hasattr(part, "lineno") and isinstance(part, ast.expr | ast.stmt):
+                    ast.copy_location(part, node)
+        return self.statements([taken, *chain])
+
+    def keep(self, name: str, value: ast.expr, at: ast.AST) -> ast.expr:
+        """Gives a value to a name, inside of a condition that goes on."""
+        return self.core(kept_aside, ast.NamedExpr(ast.Name(name, ast.Store()), value), at=at)
+
+    def tests(
+        self, pattern: ast.pattern, subject: ast.expr, captures: dict[str, str]
+    ) -> list[ast.expr]:
+        """What has to hold, in this order; captures come to be by the way, under other names."""
+        match pattern:
+            case ast.MatchValue():
+                test = ast.Compare(subject, [ast.Eq()], [pattern.value])
+                return [ast.copy_location(test, pattern)]
+            case ast.MatchSingleton(value=None):
+                return [self.core(is_none, subject, at=pattern)]
+            case ast.MatchSingleton():
+                wanted = ast.copy_location(ast.Constant(pattern.value), pattern)
+                return [self.core(is_singleton, subject, wanted, at=pattern)]
+            case ast.MatchAs():
+                tests = []
+                if pattern.pattern is not None:
+                    tests = self.tests(pattern.pattern, subject, captures)
+                if pattern.name is not None:
+                    aside = captures.setdefault(pattern.name, f"__ss_{pattern.name}·0")
+                    tests.append(self.keep(aside, subject, pattern))
+                return tests
+            case ast.MatchOr():
+                return self.alternatives(pattern, subject, captures)
+            case ast.MatchSequence():
+                return self.sequence(pattern, subject, captures)
+        kind = {ast.MatchMapping: "a dict", ast.MatchClass: "a class"}.get(type(pattern), "this")
+        return self.check.refuse(
+            pattern,
+            f"a pattern of {kind} cannot be compiled",
+            "match numbers, strings and tuples of them, and use a guard: case x if ...",
+        )
+
+    def alternatives(
+        self, pattern: ast.MatchOr, subject: ast.expr, captures: dict[str, str]
+    ) -> list[ast.expr]:
+        choices: list[ast.expr] = []
+        for alternative in pattern.patterns:
+            tests = self.tests(alternative, subject, captures)
+            tests = tests or [ast.copy_location(ast.Constant(True), alternative)]
+            choices.append(_all_of(tests))
+        return [ast.BoolOp(ast.Or(), choices)]
+
+    def sequence(
+        self, pattern: ast.MatchSequence, subject: ast.expr, captures: dict[str, str]
+    ) -> list[ast.expr]:
+        parts = pattern.patterns
+        stars = [at for at, part in enumerate(parts) if isinstance(part, ast.MatchStar)]
+        for at in stars:
+            star = parts[at]
+            assert isinstance(star, ast.MatchStar)
+            if star.name is not None:
+                self.check.refuse(
+                    star,
+                    f"*{star.name} in a pattern makes a list",
+                    "write *_, and take the rest of the tuple as a slice: x[1:]",
+                )
+        least = ast.copy_location(ast.Constant(len(parts) - len(stars)), pattern)
+        has_star = ast.copy_location(ast.Constant(bool(stars)), pattern)
+        tests: list[ast.expr] = [self.core(is_sequence, subject, least, has_star, at=pattern)]
+        for at, part in enumerate(parts):
+            if not isinstance(part, ast.MatchStar):
+                place = at - len(parts) if stars and at > stars[0] else at
+                item = ast.Subscript(subject, ast.Constant(place), ast.Load())
+                tests += self.tests(part, ast.copy_location(item, pattern), captures)
+        return tests
+
+
+def _all_of(tests: list[ast.expr]) -> ast.expr:
+    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())

@@ -1,0 +1,297 @@
+"""Ways out of a block, in native code: return, break and continue, and what is raised.
+
+Whoever leaves a ``with`` gives its lock back, and who leaves a ``try`` runs its ``finally``: what
+has to be done is written out before each return, break and continue, as CPython does it, and a
+second time for exceptions. Where an operator catches nothing, an exception ends the event; what the
+event holds is then given back by the runtime, and none of this is written.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from specstream.compiler import locking, polling
+from specstream.compiler.exceptions import catches_anything, caught_classes, parts_of
+from specstream.compiler.rewrite import Rewriter, targets_in
+from specstream.compiler.text import formatted
+from specstream.compiler.try_regions import catcher, has_begun, throw, try_begin, try_end
+
+__all__ = ["LeavingRewriter"]
+
+Statements = list[ast.stmt]
+
+
+class LeavingRewriter(Rewriter, ABC):
+    """The part of the rewriting that is about leaving.
+
+    Attributes:
+        held: what is done to leave each block around the present statement; None: a loop.
+        caught: names of the exceptions that are handled there, and the variables with their
+            numbers, the innermost last.
+    """
+
+    held: list[Callable[[], Statements] | None]
+    caught: list[tuple[str | None, str]]
+
+    @abstractmethod
+    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
+        """A call of a core function."""
+
+    @abstractmethod
+    def new_name(self, what: str) -> str:
+        """A name that no user can write."""
+
+    @abstractmethod
+    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> Statements:
+        """An assignment to any target."""
+
+    @staticmethod
+    @abstractmethod
+    def run() -> ast.expr:
+        """The running transaction."""
+
+    def leave_nothing(self) -> None:
+        """At the beginning of a function."""
+        self.held = []
+        self.caught = []
+
+    def do(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.stmt:
+        return ast.copy_location(ast.Expr(self.core(function, *arguments, at=at)), at)
+
+    def assign_name(self, name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
+        target = ast.copy_location(ast.Name(name, ast.Store()), at)
+        return ast.copy_location(ast.Assign([target], value), at)
+
+    # -- ways out that are written --
+
+    def give_back(self, outermost: int) -> Statements:
+        """What is done to leave the blocks from a place of ``held`` on, the last one first."""
+        statements: Statements = []
+        held = self.held
+        for place in reversed(range(outermost, len(held))):
+            leave = held[place]
+            if leave is not None:
+                self.held = held[:place]
+                statements += leave()
+        self.held = held
+        return statements
+
+    def leave_loop(self, node: ast.Break | ast.Continue) -> Any:
+        loop = max(place for place, leave in enumerate(self.held) if leave is None)
+        return [*self.give_back(loop), node]
+
+    visit_Break = visit_Continue = leave_loop
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        given_back = self.give_back(0)
+        if node.value is None or not given_back:
+            self.generic_visit(node)
+            return [*given_back, node]
+        # The value may read the state, and belongs under the locks; what it raises, to the try.
+        name = self.new_name("returned")
+        value = self.assign_name(name, self.visit(node.value), node)
+        node.value = self.load(name, node)
+        return [value, *given_back, node]
+
+    def visit_While(self, node: ast.While) -> Any:
+        is_endless = isinstance(node.test, ast.Constant) and node.test.value and not _leaves(node)
+        node.test = self.visit(node.test)
+        loop = self.loop(node, polling.poll_while)
+        if is_endless:
+            # Numba does not know which names live in a loop that nothing leads out of.
+            node.test = self.core(polling.goes_on, self.run(), at=node)
+            fault = ast.Raise(self.load("__ss_Fault", node), None)
+            node.orelse = [ast.copy_location(fault, node)]
+        return loop
+
+    def visit_For(self, node: ast.For) -> Any:
+        node.iter = self.visit(node.iter)
+        if all(isinstance(one, ast.Name) for one in targets_in(node.target)):
+            return self.loop(node, polling.poll_for)
+        # An item goes where an assignment would put it.
+        item, target = self.new_name("item"), node.target
+        node.target = ast.copy_location(ast.Name(item, ast.Store()), target)
+        first = self.assign(target, ast.Name(item, ast.Load()), node)
+        looped: ast.For = self.loop(node, polling.poll_for)
+        looped.body[1:1] = first
+        return looped
+
+    def loop(self, node: Any, poll: Any) -> Any:
+        polling = self.do(poll, self.run(), at=node)
+        self.held.append(None)
+        node.body = [polling, *self.statements(node.body)]
+        self.held.pop()
+        node.orelse = self.statements(node.orelse)
+        return node
+
+    # -- locks --
+
+    def visit_With(self, node: ast.With) -> Any:
+        """Locks are taken before the body, and given back on every way out of it."""
+        item, *more = node.items
+        name = self.new_name("lock")
+        before = [
+            self.assign_name(name, self.visit(item.context_expr), node),
+            self.lock_change("acquire", name, node),
+        ]
+        body = node.body
+        if more:
+            body = [ast.copy_location(ast.With(more, body), node)]
+
+        def release() -> Statements:
+            return [self.lock_change("release", name, node)]
+
+        if self.analysis.catches:
+            return [*before, *self.finally_(body, release, node)]
+        self.held.append(release)
+        inside = self.statements(body)
+        self.held.pop()
+        return [*before, *inside, *release()]
+
+    def lock_change(self, method: str, name: str, at: ast.AST) -> ast.stmt:
+        lock = ast.copy_location(ast.Name(name, ast.Load()), at)
+        return self.do(locking.METHODS[method], self.run(), lock, at=at)
+
+    # -- exceptions --
+
+    def visit_Try(self, node: ast.Try) -> Any:
+        if not node.finalbody:
+            return self.try_except(node)
+        body = node.body
+        if node.handlers:
+            body = [ast.copy_location(ast.Try(body, node.handlers, node.orelse, []), node)]
+        caught = list(self.caught)
+
+        def final() -> Statements:
+            self.caught, inner = list(caught), self.caught
+            statements = self.statements(copy.deepcopy(node.finalbody))
+            self.caught = inner
+            return statements
+
+        return self.finally_(body, final, node)
+
+    def finally_(
+        self, body: Statements, final: Callable[[], Statements], at: ast.AST
+    ) -> Statements:
+        """The body, with ``final`` on every way out of it."""
+        error = self.new_name("error")
+        end = self.end_of(error, at)
+        inside = [
+            *self.in_region(body, lambda: [end, *final()]),
+            end,
+            *final(),
+        ]
+        return self.region(error, inside, [*final(), *self.thrown(self.load(error, at), at)], at)
+
+    def try_except(self, node: ast.Try) -> Statements:
+        error = self.new_name("error")
+        end = self.end_of(error, node)
+        inside = self.in_region(node.body, lambda: [end])
+        inside += [end, *self.statements(node.orelse)]
+        handled = self.thrown(self.load(error, node), node)
+        for number, handler in reversed(list(enumerate(node.handlers))):
+            errors: tuple[type[BaseException], ...] = (Exception,)
+            if handler.type is not None:
+                errors = caught_classes(handler.type, self.check.static_value) or ()
+            self.caught.append((handler.name, error))
+            body = self.statements(handler.body) or [ast.copy_location(ast.Pass(), handler)]
+            self.caught.pop()
+            if catches_anything(errors):
+                handled = body
+                continue
+            own: Any = errors
+            self.analysis.errors.catch(own)
+            caught_by = catcher(f"catch_{error}_{number}", self.analysis.errors, own)
+            test = self.core(caught_by, self.load(error, handler), at=handler)
+            handled = [ast.copy_location(ast.If(test, body, handled), handler)]
+        return self.region(error, inside, handled, node)
+
+    def in_region(self, body: Statements, leave: Callable[[], Statements]) -> Statements:
+        self.held.append(leave)
+        inside = self.statements(body)
+        self.held.pop()
+        return inside
+
+    def region(
+        self, error: str, inside: Statements, otherwise: Statements, at: ast.AST
+    ) -> Statements:
+        begun = self.core(try_begin, self.number_of_region(error), at=at)
+        test = self.core(has_begun, self.load(error, at), at=at)
+        return [
+            self.assign_name(error, begun, at),
+            ast.copy_location(ast.If(test, inside, otherwise), at),
+        ]
+
+    def end_of(self, error: str, at: ast.AST) -> ast.stmt:
+        return self.do(try_end, self.number_of_region(error), at=at)
+
+    @staticmethod
+    def number_of_region(error: str) -> ast.expr:
+        return ast.Constant(int(error.rpartition("_")[2]))
+
+    @staticmethod
+    def load(name: str, at: ast.AST) -> ast.expr:
+        return ast.copy_location(ast.Name(name, ast.Load()), at)
+
+    def thrown(self, number: ast.expr, at: ast.AST) -> Statements:
+        """Raises the exception of a number; to Numba, the end of a block is a raise."""
+        fault = self.load("__ss_Fault", at)
+        return [self.do(throw, number, at=at), ast.copy_location(ast.Raise(fault, None), at)]
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        if not self.analysis.catches:
+            # Which exception does not matter: the oracle raises the real one.
+            return ast.copy_location(ast.Raise(self.load("__ss_Fault", node), None), node)
+        if node.exc is None:
+            return self.thrown(self.load(self.caught[-1][1], node), node)
+        statements = [*self.evaluated(node.exc, node), *self.evaluated(node.cause, node)]
+        for name, error in self.caught:
+            if isinstance(node.exc, ast.Name) and node.exc.id == name:
+                return [*statements, *self.thrown(self.load(error, node), node)]
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        number = self.number_of_class(self.check.static_value(called))
+        return [*statements, *self.thrown(number, node)]
+
+    def number_of_class(self, error: Any) -> ast.expr:
+        return ast.Constant(self.analysis.errors.number(error))
+
+    def evaluated(self, made: ast.expr | None, at: ast.AST) -> Statements:
+        """Evaluates what an exception is made of."""
+        statements: Statements = []
+        for part in parts_of(made, {name for name, _ in self.caught if name}):
+            value = self.visit(part.value)
+            if part.spec:
+                spec = ast.Constant(("s" if part.is_text else "v") + part.spec)
+                value = self.core(formatted, value, spec, at=at)
+            statements.append(ast.copy_location(ast.Expr(value), at))
+        return statements
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        test = self.visit(node.test)
+        failing = ast.copy_location(ast.Raise(None, None), node)
+        if self.analysis.catches:
+            message = None if node.msg is None else ast.Call(node.test, [node.msg], [])
+            failed = [
+                *self.evaluated(message, node),
+                *self.thrown(self.number_of_class(AssertionError), node),
+            ]
+        else:
+            failed = [self.visit_Raise(failing)]
+        passing = ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.If(test, [passing], failed), node)
+
+
+def _leaves(node: ast.AST, inner: bool = False) -> bool:
+    """Whether something in a loop may leave it; ``inner``: in a loop inside."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Return | ast.Raise | ast.Assert):
+            return True
+        if isinstance(child, ast.Break) and not inner:
+            return True
+        if _leaves(child, inner or isinstance(child, ast.For | ast.While)):
+            return True
+    return False

@@ -1,0 +1,240 @@
+"""Lists, dicts and sets of an event's own in the rewriting for Numba.
+
+Displays, comprehensions (by what lowers them), methods, ``del`` and the builtins that make one
+become calls of the core functions in :mod:`~specstream.compiler.local_lists` and
+:mod:`~specstream.compiler.local_tables`. Each that makes one is given the run.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import Any
+
+from specstream.compiler import (
+    list_methods,
+    local_lists,
+    local_tables,
+    local_tuples,
+    table_methods,
+)
+from specstream.compiler.check import is_none
+from specstream.compiler.local_methods import METHODS
+from specstream.compiler.rewrite import Rewriter, targets_in
+
+__all__ = ["CONTAINERS", "LocalContainers"]
+
+CONTAINERS = ("list", "dict", "set", "sorted", "reversed")
+"""Builtins that make one, or that are about them alone."""
+EMPTY = ("[]", "{}", "list()", "dict()", "set()")
+
+
+class LocalContainers(Rewriter):
+    """What the native rewriting does with lists, dicts and sets.
+
+    For what lowers comprehensions: :meth:`new` and :meth:`add` are expressions that make a list,
+    dict or set, and that put something into one. Their arguments are rewritten already.
+    """
+
+    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
+        raise NotImplementedError
+
+    @staticmethod
+    def run() -> ast.expr:
+        raise NotImplementedError
+
+    def index(self, node: ast.expr) -> ast.expr:
+        raise NotImplementedError
+
+    def positional(self, node: ast.Call, name: str) -> None:
+        raise NotImplementedError
+
+    @functools.cached_property
+    def makes_any(self) -> bool:
+        """Whether the function makes one that may hold nobody knows what."""
+        makes = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+        return any(
+            isinstance(node, makes)
+            or (isinstance(node, ast.Call) and ast.unparse(node.func) in CONTAINERS)
+            for node in ast.walk(self.source.tree)
+        )
+
+    def argument(self, value: ast.expr) -> ast.expr:
+        """What a function of the user's is given."""
+        if not self.makes_any or isinstance(value, ast.Constant):
+            return value
+        return self.core(local_lists.argument, value, at=value)
+
+    def new(self, kind: str, at: ast.AST) -> ast.Call:
+        """An empty "list", "dict" or "set"; what it holds is told by what is put into it."""
+        self.analysis.uses_arena = True
+        made = {
+            "list": local_lists.list_new,
+            "dict": local_tables.dict_new,
+            "set": local_tables.set_new,
+        }
+        return self.core(made[kind], self.run(), at=at)
+
+    def add(self, kind: str, container: ast.expr, *values: ast.expr, at: ast.AST) -> ast.Call:
+        """Appends a value to a "list", sets key and value of a "dict", adds one to a "set"."""
+        added = {
+            "list": local_lists.list_append,
+            "dict": local_tables.dict_set,
+            "set": local_tables.set_add,
+        }
+        return self.core(added[kind], container, *values, at=at)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        """What an empty list, dict or set holds may be said where it is made."""
+        said: str = getattr(node, "said", "")
+        if node.value is None or ast.unparse(node.value) not in EMPTY or "[" not in said:
+            return super().visit_AnnAssign(node)
+        self.analysis.uses_arena = True
+        made = self.core(local_lists.declared, self.run(), self.constant(said, node), at=node)
+        return self.assign(node.target, made, node)
+
+    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
+        raise NotImplementedError
+
+    def visit_List(self, node: ast.List) -> Any:
+        self.generic_visit(node)
+        if not node.elts:
+            return self.new("list", node)
+        self.analysis.uses_arena = True
+        return self.core(local_lists.list_of, self.run(), *node.elts, at=node)
+
+    def visit_Tuple(self, node: ast.Tuple) -> Any:
+        literal = [isinstance(one, ast.Constant) for one in node.elts]
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or not any(literal) or all(literal):
+            return node
+        return self.core(local_tuples.tuple_of, *node.elts, at=node)
+
+    def visit_Set(self, node: ast.Set) -> Any:
+        self.generic_visit(node)
+        self.analysis.uses_arena = True
+        return self.core(local_tables.set_of, self.run(), *node.elts, at=node)
+
+    def visit_Dict(self, node: ast.Dict) -> Any:
+        self.generic_visit(node)
+        if not node.keys:
+            return self.new("dict", node)
+        self.analysis.uses_arena = True
+        pairs = [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part]
+        return self.core(local_tables.dict_of, self.run(), *pairs, at=node)
+
+    def container_method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
+        """A method of a list, dict or set."""
+        owner = self.visit(callee.value)
+        if callee.attr == "sort":
+            return self.sort(owner, node)
+        self.positional(node, callee.attr)
+        arguments = [self.visit(argument) for argument in node.args]
+        return self.core(METHODS[callee.attr], owner, *arguments, at=node)
+
+    def sort(self, owner: ast.expr, node: ast.Call) -> ast.expr:
+        if node.args:
+            self.check.refuse(
+                node, "sort takes keywords only", "write x.sort(key=f, reverse=True), or either"
+            )
+        key, backwards = self.sort_options(node)
+        if key is None:
+            return self.core(METHODS["sort"], owner, backwards, at=node)
+        made = self.sorted_by_keys(owner, key, backwards, node)
+        return self.core(list_methods.nothing, made, at=node)
+
+    def sort_options(self, node: ast.Call) -> tuple[ast.expr | None, ast.expr]:
+        """The function that makes keys, as it is written, and whether to sort backwards."""
+        given = {one.arg: one.value for one in node.keywords}
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else "sorted"
+        wrong = sorted(str(one) for one in given if one not in ("key", "reverse"))
+        if wrong:
+            self.check.refuse(node, f"{name} has no {wrong[0]!r}", "it has key= and reverse=")
+        backwards = self.visit(given.get("reverse") or self.constant(False, node))
+        if "key" not in given or is_none(given["key"]):
+            return None, backwards
+        return given["key"], backwards
+
+    def sorted_by_keys(
+        self, values: ast.expr, key: ast.expr, backwards: ast.expr, node: ast.Call
+    ) -> ast.expr:
+        """A list sorted by what a function makes of its elements, which is called before."""
+        name = self.new_name("sorted")
+        kept = ast.NamedExpr(ast.Name(name, ast.Store()), values)
+        item: ast.expr = ast.Name("__ss_item", ast.Load())
+        target: ast.expr = ast.Name("__ss_item", ast.Store())
+        made: ast.expr = ast.Call(key, [item], [])
+        if isinstance(key, ast.Lambda):
+            parameters = [*key.args.posonlyargs, *key.args.args]
+            if len(parameters) != 1 or key.args.kwonlyargs:
+                self.check.refuse(
+                    key, "a key is a function of one value", "write key=lambda x: ..."
+                )
+            target, made = ast.Name(parameters[0].arg, ast.Store()), key.body
+        elif not isinstance(key, ast.Name | ast.Attribute):
+            self.check.refuse(
+                key, "a key is a function by its name, or a lambda", "write key=lambda x: ..."
+            )
+        loop = ast.comprehension(target, ast.Name(name, ast.Load()), [], 0)
+        keys = ast.copy_location(ast.ListComp(made, [loop]), node)
+        keys.assigned_before = frozenset()  # type: ignore[attr-defined]
+        for part in (kept, *ast.walk(keys)):
+            if not hasattr(part, "lineno"):
+                ast.copy_location(part, node)
+        ast.fix_missing_locations(kept)
+        sort = list_methods.list_sorted_by
+        return self.core(sort, kept, backwards, self.visit(keys), at=node)
+
+    def new_name(self, what: str) -> str:
+        raise NotImplementedError
+
+    @staticmethod
+    def constant(value: Any, at: ast.AST) -> ast.expr:
+        return ast.copy_location(ast.Constant(value), at)
+
+    def made_of(self, builtin: str, node: ast.Call) -> ast.expr:
+        """``list(x)``, ``sorted(x)`` and the like."""
+        if builtin == "sorted":
+            return self.sorted(node)
+        self.positional(node, builtin)
+        arguments = [self.visit(argument) for argument in node.args]
+        if builtin == "reversed":
+            return self.core(list_methods.reversed_list, *arguments, at=node)
+        if not arguments:
+            return self.new(builtin, node)
+        if len(arguments) > 1:
+            self.check.refuse(node, f"{builtin} takes one value", f"write {builtin}(x)")
+        self.analysis.uses_arena = True
+        made = {
+            "list": list_methods.list_from,
+            "dict": table_methods.dict_from,
+            "set": table_methods.set_from,
+        }
+        return self.core(made[builtin], self.run(), *arguments, at=node)
+
+    def sorted(self, node: ast.Call) -> ast.expr:
+        if len(node.args) != 1:
+            self.check.refuse(node, "sorted takes one value", "write sorted(x)")
+        self.analysis.uses_arena = True
+        made = self.core(list_methods.list_from, self.run(), self.visit(node.args[0]), at=node)
+        key, backwards = self.sort_options(node)
+        if key is None:
+            return self.core(list_methods.list_sorted, made, backwards, at=node)
+        return self.sorted_by_keys(made, key, backwards, node)
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        """Of a list or dict an item; a name that is deleted is read no more (flow.py)."""
+        statements: list[ast.stmt] = []
+        for target in node.targets:
+            for part in targets_in(target):
+                if isinstance(part, ast.Subscript):
+                    owner, index = self.visit(part.value), self.index(part.slice)
+                    call = self.core(list_methods.delete_item, owner, index, at=node)
+                    statements.append(ast.copy_location(ast.Expr(call), node))
+                elif not isinstance(part, ast.Name):
+                    self.check.refuse(
+                        node,
+                        f"{ast.unparse(part)} cannot be deleted",
+                        "assign another value to it; the fields of the state stay",
+                    )
+        return statements or ast.copy_location(ast.Pass(), node)

@@ -1,0 +1,538 @@
+"""The rest of what can be done with an event's own dicts and sets: methods, operators, builtins."""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import lower_builtin, models, register_model
+
+from specstream._native import lib
+from specstream.compiler import arithmetic, conversions
+from specstream.compiler.core_function import Core, Meaning, also, called
+from specstream.compiler.instructions import BIT, I32, POINTER, Value
+from specstream.compiler.list_methods import delete_item
+from specstream.compiler.local_methods import method
+from specstream.compiler.local_tables import (
+    Table,
+    dict_new,
+    dict_set,
+    keys,
+    set_add,
+    set_new,
+    start_walk,
+    values,
+)
+from specstream.compiler.local_types import (
+    DictType,
+    LocalIterator,
+    SetType,
+    TableType,
+    known,
+    meet,
+    pack,
+    resolved,
+)
+from specstream.compiler.pipeline import compiled
+from specstream.compiler.polling import poll_while
+from specstream.compiler.reductions import contains
+from specstream.compiler.refusals import refuse
+
+__all__ = ["dict_from", "set_from"]
+
+_VOID = ir.VoidType()
+_WORDS = ir.IntType(64).as_pointer()
+Write = Callable[[Table, Any, Sequence[Value]], Value]
+"""Of the dict or set, the signature and the values of all arguments."""
+
+
+def _meaning(result: types.Type, taken: Sequence[types.Type], write: Write, of: int = 0) -> Meaning:
+    def code(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+        table = Table(context, builder, sig.args[of], args[of])
+        value = write(table, sig, args)
+        return context.get_dummy_value() if value is None else value
+
+    return result, taken, code
+
+
+def _method(kind: type[TableType], name: str, most: int, least: int | None = None) -> Any:
+    """Adds what a method is; called with the type of the dict or set and those of its arguments."""
+    least = most if least is None else least
+
+    def add(rule: Callable[..., Meaning]) -> Any:
+        def checked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+            if not isinstance(args[0], kind):
+                return None
+            if not least <= len(args) - 1 <= most:
+                expected = str(most) if least == most else f"{least} to {most}"
+                raise refuse(f"{name} takes {expected} value(s) here: see Python's")
+            return rule(*args)
+
+        method(name).rule(checked)
+        return rule
+
+    return add
+
+
+def _phi(builder: Any, cases: list[tuple[Value, Any]]) -> Value:
+    phi = builder.phi(cases[0][0].type)
+    for value, block in cases:
+        phi.add_incoming(value, block)
+    return phi
+
+
+def _is_null(table: Table, entry: Value) -> Value:
+    return cgutils.is_null(table.builder, entry)
+
+
+# ---- of both ----
+
+
+@_method(TableType, "clear", 0)
+def _clear(of: TableType) -> Meaning:
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        table.call("ss_table_clear", _VOID, table.pointer)
+
+    return _meaning(types.none, (of,), write)
+
+
+@_method(TableType, "copy", 0)
+def _copy(of: TableType) -> Meaning:
+    return _meaning(resolved(of), (of,), lambda table, sig, args: _copied(table))
+
+
+def _copied(table: Table) -> Value:
+    return table.leave_if_null(table.call("ss_table_copy", POINTER, table.pointer))
+
+
+def _length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if not isinstance(args[0], TableType):
+        return None
+    return _meaning(types.int64, args, lambda table, sig, args: table.count())
+
+
+def _truth(negated: bool) -> Any:
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], TableType):
+            return None
+
+        def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+            count = table.count()
+            return table.builder.icmp_unsigned("==" if negated else "!=", count, count.type(0))
+
+        return _meaning(types.boolean, args, write)
+
+    return rule
+
+
+def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    key, of = args
+    if not isinstance(of, TableType):
+        return None
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        return table.builder.not_(_is_null(table, table.find(args[0])))
+
+    return _meaning(types.boolean, (keys(of, key), of), write, of=1)
+
+
+also(len, _length, TableType)
+also(bool, _truth(False), TableType)
+also(contains, _contains, types.Any, TableType)
+arithmetic.not_.others.append(_truth(True))
+conversions.bool_.others.append(_truth(False))
+
+
+# ---- dicts ----
+
+
+@_method(DictType, "get", 2)
+def _get(of: DictType, key: types.Type, default: types.Type) -> Meaning:
+    taken = keys(of, key), values(of, default)
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        entry = table.find(args[1])
+        return _value_or(table, entry, args[2])
+
+    return _meaning(taken[1], (of, *taken), write)
+
+
+def _value_or(table: Table, entry: Value, default: Value) -> Value:
+    """The value of an entry, or another where it is null."""
+    builder = table.builder
+    cases = []
+    with builder.if_else(_is_null(table, entry)) as (missing, there):
+        with missing:
+            cases.append((default, builder.block))
+        with there:
+            value = table.value_of(entry)
+            cases.append((value, builder.block))
+    return _phi(builder, cases)
+
+
+@_method(DictType, "setdefault", 2)
+def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
+    taken = keys(of, key), values(of, default)
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        entry, is_new = table.put(args[1])
+        with table.builder.if_then(is_new):
+            words = pack(table, table.type.value_type, args[2])
+            table.put_words(table.value_address(entry), words)
+        return table.value_of(entry)
+
+    return _meaning(taken[1], (of, *taken), write)
+
+
+@_method(DictType, "pop", 2, 1)
+def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
+    taken = keys(of, key), *(values(of, one) for one in default)
+    value = known(of.value_type, "a dict")
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        entry = table.find(args[1])
+        missing = _is_null(table, entry)
+        if not default:
+            table.fault_if(missing, KeyError)
+            return _taken(table, entry)
+        builder = table.builder
+        cases = []
+        with builder.if_else(missing) as (absent, there):
+            with absent:
+                cases.append((args[2], builder.block))
+            with there:
+                found = _taken(table, entry)
+                cases.append((found, builder.block))
+        return _phi(builder, cases)
+
+    return _meaning(value, (of, *taken), write)
+
+
+def _taken(table: Table, entry: Value) -> Value:
+    """The value of an entry that is removed."""
+    value = table.value_of(entry)
+    table.call("ss_table_remove", _VOID, table.pointer, entry)
+    return value
+
+
+@_method(DictType, "popitem", 0)
+def _popitem(of: DictType) -> Meaning:
+    pair = types.BaseTuple.from_types(
+        [known(of.key_type, "a dict"), known(of.value_type, "a dict")]
+    )
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        entry = _last(table)
+        key = table.key_of(entry)
+        return table.context.make_tuple(table.builder, pair, [key, _taken(table, entry)])
+
+    return _meaning(pair, (of,), write)
+
+
+def _last(table: Table) -> Value:
+    entry = table.call("ss_table_last", _WORDS, table.pointer)
+    table.fault_if(_is_null(table, entry), KeyError)
+    return entry
+
+
+def _same(left: types.Type, right: types.Type) -> types.Type:
+    found = meet(left, right)
+    if found is None:
+        raise refuse(f"{left} meets {right}: keep keys and values of one type in both")
+    return found
+
+
+def _updated(of: TableType, by: types.Type) -> Meaning:
+    if not isinstance(by, TableType):
+        kind = "dict" if isinstance(of, DictType) else "set"
+        raise refuse(f"a {kind} is changed by {by}: write {kind}(...) around it")
+    _same(of, by)
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        table.leave_unless(table.call("ss_table_update", BIT, *args))
+
+    return _meaning(types.none, (of, by), write)
+
+
+_method(TableType, "update", 1)(_updated)
+
+
+@delete_item.rule
+def _delete(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    of, key = args
+    if not isinstance(of, DictType):
+        return None
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        entry = table.find(args[1])
+        table.fault_if(_is_null(table, entry), KeyError)
+        table.call("ss_table_remove", _VOID, table.pointer, entry)
+
+    return _meaning(types.none, (of, keys(of, key)), write)
+
+
+# ---- views of dicts ----
+
+
+class DictView(types.IterableType):
+    """``d.keys()``, ``d.values()``, ``d.items()``."""
+
+    def __init__(self, table: DictType, walk: Any) -> None:
+        self.table = table
+        self.walk = walk
+        super().__init__(f"specstream.dict_view({table.name}, {walk})")
+
+    @property
+    def yields(self) -> types.Type:
+        key, value = known(self.table.key_type, "a dict"), known(self.table.value_type, "a dict")
+        of = {"keys": key, "values": value}
+        return of.get(self.walk) or types.BaseTuple.from_types([key, value])
+
+    @property
+    def iterator_type(self) -> types.Type:
+        return LocalIterator(resolved(self.table), self.walk, self.yields)
+
+    def unify(self, context: Any, other: types.Type) -> types.Type | None:
+        if not isinstance(other, DictView) or self.walk != other.walk:
+            return None
+        table = meet(self.table, other.table)
+        return None if table is None else DictView(table, self.walk)
+
+
+register_model(DictView)(models.OpaqueModel)
+
+
+def _viewed(name: str, walk: str) -> None:
+    @_method(DictType, name, 0)
+    def view(of: DictType) -> Meaning:
+        found = resolved(of)
+        assert isinstance(found, DictType)
+        return _meaning(DictView(found, walk), (of,), lambda table, sig, args: args[0])
+
+
+_viewed("keys", "keys")
+_viewed("values", "values")
+_viewed("items", "pairs")
+
+
+@lower_builtin("getiter", DictView)
+def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    return start_walk(context, builder, sig.return_type, args[0])
+
+
+def _view_length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if not isinstance(args[0], DictView):
+        return None
+    table = args[0].table
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return Table(context, builder, table, args[0]).count()
+
+    return types.int64, args, code
+
+
+def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    key, of = args
+    if not isinstance(of, DictView):
+        return None
+    if of.walk != "keys":
+        raise refuse("`in` values() or items(): write a loop, or x in d for its keys")
+    table = of.table
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = Table(context, builder, table, args[1])
+        return builder.not_(_is_null(head, head.find(args[0])))
+
+    return types.boolean, (keys(table, key), of), code
+
+
+also(len, _view_length, DictView)
+also(contains, _view_contains, types.Any, DictView)
+
+
+# ---- sets ----
+
+
+@_method(SetType, "discard", 1)
+def _discard(of: SetType, key: types.Type) -> Meaning:
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        entry = table.find(args[1])
+        there = table.builder.not_(_is_null(table, entry))
+        with table.builder.if_then(there):
+            table.call("ss_table_remove", _VOID, table.pointer, entry)
+
+    return _meaning(types.none, (of, keys(of, key)), write)
+
+
+@_method(SetType, "remove", 1)
+def _remove(of: SetType, key: types.Type) -> Meaning:
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        entry = table.find(args[1])
+        table.fault_if(_is_null(table, entry), KeyError)
+        table.call("ss_table_remove", _VOID, table.pointer, entry)
+
+    return _meaning(types.none, (of, keys(of, key)), write)
+
+
+@_method(SetType, "pop", 0)
+def _pop_of_set(of: SetType) -> Meaning:
+    key = known(of.key_type, "a set")
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        entry = _last(table)
+        value = table.key_of(entry)
+        table.call("ss_table_remove", _VOID, table.pointer, entry)
+        return value
+
+    return _meaning(key, (of,), write)
+
+
+def _two_tables(args: Sequence[types.Type]) -> bool:
+    return len(args) == 2 and all(isinstance(one, TableType) for one in args)
+
+
+def _combined(operation: int, what: str) -> Any:
+    """A new set of two; of two dicts their union, ``d | e``."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if not _two_tables(args):
+            return None
+        made = _same(*args)
+        is_union = operation == lib.SS_SET_UNION
+        if isinstance(made, DictType) and not is_union:
+            raise refuse(f"{what} of dicts: write set(d) {what} set(e)")
+
+        def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+            if is_union:
+                pointer = _copied(table)
+                table.leave_unless(table.call("ss_table_update", BIT, pointer, args[1]))
+                return pointer
+            found = table.call("ss_set_combined", POINTER, *args, I32(operation))
+            return table.leave_if_null(found)
+
+        return _meaning(made, args, write)
+
+    return rule
+
+
+def _changed(operation: int, what: str, is_method: bool = False) -> Any:
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if not _two_tables(args):
+            return None
+        made = _same(*args)
+        if isinstance(made, DictType) and operation != lib.SS_SET_UNION:
+            raise refuse(f"{what} of dicts: write set(d) and set(e)")
+
+        def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+            table.leave_unless(table.call("ss_set_change", BIT, *args, I32(operation)))
+            return None if is_method else table.pointer
+
+        return _meaning(types.none if is_method else made, args, write)
+
+    return rule
+
+
+for _operation, _operators, _name in (
+    (lib.SS_SET_UNION, (arithmetic.or_, arithmetic.ior, "|"), "union"),
+    (lib.SS_SET_INTERSECTION, (arithmetic.and_, arithmetic.iand, "&"), "intersection"),
+    (lib.SS_SET_DIFFERENCE, (arithmetic.sub, arithmetic.isub, "-"), "difference"),
+    (lib.SS_SET_SYMMETRIC, (arithmetic.xor, arithmetic.ixor, "^"), "symmetric_difference"),
+):
+    _operators[0].others.append(_combined(_operation, _operators[2]))
+    _operators[1].others.append(_changed(_operation, f"{_operators[2]}="))
+    method(_name).rule(_combined(_operation, _name))
+    if _name != "union":
+        method(f"{_name}_update").rule(_changed(_operation, _name, is_method=True))
+
+
+def _asked(write: Callable[[Table, Sequence[Value]], Value], what: str, of_dicts: bool) -> Any:
+    """A rule of two sets that gives a bool."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if not _two_tables(args):
+            return None
+        if isinstance(_same(*args), DictType) and not of_dicts:
+            raise refuse(f"{what} of dicts: write set(d) and set(e)")
+        return _meaning(types.boolean, args, lambda table, sig, args: write(table, args))
+
+    return rule
+
+
+def _equal(table: Table, args: Sequence[Value]) -> Value:
+    return table.call("ss_table_equal", BIT, *args)
+
+
+def _within(table: Table, args: Sequence[Value]) -> Value:
+    return table.call("ss_set_within", BIT, *args)
+
+
+def _smaller(table: Table, args: Sequence[Value]) -> Value:
+    """Within it, and not the same."""
+    builder = table.builder
+    counts = [Table(table.context, builder, table.type, one).count() for one in args]
+    fewer = builder.icmp_unsigned("<", *counts)
+    return builder.and_(_within(table, args), fewer)
+
+
+def _swapped(write: Any) -> Any:
+    return lambda table, args: write(table, args[::-1])
+
+
+def _not(write: Any) -> Any:
+    return lambda table, args: table.builder.not_(write(table, args))
+
+
+arithmetic.eq.others.append(_asked(_equal, "==", True))
+arithmetic.ne.others.append(_asked(_not(_equal), "!=", True))
+arithmetic.le.others.append(_asked(_within, "<=", False))
+arithmetic.ge.others.append(_asked(_swapped(_within), ">=", False))
+arithmetic.lt.others.append(_asked(_smaller, "<", False))
+arithmetic.gt.others.append(_asked(_swapped(_smaller), ">", False))
+method("issubset").rule(_asked(_within, "issubset", False))
+method("issuperset").rule(_asked(_swapped(_within), "issuperset", False))
+method("isdisjoint").rule(
+    _asked(lambda table, args: table.call("ss_set_disjoint", BIT, *args), "isdisjoint", False)
+)
+
+
+# ---- one of whatever can be gone through ----
+
+dict_from = Core("dict_from", "write dict(d), or dict(...) of what gives pairs")
+set_from = Core("set_from", "write set(x) of what a loop goes over")
+
+
+def _copying(kind: type[TableType]) -> Any:
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        of = args[1]
+        if not isinstance(of, kind):
+            return None
+        return _meaning(resolved(of), args, lambda table, sig, args: _copied(table), of=1)
+
+    return rule
+
+
+def _dict_collected(run: Any, pairs: Any) -> Any:
+    made = dict_new(run)
+    for key, value in pairs:
+        poll_while(run)
+        dict_set(made, key, value)
+    return made
+
+
+def _set_collected(run: Any, values: Any) -> Any:
+    made = set_new(run)
+    for value in values:
+        poll_while(run)
+        set_add(made, value)
+    return made
+
+
+dict_from.rule(_copying(DictType))
+dict_from.rule(called(compiled(_dict_collected)))
+set_from.rule(_copying(SetType))
+set_from.rule(called(compiled(_set_collected)))
