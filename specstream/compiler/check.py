@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 import functools
 import math
 import types
@@ -259,7 +260,12 @@ class Check:
                 self.resolved[name] = value
             return
         if value is _MISSING:
-            self.refuse(node, f"name {name!r} is not defined", "define it before the operator")
+            known = {*self.locals, *self.source.original.__globals__, *vars(builtins)}
+            near = difflib.get_close_matches(name, sorted(known), 1)
+            meant = f", or write {near[0]!r} if that is meant" if near else ""
+            self.refuse(
+                node, f"name {name!r} is not defined", f"define it before the operator{meant}"
+            )
         self.resolve(node, name, value, repr(name))
 
     def resolve(self, node: ast.AST, name: str, value: Any, what: str) -> None:
@@ -368,6 +374,8 @@ class Check:
             self.analysis.reads_timestamp = True
         if isinstance(node.value, ast.Name) and node.value.id not in self.locals:
             module = self.lookup(node.value.id)
+            if module is np and node.attr == "random":
+                self.refuse(node, "np.random cannot be used", _FORBIDDEN_MODULES["random"])
             if (
                 module is np
                 and node.attr not in NUMPY

@@ -250,7 +250,7 @@ def explained(program: Program, layout: Layout, event: Schema, emits: Schema) ->
             for function, one in reversed(program.written.items())
             if not is_own(one.filename)
         ),
-        lifted=tuple(one.text for one in getattr(program, "derived", ())),
+        lifted=tuple(one.text for one in program.derived if one.is_seen),
         event=tuple(event.describe()),
         columns_read=tuple(columns),
         emits=tuple(emits.describe()),

@@ -257,3 +257,18 @@ def test_of_random_operators_all_is_told(tmp_path: Path) -> None:
     for number in range(25):
         text = generated.Writer(random.Random(number)).operator(1 + number % 6)
         changed(generated.load(text, tmp_path, 9000 + number), table)
+
+
+@ss.operator(state=Mixed, event={"i": int, "name": str}, emits={"n": int})
+def lifting(state, event, emit):
+    if event.name.startswith("EU") and state.total > 3:
+        emit(len(event.name.strip()))
+
+
+def test_what_python_computes_before_is_listed() -> None:
+    found = lifting.explain()
+    assert found.lifted == ("event.name.startswith('EU')", "len(event.name.strip())")
+    assert "computed by Python before the operator runs\n  event.name.startswith('EU')" in str(
+        found
+    )
+    assert "startswith" in found._repr_html_().partition("</details>")[2]
