@@ -36,8 +36,8 @@ _RULES = "use numbers, fields of the state, and plain functions"
 # What nobody has foreseen: Numba's own words would tell a user of things that are none of theirs.
 _UNFORESEEN = (
     "this cannot be compiled, and specstream does not know why",
-    "write it in simpler steps, and please report it, with the error beneath it that is shown where "
-    "the environment has NUMBA_DEVELOPER_MODE=1",
+    "write it in simpler steps, and please report it, with the error beneath it that the variable "
+    "NUMBA_DEVELOPER_MODE=1 of the environment shows",
 )
 
 

@@ -87,7 +87,7 @@ def _named(declared: object) -> str:
         return f"the class {declared.__name__}, which is none that declares columns"
     if dataclasses.is_dataclass(declared):
         return f"an object of the dataclass {type(declared).__name__}, not the class"
-    return f"{type(declared).__name__}: {shown(declared)}"
+    return type(declared).__name__
 
 
 def _annotated(declared: type, names: list[str], what: str) -> dict[str, Any]:
