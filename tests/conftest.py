@@ -86,7 +86,7 @@ def run_engine(
                 parts.append(engine.process(table.slice(offset)))
                 break
             except Exception as error:
-                partial = error.specstream_partial  # type: ignore[attr-defined]
+                partial = partial_of(error)
                 parts.append(partial.output)
                 offset += partial.consumed
                 raised.append((offset, type(error).__name__, str(error)))
@@ -96,6 +96,12 @@ def run_engine(
         assert stats.events == table.num_rows - len(raised)
         assert stats.head_aborts == 0
     return Result(pa.concat_tables(parts), state, tuple(raised))
+
+
+def partial_of(error: BaseException) -> ss.Partial:
+    """What the call had done before the event that raised; the exception carries it."""
+    partial: ss.Partial = vars(error)["specstream_partial"]
+    return partial
 
 
 def assert_identical(found: Result, expected: Result) -> None:

@@ -33,12 +33,12 @@ struct phases lab_phases(struct lab *lab, int method, int access, const uint32_t
                          int64_t count, int64_t batches);
 double lab_tasks(struct lab *lab, int method, int access, const uint32_t *words, int64_t count,
                  int64_t tasks, int64_t rounds);
-double lab_undo(struct lab *lab, int access, int method, const uint32_t *words, int64_t count,
+double lab_undo(struct lab *lab, int method, int access, const uint32_t *words, int64_t count,
                 int64_t batches);
 double lab_interference(struct lab *lab, int method, int access, const uint32_t *words,
-                        int64_t count, int64_t changed, int64_t batches, int core, int other_core);
+                        int64_t count, int64_t batches, int64_t changed, int core, int other_core);
 struct rerun lab_rerun(struct lab *lab, int method, int access, const uint32_t *words,
-                       int64_t count, int64_t changed, int64_t batches, int core, int other_core);
+                       int64_t count, int64_t batches, int64_t changed, int core, int other_core);
 """
 
 Words = npt.NDArray[np.uint32]
@@ -86,78 +86,40 @@ class Lab:
     def close(self) -> None:
         self._lib.lab_close(self._lab)
 
-    def _words(self, words: Words) -> Any:
-        return self._ffi.cast("uint32_t *", words.ctypes.data)
+    def _time(self, what: str, access: str, words: Words, count: int, *more: int) -> Any:
+        """What a function of ``native.c`` measures in the batches of ``count`` words."""
+        first = self._ffi.cast("uint32_t *", words.ctypes.data)
+        time = getattr(self._lib, what)
+        batches = len(words) // count
+        return time(self._lab, self.method, ACCESSES.index(access), first, count, batches, *more)
 
     def phases(self, access: str, words: Words, count: int) -> dict[str, float]:
         """Creation, accesses and commit of a transaction of ``count`` accesses, mean."""
-        phases = self._lib.lab_phases(
-            self._lab,
-            self.method,
-            ACCESSES.index(access),
-            self._words(words),
-            count,
-            len(words) // count,
-        )
+        phases = self._time("lab_phases", access, words, count)
         return {"create": phases.create, "access": phases.access, "commit": phases.commit}
 
     def tasks(self, access: str, words: Words, count: int, rounds: int) -> float:
         """A task of so many rounds of a busy loop and ``count`` accesses, mean."""
-        took: float = self._lib.lab_tasks(
-            self._lab,
-            self.method,
-            ACCESSES.index(access),
-            self._words(words),
-            count,
-            len(words) // count,
-            rounds,
-        )
+        took: float = self._time("lab_tasks", access, words, count, rounds)
         return took
 
     def undo(self, access: str, words: Words, count: int) -> float:
         """Aborting a transaction that has made ``count`` accesses, mean."""
-        took: float = self._lib.lab_undo(
-            self._lab,
-            ACCESSES.index(access),
-            self.method,
-            self._words(words),
-            count,
-            len(words) // count,
-        )
+        took: float = self._time("lab_undo", access, words, count)
         return took
 
     def interference(self, access: str, words: Words, count: int, changed: int) -> float:
         """One access to a word accessed before, where another core changed ``changed`` of them."""
-        with _two_cores() as (core, other):
-            took: float = self._lib.lab_interference(
-                self._lab,
-                self.method,
-                ACCESSES.index(access),
-                self._words(words),
-                count,
-                changed,
-                len(words) // count,
-                core,
-                other,
-            )
+        with _two_cores() as cores:
+            took: float = self._time("lab_interference", access, words, count, changed, *cores)
         if took < 0:
             raise RuntimeError("threads cannot be placed on cores here")
         return took
 
     def rerun(self, access: str, words: Words, count: int, changed: int) -> dict[str, float]:
         """First run, abort, and second run of a transaction that loses to another core's."""
-        with _two_cores() as (core, other):
-            rerun = self._lib.lab_rerun(
-                self._lab,
-                self.method,
-                ACCESSES.index(access),
-                self._words(words),
-                count,
-                changed,
-                len(words) // count,
-                core,
-                other,
-            )
+        with _two_cores() as cores:
+            rerun = self._time("lab_rerun", access, words, count, changed, *cores)
         if rerun.first == -1:
             raise RuntimeError("threads cannot be placed on cores here")
         if rerun.first == -2:

@@ -298,7 +298,7 @@ double lab_tasks(struct lab *lab, enum method method, enum access access, const 
 }
 
 /* Mean nanoseconds to abort a transaction that has made `count` accesses. */
-double lab_undo(struct lab *lab, enum access access, enum method method, const uint32_t *words,
+double lab_undo(struct lab *lab, enum method method, enum access access, const uint32_t *words,
                 int64_t count, int64_t batches)
 {
     double sum = 0, clock = clock_cost();
@@ -361,7 +361,7 @@ static bool interfere_elsewhere(struct interference *other)
  * first `changed` of which a thread on `other_core` has incremented meanwhile. Negative: the threads
  * could not be placed. */
 double lab_interference(struct lab *lab, enum method method, enum access access,
-                        const uint32_t *words, int64_t count, int64_t changed, int64_t batches,
+                        const uint32_t *words, int64_t count, int64_t batches, int64_t changed,
                         int core, int other_core)
 {
     struct ss_run *run = &lab->engine->workers[0].run;
@@ -397,7 +397,7 @@ struct rerun {
 /* Means over `batches`. The earlier transaction, on `other_core`, increments the first `changed` of
  * the words that the other one reads or increments. */
 struct rerun lab_rerun(struct lab *lab, enum method method, enum access access,
-                       const uint32_t *words, int64_t count, int64_t changed, int64_t batches,
+                       const uint32_t *words, int64_t count, int64_t batches, int64_t changed,
                        int core, int other_core)
 {
     struct rerun sum = {0, 0, 0};

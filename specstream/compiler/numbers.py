@@ -400,7 +400,7 @@ ORACLE_OPERATORS: dict[type[ast.operator | ast.unaryop], Callable[..., Any]] = {
 }
 """The operators that the oracle must call as functions; the others are the classes' own."""
 
-ORACLE_BUILTINS: dict[str, object] = {
+ORACLE_BUILTINS: dict[str, Callable[..., Any]] = {
     "int": _to_int64,
     "float": float,
     "bool": bool,

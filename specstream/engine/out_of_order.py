@@ -198,14 +198,16 @@ class OutOfOrder:
             self._joined = len(self._committed.pending.sources)
         unsent = self._committed.pending.unsent
         while unsent:
-            segment, source = unsent[-1], unsent[-1].source
+            segment = unsent[-1]
+            source, until = segment.source, segment.until
             if not segment.native.submitted:
                 self._check((segment.since, source.rank), self._frontier, "an event")
                 self._native.submit(segment.native)
-            self._highest = max(self._highest, (segment.until, source.rank))
-            reached = source.frontier
-            if segment.is_ordered and (reached is None or reached < segment.until):
-                source.frontier = segment.until
+            last = (until, source.rank)
+            if last > self._highest:
+                self._highest = last
+            if segment.is_ordered and (source.frontier is None or source.frontier < until):
+                source.frontier = until
             unsent.pop()
         self._move_frontier()
 

@@ -603,7 +603,7 @@ class Before:
     def __init__(self, pending: PendingEvents, sources: list[Source]) -> None:
         self._pending = pending
         self._known = len(pending.sources)
-        self._sources = [(source, dict(vars(source))) for source in sources]
+        self._sources = [(source, source.__dict__.copy()) for source in sources]
         self._reached = pending.sources.highest, pending.sources.lowest, pending.sources.late
         self._rows, self._type, self._given = pending._rows, pending._type, pending._given
         self._side = len(pending._side)

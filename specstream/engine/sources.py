@@ -218,10 +218,13 @@ class Sources:
 
     def note(self, first: int, last: int, source: Source) -> None:
         """Events of the source were submitted, from one timestamp to another."""
-        source.last = max(source.last, last)
-        self.lowest = first if self.lowest is None else min(self.lowest, first)
+        if last > source.last:
+            source.last = last
+        if self.lowest is None or first < self.lowest:
+            self.lowest = first
         here = (last, source.rank)
-        self._highest = here if self._highest is None else max(self._highest, here)
+        if self._highest is None or here > self._highest:
+            self._highest = here
 
     def advance(self, reached: Mapping[Name, int | None]) -> None:
         """Moves frontiers, given as they are kept; one that lies behind changes nothing.
@@ -238,11 +241,11 @@ class Sources:
     def frontier(self) -> tuple[int, int] | None:
         """The last (timestamp, rank) whose events may commit; None: none yet."""
         reached = []
-        for source in self:
+        for source in list(self._known.values()):
             if source.frontier is None:
                 return None
             reached.append((source.frontier, END if source.ended else source.rank))
-        return min(reached, default=None)
+        return min(reached) if reached else None
 
 
 def _checked(name: object, what: str, error: type[SpecstreamError] = InputError) -> Name:

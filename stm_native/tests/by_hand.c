@@ -57,6 +57,12 @@ bool commits(int number)
     return true;
 }
 
+void hand_drop(int number)
+{
+    finishes(number);
+    engine->protocol->roll_back(engine, transaction_of(number));
+}
+
 void hand_open(const char *name, struct ss_config config, void (*first)(void))
 {
     scenario = name;
@@ -78,10 +84,8 @@ void hand_open(const char *name, struct ss_config config, void (*first)(void))
 
 void hand_close(void)
 {
-    for (int number = 1; number < 3; number++) {
-        finishes(number);
-        engine->protocol->roll_back(engine, transaction_of(number));
-    }
+    hand_drop(1);
+    hand_drop(2);
     ss_engine_release_turn(engine);
     ss_engine_free(engine);
 }

@@ -15,6 +15,8 @@ extern struct ss_engine *engine;
 void hand_open(const char *name, struct ss_config config, void (*first)(void));
 /* Whatever has begun is dropped. */
 void hand_close(void);
+/* Its run ends and is undone; a second time, nothing is left to undo. */
+void hand_drop(int number);
 
 bool is_eager(void);
 struct ss_run *run_of(int number);

@@ -141,17 +141,24 @@ static void order(struct setting setting)
     stage_close();
 }
 
-/* A finished run shows nothing before it is asked about. */
-static void before_it_shows(enum ss_protocol_kind protocol)
+/* Of two events, the first is held until the second has finished. */
+static void second_finishes_first(const char *name, enum ss_protocol_kind protocol,
+                                  const row *events)
 {
-    static const row events[] = {{STOP(0), EMIT}, {WRITE(D, 7), EMIT}};
     struct setting setting = {
         .protocol = protocol, .mode = SS_MODE_SPECULATE, .threads = 2, .horizon = 2};
-    open_stage("on_commit comes before the effects", &setting);
+    open_stage(name, &setting);
     stage_start(events, 2, 0);
     await_stop(0, 0, 1);
     await_status(1, SS_FINISHED);
     stage_end();
+}
+
+/* A finished run shows nothing before it is asked about. */
+static void before_it_shows(enum ss_protocol_kind protocol)
+{
+    static const row events[] = {{STOP(0), EMIT}, {WRITE(D, 7), EMIT}};
+    second_finishes_first("on_commit comes before the effects", protocol, events);
     CHECK(call_of(SS_ON_COMMIT, 1, 0)->word == 0 && call_of(SS_ON_POST_COMMIT, 1, 0)->word == 7);
     stage_close();
 }
@@ -160,13 +167,7 @@ static void before_it_shows(enum ss_protocol_kind protocol)
 static void after_validation(enum ss_protocol_kind protocol)
 {
     static const row events[] = {{STOP(0), WRITE(X, 1)}, {READ(X), PUT(Y), EMIT}};
-    struct setting setting = {
-        .protocol = protocol, .mode = SS_MODE_SPECULATE, .threads = 2, .horizon = 2};
-    open_stage("on_commit comes after the validation", &setting);
-    stage_start(events, 2, 0);
-    await_stop(0, 0, 1);
-    await_status(1, SS_FINISHED);
-    stage_end();
+    second_finishes_first("on_commit comes after the validation", protocol, events);
     CHECK(count_of(SS_ON_COMMIT, 1) == 1 && count_of(SS_ON_ABORT, -1) == 1);
     const struct call *dropped = call_of(SS_ON_ABORT, 1, 0);
     CHECK(dropped->reason == SS_ABORT_CONFLICT && dropped->runs == 1);

@@ -25,6 +25,13 @@ static void close_stage(void)
     stage_close();
 }
 
+/* The event comes, and runs until its first stop. */
+static void submit_and_hold(int64_t event)
+{
+    open_submit(event, event + 1);
+    await_stop(event, 0, 1);
+}
+
 /* ---- Figure 4.3 ---- */
 
 enum { UPPER, LOWER, EVENT_9 = 0, EVENT_11, EVENT_13, EVENT_12, EVENT_15 };
@@ -47,8 +54,7 @@ static void figure_4_3(enum ss_protocol_kind protocol)
     open_advance(9, UPPER);
     await_left(0);
     /* (b) event 11 runs meanwhile */
-    open_submit(EVENT_11, EVENT_11 + 1);
-    await_stop(EVENT_11, 0, 1);
+    submit_and_hold(EVENT_11);
     CHECK(await_event(EVENT_11, SS_RUNNING) >= 0);
     /* (c) it waits, and event 13 runs; then event 12 comes */
     open_submit(EVENT_13, EVENT_13 + 1);
@@ -66,8 +72,7 @@ static void figure_4_3(enum ss_protocol_kind protocol)
     /* (e) event 12 is processed and committed, event 15 processed */
     let_go(EVENT_12, 0);
     await_left(1);
-    open_submit(EVENT_15, EVENT_15 + 1);
-    await_stop(EVENT_15, 0, 1);
+    submit_and_hold(EVENT_15);
     CHECK(stage_word(D) == 12);
     let_go(EVENT_15, 0);
     await_event(EVENT_15, SS_FINISHED);
@@ -208,8 +213,7 @@ static void up_to_the_frontier(enum ss_protocol_kind protocol, struct place fron
     open_stage("a chunk of two segments ends at the frontier",
                (struct setting){.protocol = protocol, .threads = 1, .horizon = 4, .chunk = 16});
     open_start(events, interleaved, 9);
-    open_submit(0, 1);
-    await_stop(0, 0, 1);
+    submit_and_hold(0);
     open_submit(1, 5);
     open_submit(5, 9);
     open_advance(frontier.timestamp, frontier.source);
@@ -235,8 +239,7 @@ static void around_another(enum ss_protocol_kind protocol)
     open_stage("events of one segment before and behind an active one",
                (struct setting){.protocol = protocol, .threads = 3, .horizon = 4, .chunk = 8});
     open_start(events, places, 3);
-    open_submit(0, 1);
-    await_stop(0, 0, 1);
+    submit_and_hold(0);
     open_submit(1, 3);
     await_event(1, SS_FINISHED);
     await_stop(2, 0, 1);
@@ -262,10 +265,8 @@ static void before_and_behind(enum ss_protocol_kind protocol)
     open_stage("events of two segments before and behind an active one",
                (struct setting){.protocol = protocol, .threads = 2, .horizon = 8, .chunk = 8});
     open_start(events, places, 5);
-    open_submit(0, 1);
-    await_stop(0, 0, 1);
-    open_submit(HOLD, HOLD + 1);
-    await_stop(HOLD, 0, 1);
+    submit_and_hold(0);
+    submit_and_hold(HOLD);
     open_submit(2, 3);
     open_submit(AGAIN, AGAIN + 1);
     open_submit(1, 2);
@@ -311,10 +312,8 @@ static void slots(enum ss_protocol_kind protocol)
     open_stage("one slot is kept for the head",
                (struct setting){.protocol = protocol, .threads = 5, .horizon = 1});
     open_start(events, places, 5);
-    for (int64_t event = 0; event < 3; event++) {
-        open_submit(event, event + 1);
-        await_stop(event, 0, 1);
-    }
+    for (int64_t event = 0; event < 3; event++)
+        submit_and_hold(event);
     open_submit(3, 4);
     await_idle(2);
     CHECK(stage_engine()->ring_size == 4 && runs_of(3) == 0);
@@ -408,8 +407,7 @@ static void failure(enum ss_protocol_kind protocol, const struct place *places, 
     open_stage("an event that fails in a chunk of two segments",
                (struct setting){.protocol = protocol, .threads = 1, .horizon = 2, .chunk = 16});
     open_start(events, places, 9);
-    open_submit(0, 1);
-    await_stop(0, 0, 1);
+    submit_and_hold(0);
     open_submit(1, 5);
     open_submit(5, 9);
     open_advance(80, 1);
@@ -497,10 +495,8 @@ static void late_winner(void)
                (struct setting){.protocol = SS_PROTOCOL_EAGER, .threads = 2, .horizon = 2,
                                 .long_sleeps = true});
     open_start(events, places, 2);
-    open_submit(0, 1);
-    await_stop(0, 0, 1);
-    open_submit(1, 2);
-    await_stop(1, 0, 1);
+    submit_and_hold(0);
+    submit_and_hold(1);
     let_go(0, 0);
     int64_t loser = await_event(0, SS_WAITING);
     int64_t winner = await_event(1, SS_RUNNING);
@@ -526,8 +522,7 @@ static void early_winner(void)
                (struct setting){.protocol = SS_PROTOCOL_EAGER, .threads = 2, .horizon = 2,
                                 .long_sleeps = true});
     open_start(events, places, 2);
-    open_submit(0, 1);
-    await_stop(0, 0, 1);
+    submit_and_hold(0);
     open_submit(1, 2);
     int64_t loser = await_event(1, SS_WAITING);
     CHECK(waits_for(loser) == await_event(0, SS_RUNNING));

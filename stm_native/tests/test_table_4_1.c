@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "by_hand.h"
 #include "eager.h"
 #include "engine.h"
 #include "forced_abort.h"
@@ -20,28 +21,7 @@
 enum { WORDS = 64, WORD = 20, OTHER = 40, FIRST_VALUE = 1000 };
 
 static uint64_t state[WORDS];
-static struct ss_engine *engine;
 static const struct ss_protocol *const eager = &ss_protocol_eager;
-
-/* Worker w runs transaction number w. */
-static struct ss_run *run_of(int number)
-{
-    return &engine->workers[number].run;
-}
-
-static struct ss_transaction *transaction_of(int number)
-{
-    return &engine->ring[number];
-}
-
-static void begin(int number)
-{
-    struct ss_run *run = run_of(number);
-    run->speculative = 1;
-    run->verdict = SS_COMPLETED;
-    transaction_of(number)->number = number;
-    eager->begin(&engine->workers[number], transaction_of(number));
-}
 
 static uint64_t load(int number, uint64_t word)
 {
@@ -71,23 +51,6 @@ static bool doomed(int number)
     return ss_is_doomed(transaction_of(number), number, &thief);
 }
 
-static bool commits(int number)
-{
-    struct ss_transaction *transaction = transaction_of(number);
-    eager->finish(&engine->workers[number], transaction);
-    if (!goes_on(number) || !eager->validate(engine, transaction))
-        return false;
-    eager->publish(engine, transaction);
-    atomic_store(&engine->next_commit, number + 1);
-    return true;
-}
-
-static void drop(int number)
-{
-    eager->finish(&engine->workers[number], transaction_of(number));
-    eager->roll_back(engine, transaction_of(number));
-}
-
 static uint64_t record(uint64_t word)
 {
     return atomic_load(&engine->records[ss_record_of(engine, word)]);
@@ -108,36 +71,27 @@ static uint64_t owned_version(int number)
     return atomic_load(&transaction_of(number)->owned[0].version);
 }
 
-/* A fresh engine in which the word has a version of its own, and transactions 1 and 2 have begun:
- * number 0 has committed it. */
+static void write_first(void)
+{
+    store(0, WORD, FIRST_VALUE);
+}
+
+/* The word has a version of its own: number 0 has committed it. */
 static void open_regions(const char *name, uint64_t shift, const struct ss_region *regions,
                          uint64_t region_count)
 {
-    scenario = name;
-    struct ss_config config = {.state = state,
-                               .state_words = WORDS,
-                               .emit_words = 1,
-                               .threads = 3,
-                               .read_limit = 8,
-                               .redo_limit = 8,
-                               .emit_limit = 1,
-                               .protocol = SS_PROTOCOL_EAGER,
-                               .record_shift = shift,
-                               .regions = regions,
-                               .region_count = region_count};
-    struct ss_job job = {.chunk = 1, .horizon = 3, .mode = SS_MODE_SPECULATE};
-    engine = ss_engine_new(&config);
-    CHECK(engine != NULL && ss_engine_start(engine, &job));
-    while (!ss_engine_wait(engine, 50))
-        continue;
-    ss_engine_take_turn(engine);
-    begin(0);
-    store(0, WORD, FIRST_VALUE);
-    CHECK(commits(0));
+    hand_open(name,
+              (struct ss_config){.state = state,
+                                 .state_words = WORDS,
+                                 .read_limit = 8,
+                                 .redo_limit = 8,
+                                 .protocol = SS_PROTOCOL_EAGER,
+                                 .record_shift = shift,
+                                 .regions = regions,
+                                 .region_count = region_count},
+              write_first);
     CHECK(record(WORD) == clock_now() << 1);
     CHECK(state[WORD] == FIRST_VALUE);
-    begin(1);
-    begin(2);
 }
 
 static void open_scenario(const char *name, uint64_t shift)
@@ -147,12 +101,11 @@ static void open_scenario(const char *name, uint64_t shift)
 
 static void close_scenario(void)
 {
-    drop(1);
-    drop(2);
+    hand_drop(1);
+    hand_drop(2);
     CHECK((record(WORD) & 1) == 0);
     CHECK((record(OTHER) & 1) == 0);
-    ss_engine_release_turn(engine);
-    ss_engine_free(engine);
+    hand_close();
 }
 
 static void both_read(const char *name, int first, int second)
@@ -202,7 +155,7 @@ static void case_5(void)
     load(2, WORD);
     CHECK(goes_on(1) && aborted(2, SS_ABORT_LOCKED, 1));
     CHECK(commits(1) && state[WORD] == 7);
-    drop(2);
+    hand_drop(2);
     begin(2);
     CHECK(load(2, WORD) == 7 && commits(2));
     close_scenario();
@@ -264,7 +217,7 @@ static void case_8(const char *name, enum next next)
         return;
     }
     CHECK(aborted(2, SS_ABORT_STOLEN, 1));
-    drop(2);
+    hand_drop(2);
     CHECK((record(WORD) & 1) == 1); /* tx1's lock stays */
     CHECK((record(OTHER) & 1) == 0);
     CHECK(commits(1) && state[WORD] == 7 && state[OTHER] != 9);
@@ -360,7 +313,7 @@ static void rolled_back(void)
     open_scenario("an aborted run gives the version back", 0);
     uint64_t version = clock_now();
     store(2, WORD, 7);
-    drop(2);
+    hand_drop(2);
     CHECK(record(WORD) == version << 1 && state[WORD] == FIRST_VALUE);
     close_scenario();
 }
@@ -371,7 +324,7 @@ static void references_are_never_used_again(void)
     open_scenario("each run of a slot has references of its own", 0);
     store(2, WORD, 7);
     uint64_t first = record(WORD);
-    drop(2);
+    hand_drop(2);
     begin(2);
     store(2, WORD, 7);
     CHECK((record(WORD) & 1) == 1 && record(WORD) != first);
@@ -385,14 +338,14 @@ static void in_place(void)
     store(2, OTHER, 8);
     /* Worker 0 runs transaction 1 as the head. */
     struct ss_run *head = run_of(0);
-    drop(1);
+    hand_drop(1);
     head->speculative = 0;
     ss_store(head, OTHER, 6);
     eager->invalidate_readers(&engine->workers[0], 1, head->undo_top);
     CHECK(doomed(2) && record(OTHER) == clock_now() << 1);
     load(2, 0);
     CHECK(aborted(2, SS_ABORT_STOLEN, 1));
-    drop(2);
+    hand_drop(2);
     CHECK(state[OTHER] == 6 && record(OTHER) == clock_now() << 1);
     close_scenario();
 }
@@ -413,7 +366,7 @@ static void waits_for_the_winner(void)
     ss_set_status(transaction_of(1), 1, SS_RUNNING);
     store(1, WORD, 7);
     load(2, WORD);
-    drop(2);
+    hand_drop(2);
     ss_put_back(engine, transaction_of(2), 2);
     CHECK(!is_in_queue(2));
     CHECK(ss_find_retry(&engine->workers[0], true) == -1);

@@ -36,7 +36,7 @@ def test_the_c_harness_equals_the_compiled_operator(count: int) -> None:
         (1, 4, 16, "speculate", "eager"),
         (1, 0, 8, "locked"),
     ):
-        contestant = NativeContestant("C", count, *options)  # type: ignore[arg-type]
+        contestant = NativeContestant("C", count, *options)
         try:
             rows = contestant.warm_up(table)
             assert (rows[:, 0] == np.arange(3_000)).all(), options

@@ -1,5 +1,8 @@
 """Files of a checkpoint: what was recorded comes back, damage is seen, nothing goes early."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import multiprocessing

@@ -1,12 +1,17 @@
 """A disk that is full: the error says which file, where, and how many bytes; nothing is lost."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import contextlib
 import resource
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +48,20 @@ def rows(length: int) -> pa.Table:
     return pa.table({"x": np.random.default_rng(0).integers(0, 2**62, length)})
 
 
-class Small:
+class Small(ABC):
     """A directory with room for less than a state, until there is more."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir()
+
+    @abstractmethod
+    def full(self) -> AbstractContextManager[None]:
+        """Within it there is no room."""
+
+    @abstractmethod
+    def grow(self) -> None:
+        """There is room from now on."""
 
 
 class SmallDisk(Small):
@@ -96,7 +109,7 @@ def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Small]:
     subprocess.run(["umount", "-l", made.path], check=True)
 
 
-def assert_told(error: BaseException, file: Path) -> None:
+def assert_told(error: BaseException | str, file: Path) -> None:
     told = str(error)
     assert str(file.parent) in told
     assert file.name.strip(".").removesuffix(".writing") in told

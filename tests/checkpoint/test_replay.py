@@ -1,5 +1,8 @@
 """A recorded batch replayed alone: the same rows and state, the first difference, pdb, no Spark."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import json

@@ -198,7 +198,7 @@ def test_a_batch_that_leaves_other_events_waiting_differs(module: Any, tmp_path:
 def failing(module: Any, tmp_path: Path) -> Path:
     """Two batches; an event of the first one has waited, and fails in the second."""
     life = Life(module.chain, tmp_path, watermark=10, source=None)
-    rows = {"x": [1, 2, -1, 3], "weight": [0.5] * 4, "name": ["a"] * 4}
+    rows: dict[str, list[Any]] = {"x": [1, 2, -1, 3], "weight": [0.5] * 4, "name": ["a"] * 4}
     assert life.run(0, pa.table({"time": [1, 2, 5, 11], **rows})) == 3
     late = {name: values[:3] for name, values in rows.items()}
     with pytest.raises(ValueError, match="below zero"):

@@ -1,5 +1,8 @@
 """A query that is started again from its checkpoint with other options: as before, or refused."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -145,7 +148,8 @@ def test_options_that_decide_the_answer_do_not_change(
     assert sorted(path.name for path in tmp_path.iterdir()) == written
     with Life(tmp_path, output, **before) as feed:  # nothing of the checkpoint has changed
         feed.apply(1, rows_of(1))
-    with Life(tmp_path / "undisturbed", undisturbed := [], **before) as feed:
+    undisturbed: list[pa.Table] = []
+    with Life(tmp_path / "undisturbed", undisturbed, **before) as feed:
         for batch_id in (0, 1):
             feed.apply(batch_id, rows_of(batch_id))
     assert pa.concat_tables(output).equals(pa.concat_tables(undisturbed))

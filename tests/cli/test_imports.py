@@ -35,3 +35,11 @@ def test_the_package_imports_nothing_optional() -> None:
 )
 def test_a_part_imports_what_it_is_about(modules: tuple[str, ...], may: set[str]) -> None:
     assert imported(*modules) <= may
+
+
+def test_specstream_alone_imports_no_pyspark() -> None:
+    code = "import sys, specstream; sys.exit('pyspark' in sys.modules or 'pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    code = "import sys; sys.modules['pyspark'] = None; import specstream as s; s.spark.apply"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert 'pip install "specstream[spark]"' in done.stderr

@@ -1,5 +1,8 @@
 """Real columns: exact in, exact out, nulls where they are declared, bad rows where they are put."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import datetime
@@ -12,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from conftest import PATHS, Path, assert_identical, run_engine, run_oracle
+from conftest import PATHS, Path, assert_identical, partial_of, run_engine, run_oracle
 from families import events, typed
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,8 +51,14 @@ def pass_on(state, event, emit):
 
 @ss.operator(
     state=Seen,
-    event={"i": ss.nullable(int), "f": ss.nullable(float), "b": ss.nullable(bool), "s": str}
-    | {"t": ss.nullable(str), "d": ss.nullable(datetime.date)},
+    event={
+        "i": ss.nullable(int),
+        "f": ss.nullable(float),
+        "b": ss.nullable(bool),
+        "s": str,
+        "t": ss.nullable(str),
+        "d": ss.nullable(datetime.date),
+    },
     emits={"i": int, "f": float, "b": bool, "t": str, "d": int, "which": int},
 )
 def nulls(state, event, emit):
@@ -380,7 +389,7 @@ def test_bad_rows_of_submitted_events() -> None:
         echo, threads=2, horizon=8, chunk=1, rejected_rows="side", late="side"
     ) as engine:
         engine.submit(BAD, order_by="t")
-        good = {"i": 9, "s": "z", "p": Decimal("0.5")}
+        good: dict[str, Any] = {"i": 9, "s": "z", "p": Decimal("0.5")}
         engine.submit_event(6.0, **good)
         assert engine.stats.rejected_rows == 6
         for change in ({"i": None}, {"s": None}, {"i": 2**64}, {"p": Decimal("0.25")}):
@@ -408,7 +417,7 @@ def test_bad_rows_of_submitted_events() -> None:
 
 
 def test_a_batch_that_is_refused_or_taken_back_leaves_no_bad_rows() -> None:
-    bad = {"i": [None], "s": ["x"], "p": [Decimal(1)]}
+    bad: dict[str, list[Any]] = {"i": [None], "s": ["x"], "p": [Decimal(1)]}
     with ss.Engine(echo, horizon=0, rejected_rows="side") as engine:
         engine.process(bad)
         mark = engine.savepoint()
@@ -493,7 +502,7 @@ def test_submitted_events_of_all_types() -> None:
             try:
                 parts.append(engine.poll(timeout=PATIENCE))
             except OverflowError as error:
-                parts.append(error.specstream_partial.output)  # type: ignore[attr-defined]
+                parts.append(partial_of(error).output)
                 raised.append(str(error))
         parts.append(engine.poll())
         state = engine.state.to_dict()

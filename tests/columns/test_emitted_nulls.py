@@ -124,7 +124,7 @@ def test_hooks_polls_and_snapshots_have_them(tmp_path: Path) -> None:
         snapshot = engine.snapshot()  # holds what is committed and was not polled, and the rest
         with ss.Engine(operator, threads=2, restore=snapshot) as other:
             other.advance(0, None)
-            found = []
+            found: list[Any] = []
             while len(found) < 3:
                 found += other.poll_rows(timeout=5)
     assert found == rows

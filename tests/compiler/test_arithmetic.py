@@ -1,12 +1,15 @@
 """Native arithmetic equals the oracle's, bit for bit, and fails exactly where the oracle raises."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 import ast
 import itertools
 import math
 import operator
 import random
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -89,7 +92,8 @@ Kinds = tuple[str, ...]
 MATH = OracleMath()
 NUMPY = OracleNumpy()
 
-_BINARY = {
+Functions = dict[type[ast.operator | ast.unaryop | ast.cmpop], Callable[..., Any]]
+_BINARY: Functions = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -98,9 +102,9 @@ _BINARY = {
     ast.Mod: operator.mod,
     ast.Pow: power,
 }
-_BITWISE = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor}
-_SHIFTS = {ast.LShift: operator.lshift, ast.RShift: operator.rshift}
-_COMPARISONS = {
+_BITWISE: Functions = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor}
+_SHIFTS: Functions = {ast.LShift: operator.lshift, ast.RShift: operator.rshift}
+_COMPARISONS: Functions = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -108,7 +112,7 @@ _COMPARISONS = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_UNARY = {ast.USub: negate, ast.UAdd: operator.pos}
+_UNARY: Functions = {ast.USub: negate, ast.UAdd: operator.pos}
 _MATH_PAIRS = [
     ("float64", "float64"),
     ("int64", "float64"),
@@ -117,7 +121,7 @@ _MATH_PAIRS = [
 ]
 
 
-def _cases() -> Iterable[tuple[Any, Any, list[Kinds]]]:
+def _cases() -> Iterable[tuple[Any, Any, Sequence[Kinds]]]:
     for node, function in _BINARY.items():
         yield arithmetic.OPERATORS[node], function, list(ARITHMETIC)
     yield arithmetic.truediv, operator.truediv, list(BOOL_AND_INTEGER)
@@ -128,8 +132,8 @@ def _cases() -> Iterable[tuple[Any, Any, list[Kinds]]]:
     for node, function in _SHIFTS.items():
         yield arithmetic.OPERATORS[node], function, [*INTEGERS, *INTEGER_AND_BOOL]
     for node, function in _COMPARISONS.items():
-        pairs = {*SAME, *WITH_FLOAT, *INTEGER_AND_BOOL, *BOOL_AND_INTEGER}
-        yield arithmetic.OPERATORS[node], function, sorted(pairs)
+        pairs = sorted({*SAME, *WITH_FLOAT, *INTEGER_AND_BOOL, *BOOL_AND_INTEGER})
+        yield arithmetic.OPERATORS[node], function, pairs
     for node, function in _UNARY.items():
         yield arithmetic.OPERATORS[node], function, list(NUMBERS)
     yield arithmetic.invert, operator.invert, [("int64",), ("uint64",)]

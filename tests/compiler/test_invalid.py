@@ -7,6 +7,7 @@ import random
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import invalid
 import pyarrow as pa
@@ -15,8 +16,8 @@ from conftest import run_engine, run_oracle
 
 import specstream as ss
 
-EVENT = {"k": int, "f": float, "b": bool, "s": str, "o": ss.nullable(int)}
-EMITS = {"i": int, "f": ss.nullable(float)}
+EVENT: dict[str, Any] = {"k": int, "f": float, "b": bool, "s": str, "o": ss.nullable(int)}
+EMITS: dict[str, Any] = {"i": int, "f": ss.nullable(float)}
 TABLE = pa.table(
     {"k": [1, 2], "f": [0.5, 1.5], "b": [True, False], "s": ["a", "b"], "o": [1, None]}
 )

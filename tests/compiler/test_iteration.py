@@ -1,5 +1,8 @@
 """Ranges, bounds of slices and enumerate: with CPython's items, and its errors."""
 
+# Operators carry no types, as those of users do not; some are wrong on purpose.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+
 from __future__ import annotations
 
 import itertools

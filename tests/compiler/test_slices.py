@@ -1,5 +1,8 @@
 """Rows and slices: what NumPy makes of them, on every execution path."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import math

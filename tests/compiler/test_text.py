@@ -1,6 +1,9 @@
 """A string is a string and not the number that stands for it: what would compute with codes where
 Python computes with texts is refused, in compiled code and in the sequential run alike."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import math
@@ -31,7 +34,7 @@ class S(ss.State):
     f = ss.array(float, 8)
 
 
-EVENT = {"s": str, "t": ss.nullable(str), "k": int}
+EVENT: dict[str, Any] = {"s": str, "t": ss.nullable(str), "k": int}
 
 
 def declared(function: Callable[..., None], **emits: Any) -> ss.Operator:

@@ -1,11 +1,14 @@
 """Elements narrower than a word, and what a store of a number that does not fit does."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import itertools
 import math
 import struct
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +20,8 @@ import specstream as ss
 
 NARROW_INTEGERS = [np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32]
 # In place, and speculating also where the head is.
-IN_PLACE = {"threads": 1, "horizon": 0}
-SPECULATING = [
+IN_PLACE: dict[str, Any] = {"threads": 1, "horizon": 0}
+SPECULATING: list[dict[str, Any]] = [
     {"threads": 2, "horizon": 4, "chunk": 1, "execution": "speculate"},
     {"threads": 2, "horizon": 4, "chunk": 1, "execution": "speculate", "protocol": "eager"},
 ]
@@ -229,15 +232,18 @@ def test_a_snapshot_of_another_type_is_refused_by_name() -> None:
         (ss.array(np.bool_, 3, fill=2), "expected a value of type bool8"),
         (ss.array(np.int8, 3, fill=True), "expected a value of type int8"),
         (ss.array(np.float16, 3), r"has type float16; expected one of .*np\.int8.*np\.float32"),
-        (ss.array(np.dtype(np.int8), 3), "has type dtype"),
+        (ss.array(cast(Any, np.dtype(np.int8)), 3), "has type dtype"),
         (ss.array(int, 3, share=3), "field 'a' has share 3; expected .* a power of two"),
         (ss.array(int, 3, share=0), "has share 0"),
-        (ss.array(int, 3, share=2.0), r"has share 2\.0"),
+        (ss.array(int, 3, share=cast(Any, 2.0)), r"has share 2\.0"),
     ],
 )
 def test_a_declaration_that_cannot_be_is_refused(field: Any, message: str) -> None:
+    class Bad(ss.State):
+        a = field
+
     with pytest.raises(ss.DeclarationError, match=message):
-        type("Bad", (ss.State,), {"a": field}).layout()
+        Bad.layout()
 
 
 def test_neighbours_in_one_word_do_not_conflict() -> None:
@@ -253,7 +259,7 @@ def test_neighbours_in_one_word_do_not_conflict() -> None:
         state.small[at] = value % 256
 
     count = 2000
-    options = {"threads": 2, "horizon": 4, "chunk": 1, "execution": "speculate"}
+    options = SPECULATING[0]
     with ss.Engine(turns, **options) as engine:
         same = pa.table({"x": np.zeros(count, np.int64)})
         rounds = 0

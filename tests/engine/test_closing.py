@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import partial_of
 from spinning import endless, spin_down, transfer
 
 import specstream as ss
@@ -91,7 +92,7 @@ def test_closing_ends_an_event_that_never_ends(execution: Any) -> None:
     for thread in (closer, runner):
         thread.join(60)
         assert not thread.is_alive(), "the event goes on"
-    partial = raised[0].specstream_partial  # type: ignore[attr-defined]
+    partial = partial_of(raised[0])
     assert (partial.consumed, partial.output.num_rows) == (0, 0)
     assert engine.stats.events == 0
 

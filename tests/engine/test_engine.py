@@ -1,5 +1,8 @@
 """An engine's life: errors, interruptions, concurrent use. Nothing hangs, nothing is half done."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import signal
@@ -13,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import assert_identical, run_engine, run_oracle
+from conftest import Result, assert_identical, partial_of, run_engine, run_oracle
 from families import events, one_word, raises_often, scattered
 from spinning import Counters, flip, flip_and_loop, spin_down, transfer
 
@@ -39,9 +42,9 @@ def test_the_real_exception_arrives_with_its_line_its_event_and_what_was_done() 
         assert "(2, 0, 2)" in notes
         assert "name='x'" in notes
         last = caught.traceback[-1]
-        assert last.path.name == "families.py"
+        assert str(last.path).endswith("families.py")
         assert "raise ValueError" in str(last.statement)
-        partial = caught.value.specstream_partial
+        partial = partial_of(caught.value)
         assert partial.consumed == 2
         assert partial.output["x"].to_pylist() == [1, 100, 2, 50]
         assert engine.state.n == 2
@@ -142,7 +145,7 @@ def test_snapshots_taken_in_flight_are_whole() -> None:
     with ss.Engine(transfer, threads=2, horizon=8, chunk=4) as engine:
         worker = threading.Thread(target=engine.process, args=(table,))
         worker.start()
-        snapshots = []
+        snapshots: list[bytes] = []
         while worker.is_alive() and len(snapshots) < 50:
             snapshots.append(engine.snapshot())
         worker.join()
@@ -155,7 +158,7 @@ def test_snapshots_taken_in_flight_are_whole() -> None:
 def test_two_engines_at_once_and_two_threads_on_one_engine() -> None:
     table = events(20_000)
     expected = run_engine(scattered, table, horizon=0)
-    results: dict[int, object] = {}
+    results: dict[int, Result] = {}
 
     def run(number: int) -> None:
         results[number] = run_engine(scattered, table, threads=2, horizon=8, chunk=4)
@@ -185,7 +188,7 @@ def test_two_engines_at_once_and_two_threads_on_one_engine() -> None:
 
 
 @pytest.mark.parametrize("options", [{"horizon": 0}, {"horizon": 8, "chunk": 4}], ids=str)
-def test_closing_a_busy_engine_ends_the_call_with_what_was_done(options: dict[str, int]) -> None:
+def test_closing_a_busy_engine_ends_the_call_with_what_was_done(options: dict[str, Any]) -> None:
     engine = ss.Engine(spin_down, threads=2, **options)
     caught: list[BaseException] = []
     begun = threading.Event()
@@ -207,7 +210,7 @@ def test_closing_a_busy_engine_ends_the_call_with_what_was_done(options: dict[st
     assert not worker.is_alive()
     (error,) = caught
     assert isinstance(error, ss.EngineClosedError)
-    partial = error.specstream_partial  # type: ignore[attr-defined]
+    partial = partial_of(error)
     assert partial.consumed == engine.state.n
     assert partial.output["n"].to_pylist() == list(range(1, partial.consumed + 1))
 

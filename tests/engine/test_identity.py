@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import PATHS, Path, assert_identical, run_engine, run_oracle
+from conftest import PATHS, Path, Result, assert_identical, run_engine, run_oracle
 from families import FAMILY, events, one_word, scattered
 from spinning import transfer
 
@@ -13,14 +13,14 @@ import specstream as ss
 
 
 @pytest.fixture(scope="module")
-def expected() -> dict[str, object]:
+def expected() -> dict[str, Result]:
     """What the oracle says, computed once."""
     return {}
 
 
 @pytest.mark.parametrize("operator", FAMILY, ids=lambda operator: operator.name)
 def test_every_path_gives_the_answer_of_the_sequential_run(
-    operator: ss.Operator, path: Path, expected: dict[str, object]
+    operator: ss.Operator, path: Path, expected: dict[str, Result]
 ) -> None:
     table = events(600)
     if operator.name not in expected:

@@ -57,6 +57,7 @@ def test_whatever_step_is_interrupted_out_of_order_nothing_is_lost_or_done_twice
     def around(one: Interrupted) -> None:
         one.come(what if what.startswith("submit") else "submit two")
         one.advance()
+        assert isinstance(one.by, NthStep)
         if what == "end" or one.by.left % 8 == 0:  # now and then it has to begin with a new job
             here = one.engine.savepoint()
             one.call("end", 0, lambda: one.engine.rollback(here))

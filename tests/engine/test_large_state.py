@@ -3,6 +3,9 @@
 The largest tests of the suite: a few seconds; about 600 MB of memory, the snapshot 1.6 GB.
 """
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,8 @@
 """Limits of logs, and the memory that they take: counted to the byte, bounded where asked for."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import re
@@ -151,9 +154,7 @@ def test_a_bad_option_is_named(options: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("name", ["reads", "writes", "rows"])
 @pytest.mark.parametrize("value", [0, -1, 2**24 + 1, 1.0, True, None])
 def test_a_bad_limit_is_named(name: str, value: Any) -> None:
-    with pytest.raises(
-        ss.ConfigurationError, match=rf"Limits\({name}={value!r}\); expected an int"
-    ):
+    with pytest.raises(ss.ConfigurationError, match=rf"Limits: {name}={value!r}; expected an int"):
         ss.Limits(**{name: value})
 
 
@@ -179,7 +180,7 @@ def test_predictors_ask_for_no_longer_horizon_than_fits(horizon: int) -> None:
         assert max((d.horizon for d in stats.decisions), default=0) <= horizon
         # All the rest is the output's.
         assert stats.memory <= memory + 2 * 8 * (1 + len(scattered.emits)) * 20_000
-        predictor = engine.parts.predictor
+        predictor: Any = engine.parts.predictor
         longest = predictor.open()[0] if isinstance(predictor, ss.Auto) else predictor.limit
         assert longest == horizon
     with pytest.raises(ss.ConfigurationError, match="twice horizon 1,"):

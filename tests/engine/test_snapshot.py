@@ -1,5 +1,8 @@
 """Snapshots: what was kept comes back, also into an operator that has changed, or nothing does."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import itertools

@@ -5,10 +5,12 @@ import math
 import random
 from collections import Counter, defaultdict, deque
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from conftest import partial_of
 
 import specstream as ss
 from specstream.operators import nearest_neighbours, top_k
@@ -83,7 +85,9 @@ def skewed_items(count: int, seed: int = 3) -> np.ndarray:
     return items
 
 
-def assert_identical(operator: ss.Operator, events: dict, reference: ss.SequentialRun) -> None:
+def assert_identical(
+    operator: ss.Operator, events: dict[str, Any], reference: ss.SequentialRun
+) -> None:
     for threads, horizon, chunk in CONFIGURATIONS:
         with ss.Engine(operator, threads=threads, horizon=horizon, chunk=chunk) as engine:
             output = engine.process(events)
@@ -184,7 +188,9 @@ def test_top_k_of_strings_emits_strings() -> None:
         ({"item": float}, "item=<class 'float'>; expected int or str"),
     ],
 )
-def test_top_k_refuses_arguments_that_it_cannot_have(arguments: dict, message: str) -> None:
+def test_top_k_refuses_arguments_that_it_cannot_have(
+    arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ss.ConfigurationError, match=message):
         top_k(**arguments)
 
@@ -230,7 +236,8 @@ def clustered_points(count: int, seed: int = 7) -> list[tuple[float, float]]:
             point = dice.randrange(8) / 8, dice.randrange(8) / 8
         else:
             point = dice.random(), below_one
-        points.append(tuple(min(max(part, 0.0), below_one) for part in point))
+        x, y = (min(max(part, 0.0), below_one) for part in point)
+        points.append((x, y))
     return points
 
 
@@ -286,7 +293,7 @@ def test_nearest_neighbours_raises_for_points_outside(outside: float, horizon: i
         for x, y in (([0.5, 0.5, outside, 0.5], [0.5] * 4), ([0.5] * 4, [0.5, 0.5, outside, 0.5])):
             with pytest.raises(ValueError, match="outside of the unit square") as caught:
                 engine.process({"x": x, "y": y})
-            assert caught.value.specstream_partial.consumed == 2
+            assert partial_of(caught.value).consumed == 2
         assert engine.state.counts.sum() == 4
 
 
@@ -301,6 +308,6 @@ def test_nearest_neighbours_raises_for_points_outside(outside: float, horizon: i
         ({"grid": 1000, "per_bucket": 5000}, "make 5000000000 points.*coarser grid"),
     ],
 )
-def test_nearest_neighbours_refuses_arguments(arguments: dict, message: str) -> None:
+def test_nearest_neighbours_refuses_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ss.ConfigurationError, match=message):
         nearest_neighbours(**arguments)

@@ -10,12 +10,12 @@ import pickle
 import random
 import statistics
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import assert_identical, run_engine, run_oracle
+from conftest import assert_identical, partial_of, run_engine, run_oracle
 from families import FAMILY, events, raises_often, scattered
 
 import specstream as ss
@@ -70,13 +70,16 @@ def test_throughput_driven_repeats_what_helped_and_reverses_what_did_not() -> No
     [
         (lambda: ss.AbortDriven(threshold=2), "threshold=2; expected a number from 0 to 1"),
         (lambda: ss.AbortDriven(threshold=float("nan")), "threshold=nan; expected a number"),
-        (lambda: ss.AbortDriven(threshold="a"), "threshold='a'; expected a number"),
+        (lambda: ss.AbortDriven(threshold=cast(Any, "a")), "threshold='a'; expected a number"),
         (lambda: ss.AbortDriven(retry=0), "retry=0; expected an integer from 1"),
         (lambda: ss.AbortDriven(every=0), "every=0; expected an integer from 1"),
         (lambda: ss.ThroughputDriven(chunk=1 << 40), "chunk=1099511627776; expected an integer"),
         (lambda: ss.ThroughputDriven(limit=1 << 40), "limit=1099511627776; expected an integer"),
         (lambda: ss.ThroughputDriven(start=9, limit=8), "start=9; expected an integer from 0 to 8"),
-        (lambda: ss.ThroughputDriven(start=1.5), "start=1.5; expected an integer from 0 to 32"),
+        (
+            lambda: ss.ThroughputDriven(start=cast(Any, 1.5)),
+            "start=1.5; expected an integer from 0 to 32",
+        ),
         (lambda: ss.Fixed(4, 0), "Fixed: chunk=0; expected an integer from 1 to 1048576"),
         (lambda: ss.Fixed(4, -3), "Fixed: chunk=-3; expected an integer"),
         (lambda: ss.Fixed(2**62, 1), "Fixed: horizon=4611686018427387904; expected an integer"),
@@ -336,8 +339,8 @@ def test_an_event_that_raises_in_a_later_stretch() -> None:
     with ss.Engine(raises_often, threads=2, predictor=predictor) as engine:
         with pytest.raises(ValueError, match="key 11 at 100") as caught:
             engine.process(table)
-        assert caught.value.specstream_partial.consumed == 99
-        assert caught.value.specstream_partial.output.num_rows == 2 * 99
+        assert partial_of(caught.value).consumed == 99
+        assert partial_of(caught.value).output.num_rows == 2 * 99
         assert "(99, 0, 99)" in "".join(caught.value.__notes__)
         assert engine.durable.next_sequence == 100
 
@@ -380,12 +383,13 @@ NO_REACHES: list[Any] = [
     *((count, 1) for count in NO_COUNTS),
     *((1, count) for count in NO_COUNTS),
 ]
+NO_TIMES: list[Any] = [0, -1.0, float("nan"), float("inf"), "1", True]
 NO_SETTINGS: list[Any] = [
     None,
     (4, 1, 100),
     *(Setting(*reach, 100) for reach in NO_REACHES if isinstance(reach, tuple) and len(reach) == 2),
     *(Setting(4, 1, count) for count in [*NO_COUNTS[:7], 0]),
-    *(Setting(4, 1, 100, time) for time in (0, -1.0, float("nan"), float("inf"), "1", True)),
+    *(Setting(4, 1, 100, time) for time in NO_TIMES),
 ]
 
 
@@ -396,7 +400,7 @@ def test_a_setting_that_cannot_be_ends_the_batch_between_two_stretches(returned:
     with ss.Engine(scattered, threads=2, predictor=predictor) as engine:
         with pytest.raises(ss.ConfigurationError) as raised:
             engine.process(table)
-        partial = raised.value.specstream_partial  # type: ignore[attr-defined]
+        partial = partial_of(raised.value)
         predictor.method = "nothing"
         rest = engine.process(table.slice(partial.consumed))
     message = str(raised.value)
@@ -491,7 +495,7 @@ def test_what_a_predictor_raises_loses_nothing() -> None:
         while done < 100:
             with pytest.raises(RuntimeError, match="forgotten") as raised:
                 engine.process(table.slice(done))
-            partial = raised.value.specstream_partial  # type: ignore[attr-defined]
+            partial = partial_of(raised.value)
             assert partial.consumed == min(30, 100 - done)
             parts.append(partial.output)
             done += partial.consumed

@@ -1,5 +1,8 @@
 """Spark's progress with the figures of the engines; and never at the expense of a query."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 import json
 import logging
 import os

@@ -57,7 +57,7 @@ class Places:
 
     def foreach_batch(self, **options: Any) -> None:
         with ss.Engine(running_total, threads=1) as engine:
-            feed = ss.spark.foreach_batch(**{"engine": engine, **options})
+            feed = ss.spark.foreach_batch(options.pop("engine", engine), **options)
             feed.close()
 
     def record(self) -> None:

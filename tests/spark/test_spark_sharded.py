@@ -1,5 +1,8 @@
 """Sharded mode and back-tests: the answer of the sequential run, whatever happens."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 import os
 import subprocess
 import sys
@@ -308,6 +311,12 @@ def settings(shards: int = 5) -> dict[str, Any]:
     return {"operator": "chain", "by": "account", "shards": shards, "seed": 0}
 
 
+def value_state(tester: TwsTester, name: str, key: int) -> tuple[Any, ...]:
+    value = tester.peekValueState(name, key)
+    assert value is not None
+    return value
+
+
 def test_a_checkpoint_from_before_there_was_a_record_goes_on_as_it_was(session: Any) -> None:
     rows = pd.DataFrame({"position": [0], "rows": [packing.to_bytes(part(0))]})
     mark = pd.DataFrame({"position": [0], "rows": [b""]})
@@ -317,14 +326,14 @@ def test_a_checkpoint_from_before_there_was_a_record_goes_on_as_it_was(session: 
 
     new = tester(5)
     new.testInPandas(3, rows)
-    states = {name: new.peekValueState(name, 3) for name in ("snapshot", "version")}
+    states = {name: value_state(new, name, 3) for name in ("snapshot", "version")}
     same, other = tester(5), tester(7)
     for old in (same, other):
         old.updateValueState("snapshot", 3, states["snapshot"])
         old.updateValueState("version", 3, (states["version"][0], "5 shards by 'account'"))
         old.testInPandas(packing.MARK, mark)
     assert len(same.testInPandas(3, rows)) == 1
-    assert same.peekValueState("version", packing.MARK)[1] == new.peekValueState("version", 3)[1]
+    assert value_state(same, "version", packing.MARK)[1] == value_state(new, "version", 3)[1]
     with pytest.raises(ss.SnapshotError, match="shards was 5 and is now 7"):
         other.testInPandas(3, rows)
 
@@ -342,9 +351,9 @@ def test_an_engine_that_is_kept_is_used_only_for_the_state_that_it_left(session:
         for tester, table, output in zip(testers, batches, outputs, strict=True):
             for half in (table.slice(0, 30), table.slice(30)):  # the second finds its own engine
                 rows = pd.DataFrame({"position": [0], "rows": [packing.to_bytes(half)]})
-                found = tester.testInPandas(3, rows)
+                found: Any = tester.testInPandas(3, rows)
                 output.extend(map(packing.to_table, found["rows"]))
-                (version, _), kept = tester.peekValueState("version", 3), _kept["a call", 3]
+                (version, _), kept = value_state(tester, "version", 3), _kept["a call", 3]
                 assert kept.version == version
     for stream, output in zip(streams, outputs, strict=True):
         with ss.Engine(chain, horizon=0) as engine:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 import specstream as ss
@@ -131,7 +132,7 @@ def test_a_failing_sink_names_itself_and_the_batch(tmp_path: Path) -> None:
 def test_delta_needs_a_name(tmp_path: Path) -> None:
     for bad in (3, "", None):
         with pytest.raises(ss.ConfigurationError, match=f"app_id={bad!r}: expected a name"):
-            ss.spark.delta_sink(tmp_path, app_id=bad)  # type: ignore[arg-type]
+            ss.spark.delta_sink(tmp_path, app_id=bad)
     with pytest.raises(ss.ConfigurationError, match="partition_by='day'; expected a list"):
         ss.spark.delta_sink(tmp_path, app_id="a", partition_by="day")
 
@@ -226,3 +227,34 @@ def test_foreach_gives_rows_to_functions_and_tells_close_of_errors() -> None:
     assert writer.closed == [failure]  # what was never opened is not closed
     with pytest.raises(ss.ConfigurationError, match="writer=3"):
         ss.spark.foreach_sink(3)
+
+
+# ---- Parquet ----
+
+
+def test_the_sink_writes_a_batch_once_whole_and_for_readers(tmp_path: Path) -> None:
+    sink = ss.spark.parquet_sink(tmp_path / "deep" / "out")
+    schema = pa.schema([("count", pa.int64())])
+    sink(schema.empty_table(), 0)
+    sink(pa.table({"count": [1, 2]}), 12)
+    sink(pa.table({"count": [3]}), 12)
+    assert sorted(path.name for path in sink.path.iterdir()) == [
+        "part-00000000.parquet",
+        "part-00000012.parquet",
+    ]
+    # What a crash in the middle of a write leaves is invisible, and gone after the replay.
+    torn = sink.path / ".part-00000012.parquet.writing"
+    torn.write_bytes(b"PAR1")
+    read = pyarrow.dataset.dataset(sink.path, format="parquet").to_table()
+    assert read.equals(pa.table({"count": [3]}))
+    sink(pa.table({"count": [3]}), 12)
+    assert not torn.exists()
+
+
+def test_the_sink_refuses_what_is_no_local_directory(tmp_path: Path) -> None:
+    with pytest.raises(ss.ConfigurationError, match="s3://bucket/rows"):
+        ss.spark.parquet_sink("s3://bucket/rows")
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(ss.ConfigurationError, match="cannot be a directory"):
+        ss.spark.parquet_sink(file)

@@ -235,7 +235,7 @@ def test_sigterm_while_a_directory_is_streamed_ends_the_program_behind_the_batch
         assert batches in ((3, 4) if prefetch else (3,))
         assert len(list(sink.path.iterdir())) == batches
         assert acknowledged(directory) == list(range(batches))
-        feed.checkpoint.close()  # type: ignore[union-attr]
+        feed.checkpoint.close()
     assert signal.getsignal(signal.SIGTERM) is before
     run_to_the_end(session, directory)
 

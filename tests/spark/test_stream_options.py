@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_the_page_of_help_explains_every_option() -> None:
     ],
 )
 def test_a_wrong_call_is_told_of_the_function_that_was_called(
-    given: dict[str, object], message: str
+    given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(TypeError, match=message):
-        ss.spark.foreach_batch(None, **given)  # type: ignore[arg-type]
+        ss.spark.foreach_batch(None, **given)

@@ -1,11 +1,16 @@
 """Commutative updates: the sequential answer, and no conflicts."""
 
+# Operators carry no types, as those of users do not; some are wrong on purpose.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from ahead import run_ahead
 from commuting import EVENT, Sums, events, rows, sums, work
-from conftest import Path, assert_identical, run_engine, run_oracle
+from conftest import Path, assert_identical, partial_of, run_engine, run_oracle
 
 import specstream as ss
 from specstream.structures import add, maximum, minimum
@@ -50,7 +55,7 @@ def test_events_that_only_update_one_word_never_conflict(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", ["value", "eager"])
 def test_updates_stay_updates_where_an_engine_profiles(protocol: str) -> None:
     table = events(3000, 4)
-    options = {"protocol": protocol, "horizon": 16, "chunk": 4, "profile": True}
+    options: dict[str, Any] = {"protocol": protocol, "horizon": 16, "chunk": 4, "profile": True}
     with ss.Engine(only_adds, threads=2, **options) as engine:
         engine.process(table)
         assert sum(engine.stats.aborts.values()) == 0
@@ -78,7 +83,7 @@ def test_a_sum_that_does_not_fit_raises_at_its_event() -> None:
         with ss.Engine(overflowing, threads=2, horizon=8, chunk=2, protocol=protocol) as engine:
             with pytest.raises(OverflowError, match=r"state.shorts is declared uint16") as raised:
                 engine.process(table)
-            assert raised.value.specstream_partial.consumed == 3
+            assert partial_of(raised.value).consumed == 3
             assert engine.state.shorts[1] == 65000
             engine.process({"x": [500], "y": [0.0]})
             assert engine.state.shorts[1] == 65500

@@ -1,5 +1,8 @@
 """Structures over the state: under aborts they are what the sequential run makes of them."""
 
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import time

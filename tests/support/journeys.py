@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 import pyarrow as pa
-from conftest import Result
+from conftest import Result, partial_of
 
 import specstream as ss
 
@@ -134,7 +134,7 @@ def run_journey(
             try:
                 journey.tell(journey.engine.process(piece), at + piece.num_rows)
             except Exception as error:
-                partial = error.specstream_partial  # type: ignore[attr-defined]
+                partial = partial_of(error)
                 journey.tell(partial.output, at + partial.consumed + 1, error)
         last(journey.engine)
         told = journey.told
@@ -176,7 +176,7 @@ def run_submitted(
         try:
             journey.tell(journey.engine.poll(timeout), at)
         except Exception as error:
-            journey.tell(error.specstream_partial.output, at, error)  # type: ignore[attr-defined]
+            journey.tell(partial_of(error).output, at, error)
 
     with Journey(operator, paths, random.Random(dice), sources=ends, **common) as journey:
         while True:

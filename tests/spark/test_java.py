@@ -1,0 +1,39 @@
+"""The Java that Spark is to run on: found, or what is wrong with it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import specstream as ss
+
+pyspark = pytest.importorskip("pyspark")
+
+
+def java_that(directory: Path, script: str) -> dict[str, str]:
+    """An environment whose only Java is a shell script."""
+    executable = directory / "bin" / "java"
+    executable.parent.mkdir(parents=True)
+    executable.write_text(f"#!/bin/sh\n{script}\n")
+    executable.chmod(0o755)
+    return {"JAVA_HOME": str(directory), "PATH": os.defpath}
+
+
+def test_java_is_found_and_a_wrong_one_is_explained(tmp_path: Path) -> None:
+    assert ss.spark.find_java().version >= 17
+    with pytest.raises(ss.ConfigurationError, match=r"no java on PATH.*openjdk-17"):
+        ss.spark.find_java({"PATH": str(tmp_path)})
+    with pytest.raises(ss.ConfigurationError, match="no Java at"):
+        ss.spark.find_java({"JAVA_HOME": str(tmp_path)})
+    old = java_that(tmp_path / "old", """echo 'openjdk version "1.8.0_392"' >&2""")
+    with pytest.raises(ss.ConfigurationError, match="is Java 8; Spark 4 needs 17"):
+        ss.spark.find_java(old)
+    broken = java_that(tmp_path / "broken", "echo 'Illegal option' >&2; exit 1")
+    with pytest.raises(ss.ConfigurationError, match="does not start: Illegal option"):
+        ss.spark.find_java(broken)
+    small = java_that(
+        tmp_path / "small",
+        """[ "$1" = -version ] || exit 1; echo 'openjdk version "21.0.2"' >&2""",
+    )
+    with pytest.raises(ss.ConfigurationError, match=r"without the module jdk\.incubator\.vector"):
+        ss.spark.find_java(small)
