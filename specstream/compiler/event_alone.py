@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -60,6 +61,7 @@ _LETTERS = (STR, of.BYTES)
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 # Of types that are otherwise fine: what they give depends on when they are called.
+_PARAMETER = frozenset({-1})
 _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
 
 
@@ -71,15 +73,21 @@ class Found:
         depends: CONSTANT, EVENT or STATE.
         type: what it is for Python.
         compiled: what it is for compiled code, where that can compute it; None: it cannot.
-        is_bound: it uses a variable of a comprehension or a lambda around it.
+        bound: which comprehensions and lambdas around it, from the outermost on, have variables
+            that it uses.
         is_lifted: Python computes it before.
     """
 
     depends: int
     type: Type
     compiled: Type | None = None
-    is_bound: bool = False
+    bound: frozenset[int] = frozenset()
     is_lifted: bool = False
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it means nothing outside of what stands around it."""
+        return bool(self.bound)
 
 
 @dataclass(frozen=True)
@@ -191,13 +199,13 @@ class EventAlone:
             max((part.depends for part in parts), default=CONSTANT),
             given,
             of.required(given) if compiles else None,
-            any(part.is_bound for part in parts),
+            _bound(parts),
         )
 
     def of_other(self, node: ast.expr) -> Found:
         """What is computed where it stands; parts of it may be lifted."""
         parts = [self.of(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
-        return Found(STATE, ANY, ANY, any(part.is_bound for part in parts))
+        return Found(STATE, ANY, ANY, _bound(parts))
 
     # ---- names ----
 
@@ -242,7 +250,7 @@ class EventAlone:
             compiled = declared
         if binding.at is not None and compiled is None and of.is_column(given):
             compiled = given  # the whole is lifted as a tuple of so many
-        return Found(value.depends, given, compiled, False, False)
+        return Found(value.depends, given, compiled)
 
     @staticmethod
     def item(given: Type, at: int, count: int) -> Type:
@@ -275,7 +283,7 @@ class EventAlone:
             return Found(CONSTANT, given, given if is_constant(value) else None)
         owner = self.of(node.value)
         if owner.depends == STATE:
-            return Found(STATE, ANY, ANY, owner.is_bound)
+            return Found(STATE, ANY, ANY, owner.bound)
         return self.joined([owner], of.attribute(owner.type, node.attr), False)
 
     def column(self, name: str) -> Found:
@@ -324,11 +332,19 @@ class EventAlone:
         kinds = (left.compiled, right.compiled)
         if isinstance(node.op, _BITS) and STR in kinds and set(kinds) <= {STR, INT, BOOL, ANY}:
             # The bits of a string are those of its code, which Python's strings have not got.
-            return Found(STATE, INT, INT, left.is_bound or right.is_bound)
+            return Found(STATE, INT, INT, left.bound | right.bound)
         given = _arithmetic(node.op, of.required(left.type), of.required(right.type))
         if STR in kinds and given == ANY:
-            return Found(STATE, ANY, ANY, left.is_bound or right.is_bound)  # no such: to be refused
-        return self.joined([left, right], given, self.is_number(left) and self.is_number(right))
+            return Found(STATE, ANY, ANY, left.bound | right.bound)  # no such: to be refused
+        compiles = self.is_number(left) and self.is_number(right)
+        if _makes(node):  # [0.0] * n
+            compiles = None not in kinds
+        found = self.joined([left, right], given, compiles)
+        ours, theirs = kinds
+        are_tuples = ours is not None and theirs is not None and ours.name == theirs.name == "tuple"
+        if isinstance(node.op, ast.Add) and are_tuples and ours is not None and theirs is not None:
+            found = replace(found, compiled=of.tuple_of(*ours.of, *theirs.of))
+        return found
 
     def of_Compare(self, node: ast.Compare) -> Found:
         operands = [self.of(one) for one in (node.left, *node.comparators)]
@@ -347,11 +363,13 @@ class EventAlone:
         if left.compiled is None or (right.compiled is None and not isinstance(op, ast.In)):
             return left.depends == STATE or right.depends == STATE
         if isinstance(op, ast.In | ast.NotIn):
-            return right.compiled not in (None, *_LETTERS) and _is_scalar(left.compiled)
+            return right.compiled not in (None, *_LETTERS) and _is_compared(left.compiled)
         kinds = (left.compiled, right.compiled)
-        if isinstance(op, _ORDER) and kinds == (STR, STR):
+        if isinstance(op, _ORDER) and (
+            kinds == (STR, STR) or any(_has_string(one) for one in kinds if one is not None)
+        ):
             return False
-        return all(kind == ANY or _is_scalar(kind) for kind in kinds)
+        return all(map(_is_compared, kinds))
 
     def of_JoinedStr(self, node: ast.JoinedStr) -> Found:
         parts = [self.of(value) for value in node.values]
@@ -377,14 +395,15 @@ class EventAlone:
         found = self.joined(parts, given, compiles)
         if compiles and isinstance(node, ast.Tuple):
             compiled = tuple(part.compiled for part in parts if part.compiled)
-            found = replace(found, compiled=of.tuple_of(*compiled))
-        return found
+            return replace(found, compiled=of.tuple_of(*compiled))
+        return replace(found, compiled=ANY) if compiles else found
 
     def of_Dict(self, node: ast.Dict) -> Found:
         parts = [self.of(one) for one in (*node.keys, *node.values) if one is not None]
         values = of.join(self.of(one).type for one in node.values) if node.values else ANY
         compiles = ast.Dict not in REFUSED and all(part.compiled for part in parts)
-        return self.joined(parts, Type("dict", (values,)), compiles)
+        found = self.joined(parts, Type("dict", (values,)), compiles)
+        return replace(found, compiled=ANY) if compiles else found
 
     def of_NamedExpr(self, node: ast.NamedExpr) -> Found:
         value = self.of(node.value)
@@ -399,7 +418,7 @@ class EventAlone:
         parts = [owner, index]
         is_view = owner.depends == STATE and owner.type == ANY
         if is_view or self.is_event(node.value):
-            return Found(STATE, ANY, ANY, owner.is_bound or index.is_bound)
+            return Found(STATE, ANY, ANY, owner.bound | index.bound)
         whole = of.required(owner.type)
         if isinstance(node.slice, ast.Slice):
             given = whole if whole.name != "tuple" else ANY
@@ -440,11 +459,8 @@ class EventAlone:
     def comprehension(self, node: ast.expr, parts: list[Found], given: Type) -> Found:
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
-        return replace(found, is_bound=self.is_inside(parts))
-
-    def is_inside(self, parts: list[Found]) -> bool:
-        """Whether something is bound further out than by the innermost scope, just left."""
-        return bool(self.bound) and any(part.is_bound for part in parts)
+        compiled = ANY if compiles else None
+        return replace(found, compiled=compiled, bound=found.bound - {len(self.bound)})
 
     def comprehended(
         self, generators: list[ast.comprehension], results: list[ast.expr]
@@ -462,7 +478,8 @@ class EventAlone:
                 if isinstance(name, ast.Name):
                     given = element if isinstance(one.target, ast.Name) else ANY
                     compiled = given if is_known or given in (STR, INT, FLOAT, BOOL) else None
-                    self.bound[-1][name.id] = Found(iterated.depends, given, compiled, True)
+                    inside = iterated.bound | {len(self.bound) - 1}
+                    self.bound[-1][name.id] = Found(iterated.depends, given, compiled, inside)
             parts += [self.truth(test) for test in one.ifs]
         found = [self.of(result) for result in results]
         self.bound.pop()
@@ -470,11 +487,12 @@ class EventAlone:
 
     def of_Lambda(self, node: ast.Lambda) -> Found:
         names = [one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)]
-        self.bound.append({name: Found(CONSTANT, ANY, ANY, True) for name in names})
+        inside = frozenset({len(self.bound)})
+        self.bound.append({name: Found(CONSTANT, ANY, ANY, inside) for name in names})
         body = self.of(node.body)
         self.bound.pop()
-        found = Found(body.depends, ANY, None if ast.Lambda in REFUSED else ANY)
-        return replace(found, is_bound=self.is_inside([body]))
+        compiled = None if ast.Lambda in REFUSED or body.compiled is None else ANY
+        return Found(body.depends, ANY, compiled, body.bound - inside)
 
     # ---- calls ----
 
@@ -491,11 +509,11 @@ class EventAlone:
         if isinstance(callee, ast.Attribute):
             owner = self.of(callee.value)
             if owner.depends == STATE and owner.type == ANY:
-                return Found(STATE, ANY, ANY, owner.is_bound)
+                return Found(STATE, ANY, ANY, owner.bound)
             types_given = [self.of(one).type for one in node.args]
             given = of.method(owner.type, callee.attr, node.args, types_given)
             return self.joined([owner, *parts], given, False)
-        return Found(STATE, ANY, ANY, any(part.is_bound for part in parts))
+        return Found(STATE, ANY, ANY, _bound(parts))
 
     def called(self, node: ast.Call, value: Any, parts: list[Found]) -> Found:
         """A call of a global."""
@@ -510,8 +528,10 @@ class EventAlone:
         if isinstance(value, types.FunctionType) and not _is_of_a_library(value):
             return self.helper(node, value, parts)
         is_text = any(part.compiled in _LETTERS for part in parts)
-        if _is_numeric(value, is_text):
-            return Found(STATE, ANY, ANY, any(part.is_bound for part in parts))
+        is_of_numbers = all(part.compiled and of.is_number(part.compiled) for part in parts)
+        may_compile = is_of_numbers and of.function(value, given) == ANY
+        if _is_numeric(value, is_text) or (may_compile and _is_of_the_user(value)):
+            return Found(STATE, ANY, ANY, _bound(parts))
         known = builtin_name(value) is not None or math_name(value) is not None
         if value in (bool,) and len(parts) == 1:
             return self.truth_of_call(node, parts[0])
@@ -531,7 +551,7 @@ class EventAlone:
 
     def helper(self, node: ast.Call, function: types.FunctionType, parts: list[Found]) -> Found:
         """A call of a plain function: compiled along if it can be, and else lifted as it is."""
-        here = Found(STATE, ANY, ANY, any(part.is_bound for part in parts))
+        here = Found(STATE, ANY, ANY, _bound(parts))
         if update_name(function) is not None or not parts:
             return here
         inner: dict[str, Found] = {}
@@ -545,7 +565,7 @@ class EventAlone:
         except Exception:
             return self.joined(parts, ANY, False)
         for name, part in zip(source.parameters, parts, strict=False):
-            inner[name] = replace(part, depends=EVENT, is_bound=True, is_lifted=False)
+            inner[name] = replace(part, depends=EVENT, bound=_PARAMETER, is_lifted=False)
         body = EventAlone(source, self.schema, frozenset(), inner, self.parse)
         returned, compiles = body.body()
         return self.joined(parts, returned, False) if not compiles else here
@@ -570,9 +590,18 @@ class EventAlone:
         return declared or of.join(returned), compiles
 
 
+def _is_of_the_user(value: Any) -> bool:
+    """Whether the compiler is to say what becomes of it: it takes some of these along."""
+    return isinstance(value, functools.partial | type | types.FunctionType)
+
+
 def _is_of_a_library(function: types.FunctionType) -> bool:
     """Whether a function is the standard library's, which no operator takes along."""
     return str(function.__module__).split(".")[0] in sys.stdlib_module_names - {"__main__"}
+
+
+def _bound(parts: list[Found]) -> frozenset[int]:
+    return frozenset[int]().union(*(part.bound for part in parts))
 
 
 def _is_numeric(value: Any, is_text: bool) -> bool:
@@ -586,6 +615,20 @@ def _is_numeric(value: Any, is_text: bool) -> bool:
 
 def _is_scalar(given: Type | None) -> bool:
     return given in (INT, FLOAT, BOOL, STR, ANY)
+
+
+def _is_compared(given: Type | None) -> bool:
+    """Whether compiled code compares it: a scalar, or a tuple or list of such."""
+    if given is not None and given.name in ("tuple", "list"):
+        return all(map(_is_compared, given.of))
+    return _is_scalar(given)
+
+
+def _has_string(given: Type) -> bool:
+    """Whether a tuple or list has strings in it."""
+    return given.name in ("tuple", "list") and any(
+        one == STR or _has_string(one) for one in given.of
+    )
 
 
 def _arithmetic(op: ast.operator, left: Type, right: Type) -> Type:

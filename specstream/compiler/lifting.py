@@ -161,6 +161,7 @@ class _Function(ast.NodeTransformer):
         self.dropped: dict[str, Type] = {}
         self.used: set[str] = set()  # local names that stand in something lifted
         self.of_name: dict[str, int] = {}
+        self.says = False  # what is gone through is what an exception is made of
         self.guards_of: dict[str, list[Guard]] = {}
 
     def lift(self) -> dict[str, Any]:
@@ -272,10 +273,30 @@ class _Function(ast.NodeTransformer):
         return node
 
     def visit_Raise(self, node: ast.Raise) -> ast.stmt:
-        return node  # the oracle makes the exception
+        for made in (node.exc, node.cause):
+            if isinstance(made, ast.Call):
+                made.args = list(map(self.said, made.args))
+                for keyword in made.keywords:
+                    keyword.value = self.said(keyword.value)
+        return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         node.test = self.truth(node.test)
+        node.msg = None if node.msg is None else self.said(node.msg)
+        return node
+
+    def said(self, node: ast.expr) -> ast.expr:
+        """What an exception is made of. The oracle makes it, with formatted strings of anything."""
+        self.says = True
+        if isinstance(node, ast.JoinedStr):
+            node = copy.copy(node)
+            node.values = list(map(self.said, node.values))
+        elif isinstance(node, ast.FormattedValue):
+            node = copy.copy(node)
+            node.value = self.expression(node.value)
+        elif not isinstance(node, ast.Constant):
+            node = self.expression(node)
+        self.says = False
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
@@ -488,7 +509,7 @@ class _Function(ast.NodeTransformer):
         """Refuses what neither Python nor compiled code can compute, if that is certain."""
         if depends == EVENT:
             self.unknown(node, given)
-        if depends != STATE:
+        if depends != STATE or self.says:
             return
         if isinstance(node, ast.JoinedStr):
             self.refuse(

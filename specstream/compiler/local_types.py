@@ -221,7 +221,7 @@ def known(of: types.Type, what: str) -> types.Type:
     of = resolved(of)
     if isinstance(of, Unknown):
         raise refuse(
-            f"what {what} holds is not known here, as nothing is put into it: say it where it is "
+            f"what {what} holds is not known here, as nothing is put into it; say it where it is "
             "made, like x: list[float] = [], x: dict[str, int] = {} or x: set[int] = set()"
         )
     return of
@@ -232,7 +232,9 @@ def meet(one: types.Type, other: types.Type) -> types.Type | None:
     one, other = resolved(types.unliteral(one)), resolved(types.unliteral(other))
     if one == other:
         return one
-    for unknown, becomes in ((one, other), (other, one)):
+    # Of two unknown ones the first stays what it is: types that changed for ever would have Numba
+    # go through the function for ever.
+    for unknown, becomes in ((other, one), (one, other)):
         if isinstance(unknown, Unknown):
             if _contains(becomes, unknown):
                 raise refuse("a list, dict or set is put into itself: make a new one")

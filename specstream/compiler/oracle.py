@@ -29,6 +29,7 @@ from specstream.compiler.oracle_elements import (
 from specstream.compiler.oracle_view import View
 from specstream.compiler.program import CompiledOperation, Program
 from specstream.compiler.reserved import RESERVED_COLUMNS
+from specstream.compiler.text import Text
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout, Space
@@ -190,7 +191,7 @@ class OracleEvent:
             name: (self._columns[number], load_int) for number, name in enumerate(RESERVED_COLUMNS)
         }
         for number, (name, column) in enumerate(schema, start=len(RESERVED_COLUMNS)):
-            reader = LOAD[column.kind]
+            reader = self._text if column.kind == "str" else LOAD[column.kind]
             self._readers[name] = (self._columns[number], reader)
         nulls = self._columns[len(RESERVED_COLUMNS) + len(schema) :]
         self._nulls = dict(zip(schema.nullable, nulls, strict=False))
@@ -223,7 +224,11 @@ class OracleEvent:
             return False
         if place.part.nullable and self._columns[first + place.values + 1][row]:
             return None
-        return LOAD[place.part.kind](self._columns[first + place.values][row])
+        reader = self._text if place.part.kind == "str" else LOAD[place.part.kind]
+        return reader(self._columns[first + place.values][row])
+
+    def _text(self, code: int) -> Text:
+        return Text(code, self._strings)
 
     def is_null(self, name: str) -> bool:
         return bool(self._nulls[name][self._row])

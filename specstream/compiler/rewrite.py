@@ -104,7 +104,7 @@ def oracle_constant(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(oracle_constant(element) for element in value)
     if isinstance(value, str):
-        return Text(string_code(value))
+        return Text(string_code(value), value)
     return numbers.to_oracle(value)
 
 

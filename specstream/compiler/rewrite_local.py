@@ -56,7 +56,8 @@ class LocalContainers(Rewriter):
         return any(
             isinstance(node, makes)
             or (isinstance(node, ast.Call) and ast.unparse(node.func) in CONTAINERS)
-            for node in ast.walk(self.source.tree)
+            for statement in self.source.tree.body  # and not of the decorator's arguments
+            for node in ast.walk(statement)
         )
 
     def argument(self, value: ast.expr) -> ast.expr:
@@ -116,6 +117,10 @@ class LocalContainers(Rewriter):
         return self.core(local_tables.set_of, self.run(), *node.elts, at=node)
 
     def visit_Dict(self, node: ast.Dict) -> Any:
+        if None in node.keys:
+            self.check.refuse(
+                node, "** in a dict cannot be compiled", "write d = dict(e), and d.update(f)"
+            )
         self.generic_visit(node)
         if not node.keys:
             return self.new("dict", node)

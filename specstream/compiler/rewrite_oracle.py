@@ -161,7 +161,7 @@ class OracleRewriter(Rewriter):
         value = node.value
         if isinstance(value, str):
             self.analysis.strings.append(value)
-            text = Text(string_code(value))
+            text = Text(string_code(value), value)
             name = f"__ss_text_{text.code}".replace("-", "minus_")
             self.source.oracle_namespace[name] = text
             return ast.copy_location(ast.Name(name, ast.Load()), node)

@@ -30,7 +30,7 @@ from numba.extending import (
     typeof_impl,
 )
 
-from specstream.columns.strings import string_code
+from specstream.columns.strings import StringTable, string_code
 from specstream.compiler.numbers import Int64
 from specstream.compiler.own_code import is_own
 from specstream.errors import CompileError
@@ -86,15 +86,26 @@ def refusal(what: str) -> tuple[str, str]:
 class Text:
     """A string in the oracle, and in a constant tuple on its way to Numba.
 
-    >>> from specstream.columns.strings import string_code
+    >>> from specstream.columns.strings import StringTable, string_code
     >>> Text(string_code("a")) == Text(string_code("a"))
     True
     """
 
-    __slots__ = ("code",)
+    __slots__ = ("_texts", "code")
 
-    def __init__(self, code: int) -> None:
+    def __init__(self, code: int, texts: StringTable | str | None = None) -> None:
         self.code = Int64(code)
+        self._texts = texts
+
+    def __str__(self) -> str:
+        """The string itself, for the texts of exceptions."""
+        if isinstance(self._texts, str):
+            return self._texts
+        found = None if self._texts is None else self._texts.text(int(self.code))
+        return "" if found is None else found
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Text):
@@ -110,7 +121,7 @@ class Text:
         return int(self.code) not in _FALSE
 
     def __repr__(self) -> str:
-        return f"Text({int(self.code)})"
+        return f"Text({int(self.code)})" if self._texts is None else repr(str(self))
 
 
 def refuse(problem: str, way_out: str) -> NoReturn:

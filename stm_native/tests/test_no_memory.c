@@ -14,8 +14,10 @@
 #include <sys/mman.h>
 
 #include "entries.h"
+#include "arena.h"
 #include "locks.h"
 #include "specstream.h"
+#include "specstream_local.h"
 #include "state_words.h"
 
 enum { WORDS = 700, BOOSTED = WORDS, ALL = WORDS + 1, EVENTS = 48, CHUNK = 3, THREADS = 2 };
@@ -125,12 +127,27 @@ static bool count(struct ss_run *run, enum ss_variant variant, uint64_t seed)
     return !is_left(run);
 }
 
+/* Larger than the first chunk of the arena. */
+static bool make_list(struct ss_run *run, uint64_t seed)
+{
+    struct ss_list *list = ss_list_new(run, SS_KIND_UINT, 0);
+    for (uint64_t i = 0; list != NULL && i < 3 * WORDS; i++) {
+        uint64_t *gap = ss_list_gap(list, SS_KIND_UINT, i);
+        if (gap == NULL)
+            return false;
+        *gap = seed;
+    }
+    return list != NULL;
+}
+
 static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
 {
     uint64_t seed = ((const uint64_t *)run->columns[1])[event];
     uint64_t words = is_large(seed) ? WORDS : 3;
     uint64_t rows = is_large(seed) ? ROWS : 1;
     if (is_large(seed) && ss_buffer(run, WORDS) == NULL)
+        return false;
+    if (is_large(seed) && !make_list(run, seed))
         return false;
     for (uint64_t word = 0; word < words; word++) {
         uint64_t value = load(run, variant, word);
@@ -214,6 +231,7 @@ static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
     struct ss_config config = {.state = state, .state_words = ALL, .scratch_words = 8,
                                .emit_words = EMITTED, .threads = THREADS, .locks = 1,
                                .read_limit = 3000, .redo_limit = 2400, .emit_limit = 3 * ROWS,
+                               .element_limit = 1 << 14,
                                .protocol = protocol, .operations = 1, .boosted_first = BOOSTED,
                                .boosted_end = ALL};
     static const struct ss_boosted operation = {

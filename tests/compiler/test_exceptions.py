@@ -722,7 +722,7 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "line", "message"), REFUSED, ids=lambda x: str(x)[10:40])
+@pytest.mark.parametrize(("function", "line", "message"), REFUSED, ids=lambda x: getattr(x, "__name__", str(x)))
 def test_what_cannot_be_caught_or_raised_is_refused(
     function: Callable[..., None], line: int, message: str
 ) -> None:

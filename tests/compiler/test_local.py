@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+import pickle
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -230,7 +235,7 @@ def sets(state, event, emit):
             s.update(t)
             s.difference_update({k})
         elif what == 15:
-            said = fold(sorted(set(list(t)).union(s).intersection(t).symmetric_difference(s)))
+            said = fold(sorted(set(t).union(s).intersection(t).symmetric_difference(s)))
         elif what == 16 and len(s) > 7:
             s.clear()
         emit(step, len(s), fold(sorted(s)), said)
@@ -260,7 +265,7 @@ def mixtures(state, event, emit):
     emit(n, x, on=pairs[0] == (x, n))
     emit(pairs.index((2.5, event.seed % 3)), max(pairs)[0], on=(2.5, 1) in pairs)
     groups = {}
-    for x, n, key in trades:
+    for _, n, key in trades:
         groups.setdefault(key, []).append(n)
     for key, members in groups.items():
         emit(sum(members), float(len(members)), key, len(members) > 1)
@@ -483,7 +488,7 @@ def tuples(state, event, emit):
     x, n = swapped(pair)
     three = (n, 5, 7)
     emit(three[event.seed % 3] + three[-1] + len(three[1:]), PRICES[event.seed % 3], event.key)
-    joined = pair + (event.key, 2)
+    joined = pair + (event.key, 2)  # noqa: RUF005
     emit(joined[3] + len(joined), joined[1], joined[2])
     for one in three + (1,) * 2:
         emit(one, 0.0, "")
@@ -498,7 +503,7 @@ def tuples(state, event, emit):
     emit(order, 0.5, "two")
     a, b = event.seed % 5, event.seed % 7
     a, b = b, a
-    emit(a * 10 + b, min(PRICES), "")
+    emit(a * 10 + b, PRICES[1], "")
     if three:
         emit(sum(1 for one in three if one > 5), 0.0, "")
     a, *rest = three
@@ -512,3 +517,159 @@ def test_tuples_are_pythons() -> None:
     for path in PATHS:
         assert_identical(run_engine(tuples, table, **path), expected)
     assert witness.assert_agrees(tuples, table) == 40
+
+
+# ---- the arena ----
+
+
+@ss.operator(state=S, event={"n": int, "x": float}, emits={"a": int})
+def many(state, event, emit):
+    """As many elements as the event says."""
+    xs = []
+    for i in range(event.n):
+        xs.append(i ^ 5)  # noqa: PERF401
+    seen = set(xs)
+    state.n += len(seen)
+    emit(sum(xs) + len(seen))
+
+
+@ss.operator(state=S, event={"n": int, "x": float}, emits={"a": int})
+def none(state, event, emit):
+    emit(event.n)
+
+
+def sizes(*of: int) -> pa.Table:
+    return pa.table({"n": list(of), "x": [0.0] * len(of)})
+
+
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_a_speculative_run_that_takes_too_much_is_run_as_the_head(protocol: str) -> None:
+    table = sizes(*[3, 40, 5000] * 20)
+    expected = run_oracle(many, table)
+    options = {"horizon": 6, "chunk": 1, "threads": 2, "execution": "speculate"}
+    limits = ss.Limits(elements=400)
+    found = run_engine(many, table, protocol=protocol, limits=limits, **options)
+    assert_identical(found, expected)
+    with ss.Engine(many, protocol=protocol, limits=limits, **options) as engine:
+        engine.process(table)
+        assert engine.stats.aborts["log_full"] >= 20
+    with ss.Engine(many, protocol=protocol, **options) as engine:
+        engine.process(sizes(*[3, 40] * 20))
+        assert engine.stats.aborts["log_full"] == 0
+
+
+def test_what_an_arena_has_grown_to_is_given_back() -> None:
+    with ss.Engine(none, horizon=0, threads=1) as engine:
+        without = engine.stats.memory
+    with ss.Engine(many, horizon=0, threads=1) as engine:
+        assert engine.stats.memory < without + 4096
+        engine.process(sizes(10))
+        small = engine.stats.memory
+        engine.process(sizes(200_000, 5))
+        assert engine.stats.memory == small
+
+
+def test_a_limit_of_elements_is_an_integer_in_range() -> None:
+    with pytest.raises(ss.ConfigurationError, match="elements=0; expected"):
+        ss.Limits(elements=0)
+
+
+# ---- what is refused ----
+
+
+def mixes(state, event, emit):
+    xs = [1]
+    xs.append(event.x)
+
+
+def not_known(state, event, emit):
+    xs = []
+    for one in xs:
+        emit(one)
+
+
+def sorts_strings(state, event, emit):
+    words = [event.key]
+    words.sort()
+
+
+def keeps(state, event, emit):
+    xs = [1]
+    state.n = xs
+
+
+def hashes(state, event, emit):
+    emit(len({[1]}))
+
+
+def other_key(state, event, emit):
+    d = {1: 2}
+    emit(d[event.x])
+
+
+def unlike(state, event, emit):
+    xs = [1, event.x]
+    emit(len(xs))
+
+
+def itself(state, event, emit):
+    xs = []
+    xs.append(xs)
+
+
+def bad_hint(state, event, emit):
+    xs: list[complex] = []
+    emit(len(xs))
+
+
+REFUSED = [
+    (mixes, 2, r"a list of int64 gets float64; .*begin it with floats"),
+    (not_known, 2, r"what a list holds is not known here.*x: list\[float\] = \[\]"),
+    (sorts_strings, 2, r"a sort of strings.*key="),
+    (keeps, 2, r"declared int and gets list"),
+    (hashes, 1, r"is a key; keys are numbers, strings and tuples"),
+    (other_key, 2, r"the keys of a dict are int64 and one is float64"),
+    (unlike, 1, r"a list of int64 gets float64"),
+    (itself, 2, r"put into itself; make a new one"),
+    (bad_hint, 1, r"annotation list\[complex\] is not understood|complex"),
+]
+
+
+@pytest.mark.parametrize(("function", "line", "message"), REFUSED, ids=lambda one: str(one)[:20])
+def test_what_cannot_be_is_refused_with_its_line_and_a_way_out(
+    function: Callable[..., None], line: int, message: str
+) -> None:
+    operator = ss.operator(state=S, event=EVENT, emits={"a": int})(function)
+    with pytest.raises(ss.CompileError, match=f"(?s){message}") as caught:
+        ss.Engine(operator, horizon=0).close()
+    first = function.__code__.co_firstlineno
+    assert f":{first + line}:" in str(caught.value)
+
+
+def test_they_travel_and_are_profiled() -> None:
+    table = events(60)
+    expected = run_oracle(mixtures, table)
+    shipped = pickle.loads(pickle.dumps(mixtures))
+    assert_identical(run_engine(shipped, table, horizon=4, chunk=2, profile=True), expected)
+    for execution in ("log_free", "locked"):
+        found = run_engine(dicts, events(20), execution=execution, threads=1)
+        assert_identical(found, run_oracle(dicts, events(20)))
+
+
+def test_the_example_of_the_guide_runs(tmp_path: Path) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "operators.md"
+    found = re.search(r"```python\n(def medians.*?)```", guide.read_text(), re.DOTALL)
+    assert found is not None
+    module = tmp_path / "medians_of_the_guide.py"
+    module.write_text(found[1])
+    namespace = runpy.run_path(str(module))
+    event = {"bid": float, "ask": float, "last": float, "venue": str}
+    emits = {"venue": str, "median": float}
+    operator = ss.operator(state=S, event=event, emits=emits)(namespace["medians"])
+    table = pa.table(
+        {"bid": [1.0, 2.0], "ask": [3.0, 4.0], "last": [2.0, 9.0], "venue": ["B", "C"]}
+    )
+    expected = run_oracle(operator, table)
+    assert expected.output["venue"].to_pylist() == ["B", "A", "A", "B", "C"]
+    assert expected.output["median"].to_pylist() == [3.0, 1.0, 2.0, 4.0, 9.0]
+    assert_identical(run_engine(operator, table, horizon=0), expected)

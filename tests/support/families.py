@@ -348,8 +348,8 @@ def of_the_event(state, event, emit):
     """What Python computes of the event alone, raised exceptions included."""
     at = bounded(event.key, SIZE)
     initial = event.name[:1].upper()
-    if initial > "M" and event.name.endswith(("1", "7", "e")):
-        state.a[at] += int(event.name[1:])  # "rare" is none
+    if initial > "M" and event.name.endswith(("7", "e")):
+        state.a[at] += int(event.name[2:])  # of "rare" and "n7" there is none
     label = f"{initial}:{event.key % 100:03}"
     state.f[at] += ss.when(event.when).hour / 2
     if event.on:

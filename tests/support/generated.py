@@ -9,7 +9,7 @@ import importlib.util
 import random
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 HEADER = """
 import datetime
@@ -157,6 +157,9 @@ TEXTS_OF_THE_EVENT = [
 TEXT_CASES = ["'two'", "''"]
 
 
+Choice = TypeVar("Choice")
+
+
 class Writer:
     """Writes one operator, choice by choice, from a source of randomness."""
 
@@ -177,7 +180,7 @@ class Writer:
         self.names = 0
         self.leave = "return"
 
-    def pick(self, *options: str) -> str:
+    def pick(self, *options: Choice) -> Choice:
         return self.rng.choice(options)
 
     def int_(self, depth: int = 2) -> str:
@@ -201,7 +204,7 @@ class Writer:
                 *self.calls("tick(state, 1)", "tick(state, i0)", 'increment(state, "n")'),
             )
         a, b = self.int_(depth - 1), self.int_(self.rng.randint(0, depth - 1))
-        return self.pick(
+        chosen: str = self.pick(
             f"({a} {self.pick('+', '-', '*', '&', '|', '^')} {b})",
             f"({a} {self.pick('+', '-', '*')} {b})",
             f"({a} {self.pick('//', '%')} ({b} | 1))",
@@ -235,6 +238,7 @@ class Writer:
             self.of_the_event("0", INTS_OF_THE_EVENT),
             *self.syntax_int(depth),
         )
+        return chosen
 
     def of_the_event(self, otherwise: str, choices: list[str]) -> str:
         """What Python computes of the event alone; of a string that may be null, if it is not."""

@@ -42,7 +42,8 @@ def make(state: type[ss.State] = Chain, heaviest: int = 10**9) -> ss.Operator:
         state.hash = mixed(state.hash, event.x)
         at = event.x % 7
         state.sums[at] += event.weight * event.random(1)
-        emit(event.x, state.hash, state.sums[at], event.account, event.sequence)
+        account = f"{event.account}"  # which Python computes before, in the executors as well
+        emit(event.x, state.hash, state.sums[at], account, event.sequence)
 
     return chain
 

@@ -154,7 +154,9 @@ def converter(storage: Any) -> Callable[[Any], Any]:
     low, high = storage.bounds
 
     def integer(value: Any) -> Int:
-        number = value.code() if isinstance(value, Text) else Int(value)
+        is_text = isinstance(value, Text)
+        text = value if is_text else Text(value) if isinstance(value, str) else None
+        number = Int(value) if text is None else text.code()
         if not low <= number <= high:
             raise OverflowError(f"{number} is not from {low} to {high}")
         return number
