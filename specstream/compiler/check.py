@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import collections
+import difflib
 import enum
 import functools
 import math
@@ -260,7 +261,12 @@ class Check:
                 self.resolved[name] = value
             return
         if value is _MISSING:
-            self.refuse(node, f"name {name!r} is not defined", "define it before the operator")
+            known = {*self.locals, *self.source.original.__globals__, *vars(builtins)}
+            near = difflib.get_close_matches(name, sorted(known), 1)
+            meant = f", or write {near[0]!r} if that is meant" if near else ""
+            self.refuse(
+                node, f"name {name!r} is not defined", f"define it before the operator{meant}"
+            )
         self.resolve(node, name, value, repr(name))
 
     def resolve(self, node: ast.AST, name: str, value: Any, what: str) -> None:
@@ -268,7 +274,7 @@ class Check:
         if isinstance(value, types.ModuleType):
             root = value.__name__.split(".")[0]
             if root in _FORBIDDEN_MODULES:
-                self.refuse(node, f"module {root!r} cannot be used", _FORBIDDEN_MODULES[root])
+                self.refuse(node, f"module {root!r} cannot be used", FORBIDDEN_MODULES[root])
             if value not in (math, np):
                 self.refuse(
                     node,
@@ -378,6 +384,8 @@ class Check:
             self.analysis.reads_timestamp = True
         if isinstance(node.value, ast.Name) and node.value.id not in self.locals:
             module = self.lookup(node.value.id)
+            if module is np and node.attr == "random":
+                self.refuse(node, "np.random cannot be used", FORBIDDEN_MODULES["random"])
             if (
                 module is np
                 and node.attr not in (*NUMPY, "dot")

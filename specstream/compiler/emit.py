@@ -46,6 +46,11 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     order, forms = _taken(
         emit.schema, names.literal_value.split(",") if names.literal_value else []
     )
+    if len(order) != len(given):  # the one value is a tuple itself
+        raise refuse(
+            f"emitted column {order[0]!r} gets a tuple; give each column its own value, like "
+            f"emit({', '.join(emit.schema.names)})"
+        )
     _check_forms(emit.schema, forms, given)
     for name, value in zip(order, given, strict=True):
         if name not in columns:

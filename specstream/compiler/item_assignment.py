@@ -32,6 +32,7 @@ from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
     BoostedType,
+    StateType,
     ViewType,
 )
 from specstream.compiler.views import View, index_types, index_values, read_whole, remaining
@@ -43,6 +44,8 @@ def _no_array(owner: types.Type) -> TypingError:
     """Why an item of something cannot be assigned."""
     if isinstance(owner, BoostedType):
         return is_boosted(owner.field)
+    if isinstance(owner, StateType):
+        return refuse("an item of the state cannot be assigned; write state.name = value")
     return refuse(f"an item of {owner} cannot be assigned: only arrays of the state can")
 
 

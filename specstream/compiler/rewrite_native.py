@@ -416,6 +416,12 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
                     f"emitted column {name!r} is declared {columns[name]} and may get None",
                     f"declare it as emits={{{name!r}: ss.nullable(...)}}",
                 )
+            if isinstance(value, ast.Tuple) and not isinstance(value, EmittedForm):
+                self.check.refuse(
+                    value,
+                    f"emitted column {name!r} gets a tuple",
+                    f"give each column its own value, like emit({', '.join(names)})",
+                )
         # In the order in which they are written, which is that of their evaluation.
         names_given: list[str] = []
         values: list[ast.expr] = []

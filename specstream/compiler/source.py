@@ -207,6 +207,14 @@ class _Analysis(Analysis):
             for node in tree.body
             if isinstance(node, ast.FunctionDef) or is_named_lambda(node)
         ]
+        if inspect.iscoroutinefunction(original) or inspect.isasyncgenfunction(original):
+            raise CompileError(
+                self.operator,
+                code.co_filename,
+                code.co_firstlineno,
+                f"{original.__name__!r} is an async function",
+                "operators, and what they call, are plain functions: leave async out",
+            )
         if not found or found[0].name != code.co_name:
             raise CompileError(
                 self.operator,
