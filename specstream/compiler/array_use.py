@@ -130,7 +130,7 @@ class _Function(ast.NodeVisitor):
 
 def _name(node: ast.Call) -> str:
     callee = node.func
-    return getattr(callee, "id", None) or getattr(callee, "attr", "")
+    return str(getattr(callee, "id", None) or getattr(callee, "attr", ""))
 
 
 def _parameters(node: ast.AST) -> Iterable[str]:

@@ -115,6 +115,7 @@ def look_up(function: types.FunctionType, name: str) -> Any:
             return MISSING
     return function.__globals__.get(name, getattr(builtins, name, MISSING))
 
+
 # Methods of numbers that are compiled.
 _OF_NUMBERS = {"is_integer": BOOL, "bit_count": INT, "bit_length": INT}
 

@@ -480,7 +480,7 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
                 f"{name} takes ({', '.join(names)})",
                 "give them in this order, which is then that of their evaluation",
             )
-        arguments = []
+        arguments: list[ast.expr] = []
         for one, default in parameters:
             if one not in given and default is ...:
                 self.check.refuse(node, f"{name} lacks {one!r}", f"it takes ({', '.join(names)})")

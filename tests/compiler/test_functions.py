@@ -1,13 +1,18 @@
 """Builtins, `math` and NumPy over numbers; methods of arrays, and arithmetic with whole arrays."""
 
+# Operators have no types.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
+import importlib
 import math
 import random
 import struct
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,6 +144,26 @@ def test_functions_are_what_python_and_numpy_make_of_them(operator: ss.Operator)
     assert_same_everywhere(operator, events())
 
 
+class Sensors(ss.State):
+    last = ss.array(float, 8)
+    level = ss.array(float, 8)
+
+
+def test_the_example_of_the_docs_is_an_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operators.md").read_text()
+    block = next(one for one in page.split("```") if "def smooth(" in one)
+    imports = "import specstream as ss\nfrom test_functions import Sensors\n"
+    (tmp_path / "smooth_example.py").write_text(imports + block.removeprefix("python"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    smooth = importlib.import_module("smooth_example").smooth
+    table = events().rename_columns(["x", "i"])
+    expected = run_oracle(smooth, table)
+    assert_identical(run_engine(smooth, table, horizon=0), expected)
+    assert witness.assert_agrees(smooth, table) >= 60
+
+
 def test_only_who_computes_with_arrays_has_an_arena() -> None:
     assert of_arrays.program.uses_arena
     assert handed_on.program.uses_arena
@@ -257,7 +282,7 @@ def exact(function: Callable[..., int], *values: int) -> Any:
 def any_float(draw: random.Random) -> float:
     what = draw.randrange(5)
     if what == 0:
-        return struct.unpack("d", struct.pack("Q", draw.getrandbits(64)))[0]
+        return float(struct.unpack("d", struct.pack("Q", draw.getrandbits(64)))[0])
     if what == 1:
         return draw.uniform(-200, 200)
     if what == 2:
