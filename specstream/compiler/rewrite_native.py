@@ -491,6 +491,20 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
                 arguments.append(self.visit(value))
         return arguments
 
+    def not_strict(self, node: ast.Call) -> None:
+        """``zip(..., strict=False)`` is what zip is without."""
+        for keyword in node.keywords:
+            constant = keyword.value
+            if keyword.arg == "strict" and not (
+                isinstance(constant, ast.Constant) and constant.value is False
+            ):
+                self.check.refuse(
+                    node,
+                    "zip checks lengths where they end, which is not compiled",
+                    "test if len(x) != len(y): raise ValueError before, and write strict=False",
+                )
+        node.keywords = [one for one in node.keywords if one.arg != "strict"]
+
     def by_position(self, node: ast.Call, names: tuple[str, ...]) -> ast.Call:
         """A call with its keywords as positional arguments, where they come in that order."""
         following = [keyword.arg for keyword in node.keywords]
@@ -572,6 +586,8 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         keywords = KEYWORDS.get(str(builtin_name(value)))
         if keywords is not None and node.keywords:
             node = self.by_position(node, keywords)
+        if value is zip:
+            self.not_strict(node)
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:

@@ -123,11 +123,11 @@ _MATH_PAIRS = [
 ]
 _ROUNDINGS = [(kind, "int64") for kind in KINDS]
 _EXACT: dict[str, list[Kinds]] = {
-    **dict.fromkeys(("gamma", "lgamma", "ulp"), [("float64",), ("int64",)]),
+    **{name: [("float64",), ("int64",)] for name in ("gamma", "lgamma", "ulp")},
     **dict.fromkeys(("remainder", "nextafter"), _MATH_PAIRS[:2]),
     **dict.fromkeys(("comb", "perm"), INTEGERS),
-    **dict.fromkeys(("gcd", "lcm"), [*INTEGERS, ("int64",) * 3, ("int64", "bool")]),
-    **dict.fromkeys(("factorial", "isqrt"), [("int64",), ("uint64",)]),
+    **{name: [*INTEGERS, ("int64",) * 3, ("int64", "bool")] for name in ("gcd", "lcm")},
+    **{name: [("int64",), ("uint64",)] for name in ("factorial", "isqrt")},
     "hypot": [("float64",), ("float64", "int64"), ("float64",) * 3],
 }
 """The functions of `math` that CPython computes by itself, with the kinds to try."""

@@ -111,6 +111,10 @@ def of_arrays(state, event, emit):
     state.a[2:] = state.a[:-2] * 0.5 + state.a[1:2]
     column = state.grid[:, i] + state.grid[0, i]
     emit(any(column > 1.0), sum(column), math.fsum(state.grid[:, i]))
+    backwards = 0.0
+    for place, value in zip(reversed(range(i)), reversed(state.a), strict=False):
+        backwards = backwards * 0.5 + value * place
+    emit(0, backwards, state.a[0])
     kept[1:] += kept[:-1]
     kept[:] = kept[::-1]
     emit(kept.argmax(), kept.sum(), -kept.min())
@@ -180,6 +184,7 @@ def test_only_who_computes_with_arrays_has_an_arena() -> None:
 
 
 REFUSED = {
+    "emit(sum(x * y for x, y in zip(state.a, state.b, strict=True)))": r"zip checks lengths",
     "emit(np.exp(event.x))": r"np\.exp cannot be used: .*write math\.exp",
     "emit(math.gcd(event.x, 2) * 1.0)": r"math\.gcd takes integers; write int\(x\)",
     "emit(round(event.x, 1.0))": r"round takes a number of digits that is an int.*int\(n\)",
