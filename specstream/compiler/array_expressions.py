@@ -180,7 +180,8 @@ def _in_place(function: Native, operation: Native) -> Any:
             return None
         target, value = args
         if not isinstance(target, ViewType):
-            return anew(typing_context, args)
+            made: Meaning | None = anew(typing_context, args)
+            return made
         if not isinstance(value, ViewType) and scalar_kind(value) is None:
             return None
         known = typing_context.resolve_value_type(update_items)

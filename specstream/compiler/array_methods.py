@@ -12,6 +12,7 @@ element, as NumPy's does; a NaN is the least and the greatest, and of equal elem
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from numba.core import cgutils, types
@@ -29,7 +30,9 @@ from specstream.compiler.array_expressions import (
 from specstream.compiler.assignment import Window
 from specstream.compiler.core_function import Core, Meaning, resolved_call
 from specstream.compiler.instructions import BIT, F64, I32, I64, Instructions, Value
+from specstream.compiler.iteration import RangeType
 from specstream.compiler.kinds import NUMBA_KINDS, SCALARS, check_kind, convert, scalar_kind
+from specstream.compiler.list_methods import reversed_list
 from specstream.compiler.local_lists import List, element_of
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_types import ListType, kinds_of
@@ -237,6 +240,42 @@ def _fill(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return context.get_dummy_value()
 
     return types.none, [view, value], code
+
+
+# ---- reversed ----
+
+
+@reversed_list.rule
+def _reversed_view(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 1 or not isinstance(args[0], ViewType):
+        return None
+
+    def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+        window = window_of(context, builder, sig.args[0], values[0])
+        length, stride = window.shape[0], window.strides[0]
+        last = builder.mul(builder.sub(length, I64(1)), stride)
+        strides = [builder.neg(stride), *window.strides[1:]]
+        offset = builder.add(window.offset, last)
+        return view_of(replace(window, offset=offset, strides=strides))
+
+    return args[0], args, code
+
+
+@reversed_list.rule
+def _reversed_range(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 1 or not isinstance(args[0], RangeType):
+        return None
+
+    def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+        parts = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=values[0])
+        made = cgutils.create_struct_proxy(sig.args[0])(context, builder)
+        last = builder.mul(builder.sub(parts.count, I64(1)), parts.step)
+        made.start = builder.add(parts.start, last)
+        made.step = builder.neg(parts.step)
+        made.count = parts.count
+        return made._getvalue()
+
+    return args[0], args, code
 
 
 # ---- np.dot ----

@@ -15,9 +15,11 @@ __all__ = ["computes_arrays"]
 _MAKING = ("copy", "tolist")
 # What gives a number, or something else that is no array.
 _REDUCING = frozenset(
-    ("len", "sum", "min", "max", "any", "all", "int", "float", "bool", "round", "range", "list")
-    + ("sorted", "enumerate", "zip", "reversed", "set", "dict", "tuple", "emit")
-    + ("mean", "argmin", "argmax", "fill", "dot", "fsum", "prod", "dist")
+    (
+        *("len", "sum", "min", "max", "any", "all", "int", "float", "bool", "round", "range"),
+        *("list", "sorted", "enumerate", "zip", "reversed", "set", "dict", "tuple", "emit"),
+        *("mean", "argmin", "argmax", "fill", "dot", "fsum", "prod", "dist"),
+    )
 )
 
 
@@ -130,7 +132,7 @@ class _Function(ast.NodeVisitor):
 
 def _name(node: ast.Call) -> str:
     callee = node.func
-    return getattr(callee, "id", None) or getattr(callee, "attr", "")
+    return str(getattr(callee, "id", None) or getattr(callee, "attr", ""))
 
 
 def _parameters(node: ast.AST) -> Iterable[str]:

@@ -411,6 +411,9 @@ class _Range:
     def __len__(self) -> int:
         return len(self._range)
 
+    def __reversed__(self) -> Iterator[int]:
+        return map(self._item, reversed(self._range))
+
 
 def _enumerate(iterable: Iterable[Any], start: int = 0) -> Iterator[tuple[Int64, Any]]:
     count = signed(operator.index(start))

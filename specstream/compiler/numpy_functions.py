@@ -97,8 +97,9 @@ def _write_sign(code: Instructions, kinds: Sequence[str], args: Sequence[Value])
     builder = code.builder
     (value,) = args
     zero = (F64(0.0) if kinds[0] == "float64" else I64(0),)
-    above = write_comparison(">")(code, kinds * 2, (value, *zero))
-    below = write_comparison("<")(code, kinds * 2, (value, *zero))
+    both = (kinds[0], kinds[0])
+    above = write_comparison(">")(code, both, (value, *zero))
+    below = write_comparison("<")(code, both, (value, *zero))
     if kinds[0] != "float64":
         return builder.sub(builder.zext(above, I64), builder.zext(below, I64))
     sign = builder.select(above, F64(1.0), builder.select(below, F64(-1.0), F64(0.0)))

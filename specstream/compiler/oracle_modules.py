@@ -47,7 +47,7 @@ def _copysign(value: Number, sign: Number) -> float:
     return math.copysign(value, 0.0 if sign != sign else sign)
 
 
-_PLAIN_MATH: tuple[Callable[..., float], ...] = (
+_PLAIN_MATH: tuple[Callable[..., Any], ...] = (
     *(math.sqrt, math.cbrt, math.pow, math.fmod, math.ldexp, math.fabs),
     *(math.exp, math.exp2, math.expm1, math.log, math.log2, math.log10, math.log1p),
     *(math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.atan2),

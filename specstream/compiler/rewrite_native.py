@@ -507,7 +507,7 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
                 f"{name} takes ({', '.join(names)})",
                 "give them in this order, which is then that of their evaluation",
             )
-        arguments = []
+        arguments: list[ast.expr] = []
         for one, default in parameters:
             if one not in given and default is ...:
                 self.check.refuse(node, f"{name} lacks {one!r}", f"it takes ({', '.join(names)})")
@@ -517,6 +517,20 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             else:
                 arguments.append(self.visit(value))
         return arguments
+
+    def not_strict(self, node: ast.Call) -> None:
+        """``zip(..., strict=False)`` is what zip is without."""
+        for keyword in node.keywords:
+            constant = keyword.value
+            if keyword.arg == "strict" and not (
+                isinstance(constant, ast.Constant) and constant.value is False
+            ):
+                self.check.refuse(
+                    node,
+                    "zip checks lengths where they end, which is not compiled",
+                    "test if len(x) != len(y): raise ValueError before, and write strict=False",
+                )
+        node.keywords = [one for one in node.keywords if one.arg != "strict"]
 
     def by_position(self, node: ast.Call, names: tuple[str, ...]) -> ast.Call:
         """A call with its keywords as positional arguments, where they come in that order."""
@@ -599,6 +613,8 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         keywords = KEYWORDS.get(str(builtin_name(value)))
         if keywords is not None and node.keywords:
             node = self.by_position(node, keywords)
+        if value is zip:
+            self.not_strict(node)
         self.positional(node, name)
         number = self.number_in_text(node)
         if number is not None:

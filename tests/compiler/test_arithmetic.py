@@ -121,6 +121,16 @@ _MATH_PAIRS = [
     ("float64", "uint64"),
     ("bool", "int64"),
 ]
+_ROUNDINGS = [(kind, "int64") for kind in KINDS]
+_EXACT: dict[str, list[Kinds]] = {
+    **{name: [("float64",), ("int64",)] for name in ("gamma", "lgamma", "ulp")},
+    **dict.fromkeys(("remainder", "nextafter"), _MATH_PAIRS[:2]),
+    **dict.fromkeys(("comb", "perm"), INTEGERS),
+    **{name: [*INTEGERS, ("int64",) * 3, ("int64", "bool")] for name in ("gcd", "lcm")},
+    **{name: [("int64",), ("uint64",)] for name in ("factorial", "isqrt")},
+    "hypot": [("float64",), ("float64", "int64"), ("float64",) * 3],
+}
+"""The functions of `math` that CPython computes by itself, with the kinds to try."""
 
 
 def _cases() -> Iterable[tuple[Any, Any, Sequence[Kinds]]]:
@@ -146,7 +156,16 @@ def _cases() -> Iterable[tuple[Any, Any, Sequence[Kinds]]]:
         kinds = [*SAME, ("float64",) * 3, ("int64",) * 4]
         yield NATIVE_BUILTINS[name], ORACLE_BUILTINS[name], kinds
     for name, native in NATIVE_NUMPY.items():
-        yield native, getattr(NUMPY, name), EVERYTHING
+        pairs = [*SAME, ("int64", "float64"), ("bool", "float64")]
+        kinds = {"minimum": pairs, "maximum": pairs, "clip": [(kind,) * 3 for kind in KINDS]}
+        of_numbers = name in ("abs", "absolute", "sign", "square", "floor", "ceil", "trunc")
+        usual = NUMBERS if of_numbers else EVERYTHING
+        yield native, getattr(NUMPY, name), kinds.get(name, usual)
+    for name, kinds_of_math in _EXACT.items():
+        yield NATIVE_MATH[name], getattr(MATH, name), kinds_of_math
+    yield NATIVE_BUILTINS["round"], ORACLE_BUILTINS["round"], _ROUNDINGS
+    powers = [("float64", "int64"), *INTEGERS, *[(kind,) * 3 for kind in ("int64", "uint64")]]
+    yield NATIVE_BUILTINS["pow"], ORACLE_BUILTINS["pow"], powers
     for name, native in math_functions.MATH.items():
         if name in ("atan2", "pow", "fmod", "copysign"):
             yield native, getattr(MATH, name), _MATH_PAIRS

@@ -523,6 +523,7 @@ BUILTINS = vars(builtins) | {
     "divmod": with_numbers(divmod),
     "sum": left_to_right,
     "range": integers,
+    "reversed": lambda values: reversed([*values] if isinstance(values, map) else values),
 }
 MATH = types.SimpleNamespace(
     **vars(math)
