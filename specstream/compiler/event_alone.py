@@ -27,12 +27,12 @@ from specstream.columns.instants import when
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.check import (
-    is_container,
     FORBIDDEN_CALLS,
     FORBIDDEN_MODULES,
     REFUSED,
     builtin_name,
     is_constant,
+    is_container,
     math_name,
 )
 from specstream.compiler.frozen_types import can_freeze
@@ -375,6 +375,12 @@ class EventAlone:
 
     def compares(self, op: ast.cmpop, left: Found, right: Found, container: ast.expr) -> bool:
         """Whether compiled code has the comparison, or is to say that it has not."""
+        is_written = isinstance(container, ast.Constant)
+        is_singleton = is_written and (container.value is None or type(container.value) is bool)
+        if isinstance(op, ast.Is | ast.IsNot) and is_singleton:
+            return left.compiled is not None
+        if isinstance(container, ast.Constant) and container.value is None:
+            return left.compiled is not None
         if type(op) in REFUSED:
             return False
         if left.compiled is None or (right.compiled is None and not isinstance(op, ast.In)):

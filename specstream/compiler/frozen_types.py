@@ -154,7 +154,9 @@ def _meet(one: types.Type, other: types.Type) -> types.Type | None:
         return None if None in parts else types.BaseTuple.from_types(parts, made)
     if type(one) is type(other) and isinstance(one, ListType | DictType | SetType):
         parts = [
-            mine if isinstance(theirs, Unknown) else theirs
+            mine
+            if isinstance(theirs, Unknown)
+            else theirs
             if isinstance(mine, Unknown)
             else _meet(mine, theirs)
             for mine, theirs in zip(one.parts, other.parts, strict=True)
@@ -193,7 +195,9 @@ def _as(value: Any, of: types.Type) -> Any:
     if isinstance(value, Record):
         return Record(value.name, value.names, tuple(map(_as, value.values, of)))
     if isinstance(value, FrozenDict):
-        return FrozenDict(tuple((_as(key, of.key_type), _as(one, of.value_type)) for key, one in value.items))
+        return FrozenDict(
+            tuple((_as(key, of.key_type), _as(one, of.value_type)) for key, one in value.items)
+        )
     if isinstance(value, FrozenList):
         (part,) = of.parts
         if part in (types.int64, TEXT) or set(map(type, value)) == {float}:

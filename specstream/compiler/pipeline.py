@@ -88,7 +88,9 @@ _SHOWN = {"int64": "int", "float64": "float"}
 def _differing(target: types.Type, source: types.Type) -> tuple[types.Type, types.Type]:
     """Two types that meet, without what they may differ in: None, and parts of tuples."""
     if isinstance(target, types.Optional):
-        return (source, source) if source == types.none else _differing(target.type, present(source))
+        return (
+            (source, source) if source == types.none else _differing(target.type, present(source))
+        )
     if isinstance(target, NullableType):
         return target.of, present(source)
     is_pair = isinstance(target, types.BaseTuple) and isinstance(source, types.BaseTuple)

@@ -23,9 +23,9 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
-from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
 from specstream.compiler.forms import EmittedForm, Formed
+from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
 from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
