@@ -375,6 +375,12 @@ class EventAlone:
 
     def compares(self, op: ast.cmpop, left: Found, right: Found, container: ast.expr) -> bool:
         """Whether compiled code has the comparison, or is to say that it has not."""
+        is_written = isinstance(container, ast.Constant)
+        is_singleton = is_written and (container.value is None or type(container.value) is bool)
+        if isinstance(op, ast.Is | ast.IsNot) and is_singleton:
+            return left.compiled is not None
+        if isinstance(container, ast.Constant) and container.value is None:
+            return left.compiled is not None
         if type(op) in REFUSED:
             return False
         if left.compiled is None or (right.compiled is None and not isinstance(op, ast.In)):

@@ -44,6 +44,7 @@ from specstream.compiler.local_types import (
     unpack,
     width_of,
 )
+from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT, TextType
 from specstream.compiler.types import RunType
@@ -140,6 +141,7 @@ class List(Head):
     def position(self, index: Value, of: types.Type) -> Value:
         """An index as a position; a fault when it is outside."""
         builder = self.builder
+        index, of = unwrapped(self.context, builder, of, index), present(of)
         count = self.count()
         if types.unliteral(of) == types.int64:
             negative = builder.icmp_signed("<", index, I64(0))
@@ -199,7 +201,7 @@ def _way_out(element: types.Type, given: types.Type) -> str:
 def check_index(of: types.Type) -> None:
     if isinstance(of, TextType):
         raise refuse("an index is a string: a list is indexed with integers")
-    if scalar_kind(of) not in ("int64", "uint64"):
+    if scalar_kind(present(of)) not in ("int64", "uint64"):
         raise refuse(f"an index has type {of}: write int(x)")
 
 

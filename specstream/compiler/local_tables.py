@@ -34,6 +34,7 @@ from specstream.compiler.local_types import (
     unpack,
     width_of,
 )
+from specstream.compiler.none_types import NullableType
 from specstream.compiler.refusals import refuse
 from specstream.compiler.types import RunType
 
@@ -111,7 +112,7 @@ def _leaf_types(of: types.Type) -> list[types.Type]:
 def keys(of: TableType, given: types.Type) -> types.Type:
     """What the keys are after one was given; refuses what is none, or does not fit."""
     what = "a dict" if isinstance(of, DictType) else "a set"
-    key = storable(given, what)
+    key = storable(given.of if isinstance(given, NullableType) else given, what)
     if any(isinstance(leaf, LocalType) for leaf in _leaf_types(key)):
         raise refuse(f"{key} is a key: keys are numbers, strings and tuples of these")
     found = meet(of.key_type, key)

@@ -23,6 +23,7 @@ from numba.extending import lower_cast, models, register_model
 
 from specstream._native import lib
 from specstream.compiler.instructions import F64, I64, POINTER, Instructions, Value
+from specstream.compiler.none_types import may_be_none
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT
 
@@ -294,6 +295,11 @@ _KINDS: dict[types.Type, int] = {
 def storable(given: types.Type, what: str) -> types.Type:
     """The type as which a value is kept; refuses what cannot be."""
     of = resolved(types.unliteral(given))
+    if may_be_none(of):
+        raise refuse(
+            f"{what} gets what may be None, and holds numbers, strings, tuples, lists, dicts and "
+            "sets; test it for None, and put in int(x) or float(x)"
+        )
     if isinstance(of, types.BaseTuple):
         parts = [storable(part, what) for part in of]
         of = of if parts == list(of) else types.BaseTuple.from_types(parts)

@@ -18,7 +18,7 @@ from numba.extending import intrinsic, lower_builtin
 
 from specstream.compiler.arithmetic import eq, ne, not_
 from specstream.compiler.conversions import bool_
-from specstream.compiler.core_function import Meaning, resolved_call, takes_none
+from specstream.compiler.core_function import Meaning, resolved_call
 from specstream.compiler.event import null_bit
 from specstream.compiler.instructions import BIT, Value
 from specstream.compiler.none_types import (
@@ -39,7 +39,6 @@ def _equality(function: Any) -> Any:
     """``==`` or ``!=``: None is equal to None and to nothing else, and nothing is raised."""
     differs = BIT(int(function is ne))
 
-    @takes_none
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if len(args) != 2 or not any(map(may_be_none, args)):
             return None
@@ -78,7 +77,6 @@ def _write_truth(context: Any, builder: Any, of: types.Type, value: Value) -> Va
 
 
 def _truth(negated: bool) -> Any:
-    @takes_none
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if len(args) != 1 or not may_be_none(args[0]):
             return None

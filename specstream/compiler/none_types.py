@@ -18,6 +18,7 @@ from numba.extending import intrinsic, lower_cast, models, register_model
 
 from specstream.compiler.instructions import BIT, Instructions, Value
 from specstream.compiler.refusals import refuse
+from specstream.compiler.text import TextType
 
 __all__ = [
     "NullableType",
@@ -64,6 +65,16 @@ def _cast_to_nullable(
     made.value = context.cast(builder, value, given, wanted.of)
     made.is_null = context.get_constant(types.boolean, False)
     return made._getvalue()
+
+
+@lower_cast(NullableType, types.Number)
+@lower_cast(NullableType, types.Boolean)
+@lower_cast(NullableType, TextType)
+def _cast_from_nullable(
+    context: Any, builder: Any, given: NullableType, wanted: types.Type, value: Value
+) -> Value:
+    found = cgutils.create_struct_proxy(given)(context, builder, value=value).value
+    return context.cast(builder, found, given.of, wanted)
 
 
 # ---- what there is where it is not None ----

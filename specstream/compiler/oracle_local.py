@@ -134,6 +134,7 @@ class Dict:
         return len(self.entries)
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        key = getattr(key, "plain", key)  # of a null, the zero that it reads
         self.changes += _checked_key(key) not in self.entries
         self.entries[key] = value
 

@@ -28,6 +28,7 @@ class _NullFloat(float):
 
 class _NullText(Text):
     __slots__ = ()
+    plain = Text(0)
 
 
 _NULLS: dict[type, Any] = {

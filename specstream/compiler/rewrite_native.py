@@ -31,6 +31,7 @@ from specstream.compiler import (
     iteration,
     local_methods,
     locking,
+    none_rules,
     numbers,
     reductions,
 )
@@ -100,6 +101,7 @@ class _InPlace(ast.BinOp):
 class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
         self.leave_nothing()
+        self.there: set[str] = set()  # names that are not None here, as was tested
         self.nested = self.find_nested() if nested is None else nested
 
     def rewrite(self) -> ast.FunctionDef:
@@ -270,11 +272,12 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         if isinstance(node, ast.Slice):
             self.source.native_namespace["__ss_slice"] = slice
             node = ast.copy_location(without_slices(node), node)
-        return self.some(node, self.visit(node))
+        rewritten: ast.expr = self.visit(node)
+        return rewritten
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
-        value, index = self.some(node.value, self.visit(node.value)), self.visit(node.slice)
-        node.value, node.slice = value, self.some(node.slice, index)
+        node.value = self.some(node.value, self.visit(node.value))
+        node.slice = self.visit(node.slice)
         return node
 
     def visit_Slice(self, node: ast.Slice) -> Any:
@@ -293,8 +296,11 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         return self.core(conversions.slice_bound, bound, at=bound)
 
     def visit_If(self, node: ast.If) -> Any:
+        known = self.known_by(node.test, node.body)
         node.test = self.visit(node.test)
+        self.there |= known
         node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
+        self.there -= known
         node.orelse = self.statements(node.orelse)
         return node
 
@@ -334,6 +340,8 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
                     f"call it: {node.id}(...); another name for a function, or something kept at "
                     "it, belongs outside of the operator",
                 )
+        if node.id in self.there and isinstance(node.ctx, ast.Load):
+            return self.core(none_rules.some, node, at=node)
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:

@@ -11,6 +11,7 @@ from specstream.compiler.check import is_none, is_singleton_test
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.patterns import is_singleton
 from specstream.compiler.rewrite import Rewriter
+from specstream.compiler.scopes import bound_names
 
 __all__ = ["MaybeNone"]
 
@@ -51,6 +52,22 @@ class MaybeNone(Rewriter):
         return self.core(none_rules.column, owner, self.column_read(node), name, at=node)
 
     # ---- values that have to be there ----
+
+    there: set[str]
+
+    def known_by(self, test: ast.expr, body: list[ast.stmt]) -> set[str]:
+        """Names that a condition says are not None, and that stay what they are in its body."""
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+            return set()
+        found: set[str] = set()
+        for part in parts:
+            tested = is_none_test(part)
+            if isinstance(tested, ast.Name) and isinstance(part, ast.Compare):
+                if isinstance(part.ops[0], ast.IsNot | ast.NotEq):
+                    found.add(tested.id)
+        given = {name for statement in body for name in bound_names(statement)} if found else set()
+        return found - given - self.there
 
     def may_give_none(self, callee: str) -> bool:
         """Whether a function may return None, as far as its text tells."""
