@@ -84,6 +84,7 @@ __all__ = [
     "scratch",
     "spark",
     "structures",
+    "testing",
     "timestamp",
     "when",
 ]
@@ -92,6 +93,7 @@ _LAZY = {
     "metrics": "specstream.monitoring.metrics",
     "operators": "specstream.operators",
     "spark": "specstream.spark",
+    "testing": "specstream.testing",
 }
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``specstream run``, ``replay``, ``tune``, ``bench``, ``profile`` and ``demo``.
+"""The command line: ``specstream run``, ``replay``, ``tune``, ``explain``, ``profile`` and others.
 
 Progress and messages go to stderr, results to stdout. Exit status: 0, 1 for what went wrong while
 running, 2 for a command that cannot be understood, 130 for Ctrl-C, 143 for SIGTERM.
@@ -15,7 +15,7 @@ except ImportError as missing:
     ) from missing
 
 import specstream as ss
-from specstream.cli import bench, demo, profile, replay, run, tune
+from specstream.cli import bench, demo, explain, profile, replay, run, tune
 
 __all__ = ["main"]
 
@@ -29,6 +29,7 @@ def main() -> None:
 for command in (
     bench.bench,
     demo.demo,
+    explain.explain,
     profile.profile,
     replay.replay,
     run.run,

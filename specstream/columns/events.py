@@ -23,7 +23,6 @@ from specstream.errors import InputError
 __all__ = [
     "KEY_COLUMNS",
     "Events",
-    "as_table",
     "column",
     "keys_of",
     "order_key",
@@ -44,67 +43,6 @@ def column(option: str, name: object) -> str | None:
         ConfigurationError: it is none.
     """
     return text(option, name, "the name of a column or None")
-
-
-def as_table(data: Any, what: str) -> pa.Table:
-    """A table from what users have: Arrow table or batch, pandas frame, dict of arrays.
-
-    Raises:
-        InputError: it is none of these, or its columns differ in length.
-    """
-    if isinstance(data, pa.Table):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if isinstance(data, Mapping):
-        columns = [_arrow_column(what, name, column) for name, column in data.items()]
-        return _arrow_table(what, columns, list(data))
-    if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
-        # A NaN in a column of plain floats is a number here, not a missing value.
-        columns = [
-            _arrow_column(
-                what,
-                name,
-                column.to_numpy() if isinstance(column.dtype, np.dtype) else column,
-                from_pandas=not (isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"),
-            )
-            for name, column in data.items()
-        ]
-        return _arrow_table(what, columns, [str(name) for name in data.columns])
-    raise InputError(
-        f"{what}: got {type(data).__name__}; expected a pyarrow Table or RecordBatch, a pandas "
-        "DataFrame, or a dict of arrays"
-    )
-
-
-def _arrow_column(
-    what: str, name: object, column: Any, from_pandas: bool | None = None
-) -> pa.Array:
-    """One column as Arrow has it."""
-    kind = getattr(column, "dtype", None)
-    if isinstance(kind, np.dtype) and not kind.isnative:
-        raise InputError(
-            f"{what}: column {name!r} is big-endian ({kind.str}): convert it, "
-            'column.astype(column.dtype.newbyteorder("="))'
-        )
-    try:
-        return pa.array(column, from_pandas=from_pandas)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        found = type(column).__name__ if kind is None else f"{type(column).__name__} of {kind}"
-        raise InputError(
-            f"{what}: column {name!r} is no column of a table ({found}: {error}): give one array "
-            "per column, of integers, floats, bools, strings or times that Arrow has"
-        ) from None
-
-
-def _arrow_table(what: str, columns: list[pa.Array], names: list[Any]) -> pa.Table:
-    try:
-        return pa.Table.from_arrays(columns, names)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise InputError(
-            f"{what}: the columns are no table ({error}): give one array per column, all of one "
-            "length, with a string as its name"
-        ) from None
 
 
 class _OrderedKeys(Sequence[pa.Array]):

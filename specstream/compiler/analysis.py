@@ -60,6 +60,7 @@ class Analysis(ABC):
         catches: whether any of its functions has a try statement.
         errors: the exception classes met so far.
         uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
+        reads_frozen: whether lists, dicts or sets of a module are read.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Analysis(ABC):
         self.catches = False
         self.errors = ErrorClasses()
         self.uses_arena = False
+        self.reads_frozen = False
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
+import difflib
+import enum
 import functools
 import math
 import types
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
-from specstream.compiler import numbers
+from specstream.compiler import frozen, frozen_types, numbers
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
+from specstream.compiler.nullable_flows import mark_null_reads
 from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.scopes import bound_names, own_name
 
@@ -34,6 +39,7 @@ __all__ = [
     "defaults_of",
     "is_constant",
     "is_none",
+    "is_singleton_test",
     "math_name",
     "numpy_name",
 ]
@@ -56,8 +62,8 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncWith: ("async with", "operators are plain functions"),
     ast.JoinedStr: ("a formatted string", "formatted strings may only stand in raise statements"),
     ast.MatMult: ("the @ operator", "write the loops out"),
-    ast.Is: ("`is`", "compare with =="),
-    ast.IsNot: ("`is not`", "compare with !="),
+    ast.Is: ("`is` of anything but None, True and False", "compare with =="),
+    ast.IsNot: ("`is not` of anything but None, True and False", "compare with !="),
 }
 
 _FORBIDDEN_CALLS = {
@@ -95,9 +101,9 @@ class Check:
         self.locals = self.find_locals()
         self.resolved: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
+        self.names_of_none: frozenset[str] | None = None  # set when the rewriting asks
         self.raising: set[ast.AST] = set()
         self.caught: set[str] = set()  # names of exceptions
-        self.nulls: set[ast.AST] = set()  # places where None may stand
 
     def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
         self.analysis.refuse(self.source, node, problem, way_out)
@@ -115,6 +121,7 @@ class Check:
         exceptions = ExceptionCheck(tree, self.analysis.catches, self.static_value, self.refuse)
         self.raising = exceptions.exempt
         self.caught = exceptions.caught
+        self.null_reads(tree)
         for statement in tree.body:
             for node in ast.walk(statement):
                 self.node(node)
@@ -148,19 +155,35 @@ class Check:
         for name, value in defaults_of(function).items():
             self.resolve(self.source.tree, default_name(name), value, f"the default of {name!r}")
 
+    def null_reads(self, tree: ast.FunctionDef) -> None:
+        """Marks where a nullable column is kept; a bool that is asked there is refused."""
+        nullable = self.analysis.event.nullable
+        if not nullable:
+            return
+        called = {
+            node.func.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id not in self.locals
+            and isinstance(self.lookup(node.func.id), types.FunctionType | functools.partial)
+        }
+        mark_null_reads(tree, nullable, self.locals, called)
+
     def node(self, node: ast.AST) -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             self.name(node)
         if node in self.raising:
             return
         parts = [node, *node.ops] if isinstance(node, ast.Compare) else [node]
+        if is_singleton_test(node):
+            parts = []
         parts += [node.op] if isinstance(node, ast.BinOp | ast.AugAssign) else []
         refused = next((_REFUSED[type(part)] for part in parts if type(part) in _REFUSED), None)
         # An operator has no line of its own; it is met as part of what it stands in.
         is_target = isinstance(node, ast.List) and not isinstance(node.ctx, ast.Load)
         if refused is not None and not is_target and not isinstance(node, ast.cmpop | ast.operator):
             self.refuse(node, f"{refused[0]} cannot be compiled", refused[1])
-        self.allow_none(node)
         if isinstance(node, ast.Constant):
             self.constant(node)
         elif isinstance(node, ast.AnnAssign) and node.value is None:
@@ -199,28 +222,8 @@ class Check:
                     "other resources",
                 )
 
-    def allow_none(self, node: ast.AST) -> None:
-        """Notes where None may stand below a node: what emit is given, and what has no value."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in self.source.parameters:
-                for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-                    self.nulls.update(branches(value))
-        elif isinstance(node, ast.keyword) and node.arg == "key":
-            self.nulls.add(node.value)
-        elif isinstance(node, ast.Return | ast.Slice):
-            self.nulls.update(ast.iter_child_nodes(node))
-        elif isinstance(node, ast.AnnAssign):
-            self.nulls.update(ast.walk(node.annotation))
-
     def constant(self, node: ast.Constant) -> None:
         value = node.value
-        if value is None and node not in self.nulls:
-            self.refuse(
-                node,
-                "None is no value of an operator",
-                "emit it where it stands, emit(None) or emit(x if known else None), into a column "
-                'that is declared ss.nullable(...); event.is_null("x") tells of a null',
-            )
         if value is None or isinstance(value, bool | float | str):
             return
         if not isinstance(value, int):
@@ -258,7 +261,12 @@ class Check:
                 self.resolved[name] = value
             return
         if value is _MISSING:
-            self.refuse(node, f"name {name!r} is not defined", "define it before the operator")
+            known = {*self.locals, *self.source.original.__globals__, *vars(builtins)}
+            near = difflib.get_close_matches(name, sorted(known), 1)
+            meant = f", or write {near[0]!r} if that is meant" if near else ""
+            self.refuse(
+                node, f"name {name!r} is not defined", f"define it before the operator{meant}"
+            )
         self.resolve(node, name, value, repr(name))
 
     def resolve(self, node: ast.AST, name: str, value: Any, what: str) -> None:
@@ -266,7 +274,7 @@ class Check:
         if isinstance(value, types.ModuleType):
             root = value.__name__.split(".")[0]
             if root in _FORBIDDEN_MODULES:
-                self.refuse(node, f"module {root!r} cannot be used", _FORBIDDEN_MODULES[root])
+                self.refuse(node, f"module {root!r} cannot be used", FORBIDDEN_MODULES[root])
             if value not in (math, np):
                 self.refuse(
                     node,
@@ -280,18 +288,15 @@ class Check:
             self.resolve(node, f"{name}.func", value.func, f"what {what} calls")
         elif self.is_supported_callable(value):
             pass
-        elif is_constant(value):
+        elif not is_container(value) and is_constant(value):
             if isinstance(value, str):
                 self.analysis.strings.append(value)
             self.constants[name] = value
         elif name in _FORBIDDEN_CALLS and value is getattr(builtins, name):
             self.refuse(node, f"{name}() cannot be used in an operator", _FORBIDDEN_CALLS[name])
-        elif isinstance(value, list | dict | set | np.ndarray):
-            self.refuse(
-                node,
-                f"{what} is a global {type(value).__name__}, which can change",
-                "make it a tuple of numbers, or keep it in a state field",
-            )
+        elif is_container(value):
+            value = self.frozen(node, value, what)
+            self.constants[name] = value
         elif isinstance(value, type) and value.__module__ != "builtins":
             self.refuse(
                 node,
@@ -305,6 +310,18 @@ class Check:
                 "use numbers, strings, tuples of them, and plain functions",
             )
         self.resolved[name] = value
+
+    def frozen(self, node: ast.AST, value: Any, what: str) -> Any:
+        """A copy of what a module holds."""
+
+        def refuse(problem: str, way_out: str) -> NoReturn:
+            self.refuse(node, f"{what}: {problem}", way_out)
+
+        found = frozen_types.conformed(frozen.freeze(value, refuse), refuse)
+        self.analysis.strings += frozen.strings_in(found)
+        if not isinstance(found, frozen.FrozenArray):
+            self.analysis.uses_arena = self.analysis.reads_frozen = True
+        return found
 
     @staticmethod
     def is_supported_callable(value: Any) -> bool:
@@ -367,6 +384,8 @@ class Check:
             self.analysis.reads_timestamp = True
         if isinstance(node.value, ast.Name) and node.value.id not in self.locals:
             module = self.lookup(node.value.id)
+            if module is np and node.attr == "random":
+                self.refuse(node, "np.random cannot be used", FORBIDDEN_MODULES["random"])
             if (
                 module is np
                 and node.attr not in (*NUMPY, "dot")
@@ -390,11 +409,39 @@ class Check:
                 )
 
 
+def _is_enum(value: Any) -> bool:
+    return isinstance(value, frozen.EnumMembers) or (
+        isinstance(value, type) and issubclass(value, enum.Enum)
+    )
+
+
 class Dotted(ast.NodeTransformer):
     """What a user's module has becomes a name with a dot: a global like any other."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        """``Side["BUY"]`` is ``Side.BUY``."""
+        self.generic_visit(node)
+        of, name = node.value, node.slice
+        if isinstance(of, ast.Name) and isinstance(name, ast.Constant) and self.of_enum(of.id):
+            if isinstance(name.value, str):
+                member = ast.Attribute(ast.Name(of.id, ast.Load()), name.value, ast.Load())
+                return self.visit(ast.fix_missing_locations(ast.copy_location(member, node)))
+        return node
+
+    def of_enum(self, name: str) -> bool:
+        return name not in self.check.locals and _is_enum(self.check.lookup(name))
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """A member of an enum is compared by value: there is one object of it."""
+        self.generic_visit(node)
+        for at, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            if isinstance(op, ast.Is | ast.IsNot) and isinstance(right, ast.Name):
+                if self.of_enum(right.id.rpartition(".")[0]):
+                    node.ops[at] = ast.Eq() if isinstance(op, ast.Is) else ast.NotEq()
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         self.generic_visit(node)
@@ -404,6 +451,10 @@ class Dotted(ast.NodeTransformer):
         name = f"{owner.id}.{node.attr}"
         if name not in self.check.source.original.__globals__:  # as it is where it was pickled
             module = self.check.lookup(owner.id)
+            if frozen.is_holder(module) and not node.attr.startswith("__"):
+                if not hasattr(module, node.attr):
+                    self.check.refuse(node, f"{owner.id!r} has no {node.attr!r}", "write its name")
+                return ast.copy_location(ast.Name(name, node.ctx), node)
             if not isinstance(module, types.ModuleType) or module in (math, np):
                 return node
             root = module.__name__.split(".")[0]
@@ -425,6 +476,29 @@ def default_name(parameter: str) -> str:
     return f"__ss_default_{parameter}"
 
 
+def is_singleton_test(node: ast.AST) -> bool:
+    """Whether a comparison is ``x is None``, ``x is not True`` or the like."""
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return False
+    right = node.comparators[0]
+    is_singleton = isinstance(right, ast.Constant) and (
+        right.value is None or isinstance(right.value, bool)
+    )
+    return is_singleton and isinstance(node.ops[0], ast.Is | ast.IsNot)
+
+
+def is_container(value: Any) -> bool:
+    """Whether a value is frozen where an operator reads it."""
+    if isinstance(value, frozen.Frozen):
+        return True
+    if isinstance(value, type):
+        return issubclass(value, enum.Enum)
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return any(map(is_container, value))
+    containers = list | Mapping | set | frozenset | collections.deque | np.ndarray | enum.Enum
+    return isinstance(value, containers) or frozen.is_holder(value)
+
+
 def branches(value: ast.expr) -> list[ast.expr]:
     """What an expression may be: itself, or what its conditions choose from."""
     if isinstance(value, ast.IfExp):
@@ -439,7 +513,7 @@ def is_none(node: ast.expr) -> bool:
 def is_constant(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(is_constant(element) for element in value)
-    if isinstance(value, bool | np.bool_ | float | np.float16 | np.float32 | str):
+    if value is None or isinstance(value, bool | np.bool_ | float | np.float16 | np.float32 | str):
         return True
     if isinstance(value, np.timedelta64):  # which NumPy has among the integers
         return False

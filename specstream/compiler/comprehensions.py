@@ -91,6 +91,7 @@ class Comprehensions(NestedFunctions, LocalContainers):
         if not (is_generator or is_list or name in ("any", "all")) and is_plain:
             return None
         options = self.options(node, name)
+        generators: list[ast.comprehension]
         item: ast.expr
         if isinstance(iterable, ast.GeneratorExp) or (
             is_list and isinstance(iterable, ast.ListComp)
@@ -98,8 +99,9 @@ class Comprehensions(NestedFunctions, LocalContainers):
             generators = iterable.generators
             item = iterable.elt
         else:
-            target = ast.Name("__ss_item", ast.Store())
-            generators, item = [ast.comprehension(target, iterable, [], 0)], _load("__ss_item")
+            part = ast.comprehension(ast.Name("__ss_item", ast.Store()), iterable, [], 0)
+            generators = [part]
+            item = _load("__ss_item")
         key = options.pop("key", None)
         given = dict(options)
         inside: dict[str, ast.expr] = {one: _load(f"__ss_{one}") for one in options}

@@ -19,7 +19,8 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
 from specstream.compiler.instructions import Value
-from specstream.compiler.local_types import settled
+from specstream.compiler.local_types import refuse_frozen, settled
+from specstream.compiler.none_types import NullableType, may_be_none, present, unwrapped
 from specstream.compiler.refusals import refuse
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "lower_by_rules",
     "meaning_of",
     "resolved_call",
+    "takes_none",
 ]
 
 Code = Callable[[Any, Any, Any, Sequence[Value]], Value]
@@ -41,7 +43,12 @@ Rules = list[Callable[[Any, Sequence[types.Type]], Meaning | None]]
 
 
 def meaning_of(rules: Rules, typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """What the first rule says that is about such arguments."""
+    """What the first rule says that is about such arguments.
+
+    Where one may be None, and no rule takes it as it is, there has to be a value: else a fault.
+    """
+    if any(isinstance(arg, types.Optional | NullableType) for arg in args):
+        return _meaning_of_present(rules, typing_context, args)
     for rule in rules:
         found = rule(typing_context, args)
         if found is not None:
@@ -49,10 +56,45 @@ def meaning_of(rules: Rules, typing_context: Any, args: Sequence[types.Type]) ->
     return None
 
 
+def takes_none(rule: Any) -> Any:
+    """Marks a rule that takes what may be None as it is; a decorator."""
+    rule.takes_none = True
+    return rule
+
+
+def _meaning_of_present(
+    rules: Rules, typing_context: Any, args: Sequence[types.Type]
+) -> Meaning | None:
+    for rule in rules:
+        found = rule(typing_context, args) if hasattr(rule, "takes_none") else None
+        if found is not None:
+            return found
+    meant = meaning_of(rules, typing_context, [present(arg) for arg in args])
+    if meant is None:
+        return None
+    result, wanted, write = meant
+
+    def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+        there = [
+            unwrapped(context, builder, arg, value, of) if may_be_none(arg) else value
+            for arg, value, of in zip(args, values, wanted, strict=True)
+        ]
+        return write(context, builder, signature(sig.return_type, *wanted), there)
+
+    taken = [arg if may_be_none(arg) else of for arg, of in zip(args, wanted, strict=True)]
+    return result, taken, code
+
+
 def lower_by_rules(rules: Rules, context: Any, builder: Any, sig: Any, args: Any) -> Value:
     found = meaning_of(rules, context.typing_context, sig.args)
     assert found is not None
     return found[2](context, builder, sig, args)
+
+
+_CHANGING = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update")
+_CHANGING += ("setdefault", "popitem", "discard", "add", "intersection_update", "difference_update")
+_CHANGING += ("symmetric_difference_update",)
+_CHANGING = ("delete_item", *(f"method_{name}" for name in _CHANGING))
 
 
 class Core:
@@ -87,6 +129,8 @@ def _register(function: Core) -> None:
         prefer_literal = True
 
         def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
+            if function.name in _CHANGING and args:
+                refuse_frozen(present(args[0]))
             found = meaning_of(function.rules, self.context, args)
             if found is None:
                 given = ", ".join(str(types.unliteral(one)) for one in args)

@@ -2,13 +2,16 @@
 
 Rules of our own say so in a typing error that begins with "specstream:"; Numba wraps it in its own
 words, once for each call between the operator and the place. What nobody has foreseen is told from
-the innermost of Numba's words, and is a :class:`CompileError` all the same: an operator is refused,
-whatever Numba stumbled over.
+the innermost of Numba's words, where they say something that can be put in ours, and is a
+:class:`CompileError` all the same: an operator is refused, whatever Numba stumbled over.
 """
 
 from __future__ import annotations
 
+import ast
+import os
 import re
+import textwrap
 
 from specstream.compiler.own_code import is_own
 from specstream.compiler.program import Program
@@ -30,6 +33,12 @@ _KINDS = {
 }
 _SEEN_BY = "see the rules of operators in docs/operators.md"
 _RULES = "use numbers, fields of the state, and plain functions"
+# What nobody has foreseen: Numba's own words would tell a user of things that are none of theirs.
+_UNFORESEEN = (
+    "this cannot be compiled, and specstream does not know why",
+    "write it in simpler steps, and please report it, with the error beneath it that the variable "
+    "NUMBA_DEVELOPER_MODE=1 of the environment shows",
+)
 
 
 def translate(error: Exception, program: Program) -> CompileError:
@@ -43,7 +52,9 @@ def translate(error: Exception, program: Program) -> CompileError:
         if not problem:
             problem, way_out = ours[0], _SEEN_BY
     else:
-        problem, way_out = _innermost(text, error)
+        problem, way_out = _innermost(text)
+    if problem.startswith("the operator returns"):
+        filename, line = _returning(program) or (filename, line)
     return CompileError(program.operator, filename, line, own_name(problem), own_name(way_out))
 
 
@@ -53,6 +64,9 @@ def _place(text: str, error: Exception, program: Program) -> tuple[str, int]:
     location = getattr(error, "loc", None)
     if location is not None:
         places.append((location.filename, location.line))
+    # Relative to where the process is, and outermost last.
+    shown = re.findall(r'File "(.+?)", line (\d+)', text)
+    places += [(os.path.abspath(name), int(line)) for name, line in shown]
     own = {filename for filename, _, _, _ in program.lines()}
     code = program.oracle.__code__
     return next(
@@ -61,7 +75,22 @@ def _place(text: str, error: Exception, program: Program) -> tuple[str, int]:
     )
 
 
-def _innermost(text: str, error: Exception) -> tuple[str, str]:
+def _returning(program: Program) -> tuple[str, int] | None:
+    """Where an operator's own function returns a value: its return type has no place."""
+    written = program.written[next(reversed(program.written))]
+    definition = ast.parse(textwrap.dedent(written.text)).body[0]
+    todo: list[ast.AST] = list(ast.iter_child_nodes(definition))
+    lines = []
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            lines.append(written.line + node.lineno - 1)
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):  # which return for themselves
+            todo += ast.iter_child_nodes(node)
+    return (written.filename, min(lines)) if lines else None
+
+
+def _innermost(text: str) -> tuple[str, str]:
     words = text.split("(step: nopython frontend)")[-1]
     if found := re.search(r"Cannot unify (.*) and (.*) for '([^']*)'", words):
         one, other, name = found.groups()
@@ -91,18 +120,21 @@ def _innermost(text: str, error: Exception) -> tuple[str, str]:
         name = re.sub(r"^(__ss_|update_)", "", found[1])
         if name in ("getitem", "static_getitem"):
             of, index = found[2].rsplit(", ", 1)
+            read = {"the event": "event.name", "the state": "state.name"}.get(of)
             return (
                 f"an item of {of} cannot be read by {index}",
-                "items are read of arrays and tuples",
+                f"write {read}" if read else "items are read of arrays and tuples",
             )
-        return f"{name} does not take ({found[2]})", _RULES
-    first = next((row.strip() for row in words.splitlines() if row.strip()), type(error).__name__)
-    return f"this cannot be compiled ({first[:300]})", _RULES
+        if not name.startswith("_"):  # else it is none of the user's
+            return f"{name} does not take ({found[2]})", _RULES
+    return _UNFORESEEN
 
 
 def _readable(text: str) -> str:
     """Our types by what they are, without the layout in brackets; literals by their value."""
     text = re.sub(r"Literal\[\w+\]\((.*?)\)", r"\1", text)
+    text = re.sub(r"OptionalType\((\w+)\)", r"\1 or None", text)
+    text = re.sub(r"UniTuple\((\w+) x (\d+)\)", r"a tuple of \2 \1", text)
     while found := re.search(r"specstream\.(\w+)\(", text):
         depth, end = 1, found.end()
         while depth and end < len(text):

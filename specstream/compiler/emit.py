@@ -14,6 +14,7 @@ from numba.extending import (
 from specstream.compiler.instructions import BIT, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
 from specstream.compiler.memory import Run
+from specstream.compiler.none_types import may_be_none, missing, present, value_or_zero
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TextType
 from specstream.compiler.types import (
@@ -45,14 +46,18 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     order, forms = _taken(
         emit.schema, names.literal_value.split(",") if names.literal_value else []
     )
+    if len(order) != len(given):  # the one value is a tuple itself
+        raise refuse(
+            f"emitted column {order[0]!r} gets a tuple; give each column its own value, like "
+            f"emit({', '.join(emit.schema.names)})"
+        )
     _check_forms(emit.schema, forms, given)
     for name, value in zip(order, given, strict=True):
         if name not in columns:
             continue
         column = columns[name]
         if value != types.none:
-            given_as = value.type if isinstance(value, types.Optional) else value
-            check_kind(given_as, column.kind, f"emitted column {name!r}", str(column))
+            check_kind(present(value), column.kind, f"emitted column {name!r}", str(column))
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         run = Run(context, builder, args[0])
@@ -74,14 +79,22 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
         nulls = dict.fromkeys((word for word, _ in null_bits.values()), I64(0))
         for number, (name, column) in enumerate(emit.schema):
             of, value = row_of.get(name, (types.none, None))
-            value, of, is_null = _unwrapped(context, builder, value, of, NUMBA_KINDS[column.kind])
+            is_null = missing(context, builder, of, value)
+            if of == types.none:
+                value, of = context.get_constant_null(NUMBA_KINDS[column.kind]), None
+            elif may_be_none(of):
+                value = value_or_zero(context, builder, of, value)
+            if not column.nullable and isinstance(of, types.Optional):
+                run.fault_if(is_null, TypeError)
             if name in forms:
                 is_null = BIT(0)
             if number in null_bits:
                 word, bit = null_bits[number]
                 mark = builder.shl(builder.zext(is_null, I64), I64(bit))
                 nulls[word] = builder.or_(nulls[word], mark)
-            element = convert(context, builder, value, of, column.kind)
+            element = value
+            if of is not None:
+                element = convert(context, builder, value, present(of), column.kind)
             if column.bounds is not None:
                 low, high = map(I64, column.bounds)
                 run.fault_if(builder.icmp_signed("<", element, low), OverflowError)
@@ -163,20 +176,3 @@ def _store_forms(
         stored += [I64(0)] * (end - at - len(stored))
         for offset, word in enumerate(stored):
             builder.store(word, builder.gep(row, [I64(at + offset)], inbounds=True))
-
-
-def _unwrapped(
-    context: Any, builder: Any, value: Value, of: types.Type, kind: types.Type
-) -> tuple[Value, types.Type, Value]:
-    """A value that may be null as one that is not, its type, and whether it was null.
-
-    A null becomes a zero at once: what an empty optional holds is undefined.
-    """
-    if of == types.none:
-        return context.get_constant_null(kind), kind, ir.IntType(1)(1)
-    if not isinstance(of, types.Optional):
-        return value, of, ir.IntType(1)(0)
-    optional = context.make_helper(builder, of, value=value)
-    valid = cgutils.as_bool_bit(builder, optional.valid)
-    zero = context.get_constant_null(of.type)
-    return builder.select(valid, optional.data, zero), of.type, builder.not_(valid)

@@ -27,7 +27,7 @@ from specstream.compiler.types import (
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Kind
 
-__all__ = ["METHODS", "draw_key", "event_is_null"]
+__all__ = ["METHODS", "draw_key", "event_is_null", "null_bit"]
 
 
 @infer_getattr
@@ -115,14 +115,19 @@ def event_is_null(typing_context: Any, event: Any, name: Any) -> Any:
         raise refuse(f"is_null is a method of the event, not of {event}")
     if not isinstance(name, types.StringLiteral):
         return None  # Numba's second try, without literals
-    schema = event.schema
-    number = len(RESERVED_COLUMNS) + len(schema) + schema.nullable.index(name.literal_value)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        run = Run(context, builder, args[0])
-        return _element(run, run.load_member("event"), number, "bool")
+        return null_bit(context, builder, event, args[0], name.literal_value)
 
     return types.boolean(event, name), code
+
+
+def null_bit(context: Any, builder: Any, event: EventType, pointer: Value, name: str) -> Value:
+    """Whether a nullable column is null."""
+    schema = event.schema
+    number = len(RESERVED_COLUMNS) + len(schema) + schema.nullable.index(name)
+    run = Run(context, builder, pointer)
+    return _element(run, run.load_member("event"), number, "bool")
 
 
 def _random_word(

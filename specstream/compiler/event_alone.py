@@ -32,8 +32,10 @@ from specstream.compiler.check import (
     REFUSED,
     builtin_name,
     is_constant,
+    is_container,
     math_name,
 )
+from specstream.compiler.frozen_types import can_freeze
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Schema
@@ -154,6 +156,7 @@ class EventAlone:
         self.locals, self.bindings = _bindings(source.tree)
         self.bound: list[dict[str, Found]] = []
         self.open: set[str] = set()
+        self.frozen: dict[int, bool] = {}
 
     def of(self, node: ast.expr) -> Found:
         """What is known of an expression."""
@@ -226,7 +229,7 @@ class EventAlone:
         if node.id in self.locals:
             return self.of_local(node.id)
         value = look_up(self.source.original, node.id)
-        if value is MISSING:
+        if value is MISSING or self.is_frozen(value):
             return Found(STATE, ANY, ANY)
         given = of.of_value(value)
         return Found(CONSTANT, given, given if is_constant(value) else None)
@@ -275,6 +278,14 @@ class EventAlone:
             return MISSING if owner is MISSING else getattr(owner, node.attr, MISSING)
         return MISSING
 
+    def is_frozen(self, value: Any) -> bool:
+        """Whether compiled code reads it where it lies: lists, dicts and the like of a module."""
+        if value is MISSING or not is_container(value):
+            return False
+        if id(value) not in self.frozen:
+            self.frozen[id(value)] = can_freeze(value)
+        return self.frozen[id(value)]
+
     def is_event(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.events
 
@@ -282,6 +293,8 @@ class EventAlone:
         if self.is_event(node.value):
             return self.column(node.attr)
         value = self.constant(node)
+        if self.is_frozen(value):
+            return Found(STATE, ANY, ANY)
         if value is not MISSING:
             given = of.of_value(value)
             return Found(CONSTANT, given, given if is_constant(value) else None)
@@ -344,13 +357,9 @@ class EventAlone:
         if _makes(node):  # [0.0] * n
             compiles = None not in kinds
         found = self.joined([left, right], given, compiles)
-        if (
-            isinstance(node.op, ast.Add)
-            and left.compiled is not None
-            and right.compiled is not None
-            and left.compiled.name == right.compiled.name == "tuple"
-        ):
-            joined = of.tuple_of(*left.compiled.of, *right.compiled.of)
+        tuples = [one for one in kinds if one is not None and one.name == "tuple"]
+        if isinstance(node.op, ast.Add) and len(tuples) == 2:
+            joined = of.tuple_of(*(part for one in tuples for part in one.of))
             found = replace(found, compiled=joined)
         return found
 
@@ -511,6 +520,9 @@ class EventAlone:
             is_test = callee.attr == "is_null"
             return Found(EVENT, BOOL, BOOL) if is_test else Found(STATE, ANY, ANY)
         value = self.constant(callee)
+        owner_value = self.constant(callee.value) if isinstance(callee, ast.Attribute) else MISSING
+        if self.is_frozen(owner_value) or self.is_frozen(value):
+            return Found(STATE, ANY, ANY, _bound(parts))
         is_method = isinstance(callee, ast.Attribute) and self.of(callee.value).type != ANY
         if value is not MISSING and not is_method:
             return self.called(node, value, parts)
@@ -636,11 +648,11 @@ def _is_compared(given: Type | None) -> bool:
     return _is_scalar(given)
 
 
-def _has_string(given: Type) -> bool:
+def _has_string(given: Type | None) -> bool:
     """Whether a tuple or list has strings in it."""
-    return given.name in ("tuple", "list") and any(
-        one == STR or _has_string(one) for one in given.of
-    )
+    if given is None or given.name not in ("tuple", "list"):
+        return False
+    return any(one == STR or _has_string(one) for one in given.of)
 
 
 def _arithmetic(op: ast.operator, left: Type, right: Type) -> Type:

@@ -27,9 +27,12 @@ from specstream.compiler.assignment import Window
 from specstream.compiler.core_function import Rules, lower_by_rules, meaning_of
 from specstream.compiler.instructions import Value, raise_error
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
+from specstream.compiler.local_types import refuse_frozen
+from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
     BoostedType,
+    StateType,
     ViewType,
 )
 from specstream.compiler.views import View, index_types, index_values, read_whole, remaining
@@ -41,6 +44,8 @@ def _no_array(owner: types.Type) -> TypingError:
     """Why an item of something cannot be assigned."""
     if isinstance(owner, BoostedType):
         return is_boosted(owner.field)
+    if isinstance(owner, StateType):
+        return refuse("an item of the state cannot be assigned; write state.name = value")
     return refuse(f"an item of {owner} cannot be assigned: only arrays of the state can")
 
 
@@ -60,6 +65,7 @@ class _SetItem(AbstractTemplate):
 
     def generic(self, args: Any, kws: Any) -> Any:
         value, view, index = args
+        refuse_frozen(view)
         found = meaning_of(SET_ITEM, self.context, args)
         if found is not None:
             return signature(found[0], *found[1])
@@ -69,7 +75,7 @@ class _SetItem(AbstractTemplate):
         selected = remaining(view, index_types(view, index))
         if isinstance(value, _ChangedType):
             return signature(types.void, value, view, index)
-        given = value
+        given = present(value)
         if isinstance(value, ViewType):
             if not isinstance(selected, ViewType):
                 raise refuse(
@@ -99,7 +105,8 @@ def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             lambda element: convert(context, builder, element, kind, view.kind),
         )
         return context.get_dummy_value()
-    element = convert(context, builder, args[0], given, view.kind)
+    value = unwrapped(context, builder, given, args[0])
+    element = convert(context, builder, value, present(given), view.kind)
     if shape:
         assignment.fill(Window(target.run, view, at, shape, strides), element)
     else:
@@ -130,6 +137,7 @@ class _Updated(AbstractTemplate):
 
     def generic(self, args: Any, kws: Any) -> Any:
         item, operation, value = args
+        refuse_frozen(item)
         if isinstance(item, ViewType):
             function = self.context.resolve_value_type(update_items)
             of = self.context.resolve_function_type(function, (item, operation, value), {})

@@ -16,11 +16,12 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import difflib
 import inspect
 import operator
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -122,7 +123,7 @@ class Lifting:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = len(self.derived)
-            self.derived.append(derived)
+            self.derived.append(replace(derived, status=self.analysis.errors.status_of))
         return known
 
 
@@ -543,6 +544,7 @@ class _Function(ast.NodeTransformer):
 
     def unknown(self, node: ast.expr, given: Type) -> NoReturn:
         text = ast.unparse(node)
+        self.refuse_misspelt(node)
         if given == ANY or ANY in given.of:
             self.refuse(
                 node,
@@ -556,6 +558,20 @@ class _Function(ast.NodeTransformer):
             f"{text} is a {of.described(given)}, which only Python has",
             "take out of it what is needed, as an int, float, bool, str, or a tuple of these",
         )
+
+    def refuse_misspelt(self, node: ast.expr) -> None:
+        """A name that a module has not: Python would say so only when the operator gets there."""
+        for part in ast.walk(node):
+            if not (isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)):
+                continue
+            module = look_up(self.source.original, part.value.id)
+            if isinstance(module, types.ModuleType) and not hasattr(module, part.attr):
+                near = difflib.get_close_matches(part.attr, dir(module), 1)
+                self.refuse(
+                    node,
+                    f"module {module.__name__!r} has no {part.attr!r}",
+                    f"write {part.value.id}.{near[0]}" if near else "write a name that it has",
+                )
 
     # ---- derived values ----
 

@@ -31,6 +31,7 @@ from specstream.compiler.local_types import (
     LocalIterator,
     LocalType,
     known,
+    own,
     resolved,
 )
 from specstream.compiler.native_function import Native
@@ -188,7 +189,7 @@ def _clear(of: ListType) -> Meaning:
 
 @_method("copy", 0)
 def _copy(of: ListType) -> Meaning:
-    return _meaning(resolved(of), (of,), lambda head, sig, args: copied(head))
+    return _meaning(own(of), (of,), lambda head, sig, args: copied(head))
 
 
 def copied(head: List) -> Value:
@@ -304,7 +305,7 @@ def _from_list(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of = args[1]
     if not isinstance(of, ListType):
         return None
-    return _meaning(resolved(of), args, lambda head, sig, args: copied(head), of=1)
+    return _meaning(own(of), args, lambda head, sig, args: copied(head), of=1)
 
 
 def _collected(run: Any, values: Any) -> Any:
@@ -389,7 +390,7 @@ def _repeating(in_place: bool) -> Any:
 
         taken = [types.int64, types.int64]
         taken[at] = args[at]
-        return _meaning(resolved(args[at]), taken, write, of=at)
+        return _meaning(own(args[at]), taken, write, of=at)
 
     return rule
 

@@ -36,6 +36,7 @@ from specstream.compiler.local_types import (
     kinds_of,
     known,
     meet,
+    own,
     pack,
     resolved,
     settled,
@@ -311,7 +312,7 @@ def _append(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 def same_elements(left: types.Type, right: types.Type) -> types.Type:
     """The type of two lists that go together."""
-    found = meet(left, right)
+    found = meet(own(left), own(right))
     if found is None:
         raise refuse(
             f"a list of {left.element} meets one of {right.element}: "
@@ -341,7 +342,7 @@ class _Item(AbstractTemplate):
             return None
         index = types.unliteral(index)
         if isinstance(index, types.SliceType):
-            return signature(resolved(of), of, index)
+            return signature(own(of), of, index)
         check_index(index)
         return signature(element_of(of), of, index)
 

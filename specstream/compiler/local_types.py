@@ -37,7 +37,9 @@ __all__ = [
     "kinds_of",
     "known",
     "meet",
+    "own",
     "pack",
+    "refuse_frozen",
     "resolved",
     "settled",
     "storable",
@@ -192,9 +194,26 @@ def resolved(of: types.Type) -> types.Type:
         return of if of.became is None else resolved(of.became)
     if isinstance(of, LocalType):
         return of.with_parts(*of.parts) if "specstream.unknown" in of.name else of
-    if isinstance(of, types.BaseTuple):
+    if isinstance(of, types.BaseTuple) and "specstream.unknown" in of.name:
         return types.BaseTuple.from_types([resolved(part) for part in of])
     return of
+
+
+def own(of: types.Type) -> types.Type:
+    """The type of what is made of a list, dict or set; of one of a module it is not frozen."""
+    of = resolved(of)
+    kinds = (ListType, DictType, SetType)
+    kind = next((one for one in kinds if isinstance(of, one)), None)
+    return of if kind is None or type(of) is kind else kind(*of.parts)
+
+
+def refuse_frozen(of: types.Type) -> None:
+    """What a module has cannot be changed by an operator."""
+    if getattr(of, "is_frozen", False):
+        raise refuse(
+            "a list, dict, set or array of a module is frozen, and is changed here: copy it first, "
+            "list(x), dict(x) or set(x), or keep what changes in the state"
+        )
 
 
 def has_unknown(of: types.Type) -> bool:
@@ -276,7 +295,8 @@ def storable(given: types.Type, what: str) -> types.Type:
     """The type as which a value is kept; refuses what cannot be."""
     of = resolved(types.unliteral(given))
     if isinstance(of, types.BaseTuple):
-        of = types.BaseTuple.from_types([storable(part, what) for part in of])
+        parts = [storable(part, what) for part in of]
+        of = of if parts == list(of) else types.BaseTuple.from_types(parts)
     elif not isinstance(of, LocalType | Unknown) and of not in _KINDS:
         raise refuse(
             f"{what} cannot hold {given}: it holds numbers, strings, tuples, lists, dicts and sets"

@@ -18,6 +18,8 @@ from numba.core.typing.templates import AbstractTemplate, builtin_registry, sign
 from specstream.compiler.core_function import Rules, lower_by_rules, meaning_of
 from specstream.compiler.instructions import Instructions, Value
 from specstream.compiler.kinds import SCALAR_KINDS, SCALARS, scalar_kind
+from specstream.compiler.local_types import refuse_frozen
+from specstream.compiler.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.refusals import no_letters, refuse
 from specstream.compiler.text import TextType, write_truth
 
@@ -69,12 +71,17 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
         def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:
             if kws:
                 raise refuse(f"{function.name} takes no keyword arguments; pass them by position")
+            if not _are_plain(args) and function.name in _IN_PLACE:
+                refuse_frozen(args[0])
             found = None if _are_plain(args) else meaning_of(function.others, self.context, args)
             if found is not None:
                 return signature(found[0], *found[1])
-            result, kinds = rule(args)
+            result, kinds = rule(args if _are_plain(args) else all_present(args))
             # The text of float("inf") stays a literal: it is all that the writer needs.
-            cast = [SCALARS.get(kind, arg) for kind, arg in zip(kinds, args, strict=True)]
+            cast = [
+                arg if may_be_none(arg) else SCALARS.get(kind, arg)
+                for kind, arg in zip(kinds, args, strict=True)
+            ]
             return signature(SCALARS[result], *cast)
 
     builtin_registry.register_global(function, types.Function(Template))
@@ -84,12 +91,22 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
             function.others, context.typing_context, sig.args
         ):
             return lower_by_rules(function.others, context, builder, sig, args)
+        if any(map(may_be_none, sig.args)):
+            _, names = rule(all_present(sig.args))
+            args = [
+                unwrapped(context, builder, of, arg, SCALARS[name])
+                for of, arg, name in zip(sig.args, args, names, strict=True)
+            ]
+            return write(Instructions(context, builder), names, args)
         kinds = [
             SCALAR_KINDS.get(arg) or getattr(arg, "literal_value", "string") for arg in sig.args
         ]
         return write(Instructions(context, builder), kinds, args)
 
     lower_builtin(function, types.VarArg(types.Any))(lower)
+
+
+_IN_PLACE = ("iadd", "isub", "imul", "iand", "ior", "ixor")
 
 
 def _are_plain(args: Sequence[types.Type]) -> bool:

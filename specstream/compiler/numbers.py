@@ -326,7 +326,7 @@ def _round(number: Number, ndigits: int | None = None) -> Number:
     if ndigits is not None and isinstance(number, float):
         return round(number, int(ndigits))
     if isinstance(number, Int64 | Uint64) and (ndigits is None or ndigits >= 0):
-        return number
+        return +number
     exact = round(number) if ndigits is None else round(int(number), max(int(ndigits), -64))
     if isinstance(number, Uint64) and exact <= UINT64_MAX:
         return int.__new__(Uint64, exact)
@@ -374,7 +374,9 @@ def _extremum(name: str, wins: Callable[[Any, Any], bool]) -> Callable[..., Any]
             if wins(value_key, best_key):
                 best, best_key = value, value_key
         # max(0, u) of a uint64 u is a uint64, also when the literal wins.
-        return int.__new__(Uint64, best) if unsigned else best
+        if unsigned:
+            return int.__new__(Uint64, best)
+        return getattr(best, "plain", best)  # a null is only a zero to whoever computes with it
 
     extremum.__name__ = name
     return extremum

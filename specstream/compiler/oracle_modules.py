@@ -34,7 +34,7 @@ def _integral(name: str) -> Callable[[Number], Number]:
 
     def integral(value: Number) -> Number:
         if isinstance(value, Int64 | Uint64):
-            return value
+            return +value
         return whole(function(value), f"math.{name}")
 
     integral.__name__ = name

@@ -19,6 +19,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from specstream.compiler.flow import is_irrefutable
+from specstream.compiler.none_types import fits_none
 from specstream.compiler.refusals import refuse
 from specstream.compiler.rewrite import Rewriter
 
@@ -43,19 +44,6 @@ def is_singleton(typing_context: Any, value: Any, wanted: Any) -> Any:
         return builder.icmp_unsigned("==", args[0], ir.IntType(1)(int(wanted.literal_value)))
 
     return types.boolean(value, wanted), code
-
-
-@intrinsic
-def is_none(typing_context: Any, value: Any) -> Any:
-    """``value is None``."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        if isinstance(value, types.Optional):
-            made = context.make_helper(builder, value, value=args[0])
-            return builder.not_(made.valid)
-        return ir.IntType(1)(int(value == types.none))
-
-    return types.boolean(value), code
 
 
 @intrinsic(prefer_literal=True)
@@ -126,7 +114,7 @@ class MatchStatements(Rewriter):
                 test = ast.Compare(subject, [ast.Eq()], [pattern.value])
                 return [ast.copy_location(test, pattern)]
             case ast.MatchSingleton(value=None):
-                return [self.core(is_none, subject, at=pattern)]
+                return [self.core(fits_none, subject, at=pattern)]
             case ast.MatchSingleton():
                 wanted = ast.copy_location(ast.Constant(pattern.value), pattern)
                 return [self.core(is_singleton, subject, wanted, at=pattern)]

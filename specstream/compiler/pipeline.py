@@ -9,12 +9,18 @@ import numba
 from numba.core import ir as numba_ir
 from numba.core import types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
+from numba.core.ir_utils import get_definition, guard
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
-from numba.core.untyped_passes import LiteralUnroll, TranslateByteCode
+from numba.core.untyped_passes import (
+    LiteralUnroll,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
 
 from specstream.compiler.bytecode import Bytecode
 from specstream.compiler.kinds import scalar_kind
+from specstream.compiler.none_types import NullableType, may_be_none, present
 from specstream.compiler.sites import OperatorLowering
 from specstream.compiler.try_regions import TryRegions
 
@@ -56,13 +62,7 @@ class _OneTypePerName(AnalysisPass):
 
     @staticmethod
     def compare(target: types.Type, source: types.Type, statement: Any, loc: Any) -> None:
-        if isinstance(target, types.Optional) and _is_chosen(statement):
-            # An emitted `x if known else None`, the only place where a value may be none.
-            if source == types.none:
-                return
-            target = target.type
-            source = source.type if isinstance(source, types.Optional) else source
-        target, source = types.unliteral(target), types.unliteral(source)
+        target, source = _differing(types.unliteral(target), types.unliteral(source))
         if target == source:
             return
         scalars = scalar_kind(target), scalar_kind(source)
@@ -72,18 +72,32 @@ class _OneTypePerName(AnalysisPass):
         if None in scalars and not isinstance(target, types.Optional | types.BaseTuple):
             return
         what = "a value" if name.startswith(("$", "__ss_")) else name
-        found = f"{scalars[1] or source} here and {scalars[0] or target} elsewhere"
+        one, other = (_SHOWN.get(kind or "", kind) for kind in (scalars[1], scalars[0]))
+        way_out = "make it one type on every path, with int(x) or float(x)"
+        if {one, other} == {"int", "float"}:
+            way_out = "write 0.0 for 0, and float(x) for an int x, so that it is a float everywhere"
         raise numba.core.errors.TypingError(
-            f"specstream: {what} is {found}: make it one type on every path, with int(x) or "
-            f"float(x)\n at {loc.filename} ({loc.line})"
+            f"specstream: {what} is {one or source} here and {other or target} elsewhere: "
+            f"{way_out}\n at {loc.filename} ({loc.line})"
         )
 
 
-def _is_chosen(statement: Any) -> bool:
-    """Whether a value goes into a condition's, which no name of the user's stands for."""
-    is_assigned = isinstance(statement, numba_ir.Assign) and statement.target.name.startswith("$")
-    cast = isinstance(getattr(statement, "value", None), numba_ir.Expr)
-    return is_assigned and not (cast and statement.value.op == "cast")
+_SHOWN = {"int64": "int", "float64": "float"}
+
+
+def _differing(target: types.Type, source: types.Type) -> tuple[types.Type, types.Type]:
+    """Two types that meet, without what they may differ in: None, and parts of tuples."""
+    if isinstance(target, types.Optional):
+        return (
+            (source, source) if source == types.none else _differing(target.type, present(source))
+        )
+    if isinstance(target, NullableType):
+        return target.of, present(source)
+    is_pair = isinstance(target, types.BaseTuple) and isinstance(source, types.BaseTuple)
+    if is_pair and len(target) == len(source):
+        pairs = [_differing(*map(types.unliteral, pair)) for pair in zip(target, source)]
+        return next((pair for pair in pairs if pair[0] != pair[1]), (target, target))
+    return target, source
 
 
 def _sources(value: Any) -> list[Any]:
@@ -97,12 +111,51 @@ def _sources(value: Any) -> list[Any]:
     return []
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _KnownNone(FunctionPass):
+    """Decides ``x is None`` of a parameter whose type tells: what is not run is then not typed."""
+
+    _name = "specstream_known_none"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        code = state.func_ir
+        found = state.func_id.func.__globals__
+        tests = {found.get("__ss_is_none"): True, found.get("__ss_is_not_none"): False}
+        tests.pop(None, None)
+        if not tests:
+            return False
+        for block in code.blocks.values():
+            for statement in block.body:
+                call = getattr(statement, "value", None)
+                if not (isinstance(call, numba_ir.Expr) and call.op == "call"):
+                    continue
+                function = guard(get_definition, code, call.func)
+                wanted = tests.get(getattr(function, "value", None))
+                argument = guard(get_definition, code, call.args[0]) if call.args else None
+                if wanted is None or argument is None:
+                    continue
+                is_global = isinstance(argument, numba_ir.Global | numba_ir.FreeVar)
+                of = types.none if is_global and argument.value is None else None
+                if isinstance(argument, numba_ir.Arg):
+                    of = state.args[argument.index]
+                if of is None:
+                    continue
+                if of == types.none or not may_be_none(of):
+                    known = numba_ir.Const(wanted == (of == types.none), statement.loc)
+                    statement.value = code._definitions[statement.target.name][0] = known
+        return True
+
+
 class OperatorCompiler(CompilerBase):
     """Numba's nopython pipeline with our check of types and our lowering."""
 
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_OneTypePerName, NopythonTypeInference)
+        manager.add_pass_after(_KnownNone, RewriteSemanticConstants)
         manager.add_pass_after(TryRegions, LiteralUnroll)
         ours = {TranslateByteCode: Bytecode, NativeLowering: OperatorLowering}
         manager.passes = [(ours.get(one, one), what) for one, what in manager.passes]

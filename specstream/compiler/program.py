@@ -69,6 +69,7 @@ class Program:
         operations: of the boosted fields, by their numbers.
         catches: whether the code catches exceptions.
         uses_arena: whether it makes lists, dicts or sets of its own.
+        reads_frozen: whether it reads those of a module.
     """
 
     operator: str
@@ -84,6 +85,7 @@ class Program:
     derived: tuple[Derived, ...] = ()
     forms: tuple[Form, ...] = ()
     uses_arena: bool = False
+    reads_frozen: bool = False
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""

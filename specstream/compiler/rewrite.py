@@ -15,6 +15,8 @@ from specstream.columns.strings import string_code
 from specstream.compiler import numbers
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.check import Check
+from specstream.compiler.frozen import Frozen, is_frozen
+from specstream.compiler.oracle_frozen import in_oracle
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 
@@ -101,6 +103,8 @@ def targets_in(target: ast.expr) -> list[ast.expr]:
 
 
 def oracle_constant(value: Any) -> Any:
+    if isinstance(value, Frozen) or is_frozen(value):
+        return in_oracle(value)
     if isinstance(value, tuple):
         return tuple(oracle_constant(element) for element in value)
     if isinstance(value, str):

@@ -109,7 +109,7 @@ class LeavingRewriter(Rewriter, ABC):
         return loop
 
     def visit_For(self, node: ast.For) -> Any:
-        node.iter = self.visit(node.iter)
+        node.iter = self.some(node.iter, self.visit(node.iter))
         if all(isinstance(one, ast.Name) for one in targets_in(node.target)):
             return self.loop(node, polling.poll_for)
         # An item goes where an assignment would put it.
@@ -119,6 +119,9 @@ class LeavingRewriter(Rewriter, ABC):
         looped: ast.For = self.loop(node, polling.poll_for)
         looped.body[1:1] = first
         return looped
+
+    def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
+        raise NotImplementedError
 
     def loop(self, node: Any, poll: Any) -> Any:
         polling = self.do(poll, self.run(), at=node)

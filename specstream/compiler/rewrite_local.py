@@ -39,8 +39,7 @@ class LocalContainers(Rewriter):
     def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
         raise NotImplementedError
 
-    @staticmethod
-    def run() -> ast.expr:
+    def run(self) -> ast.expr:
         raise NotImplementedError
 
     def index(self, node: ast.expr) -> ast.expr:

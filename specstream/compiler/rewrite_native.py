@@ -46,10 +46,13 @@ from specstream.compiler.check import (
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
 from specstream.compiler.forms import EmittedForm
+from specstream.compiler.frozen import EnumMembers, is_frozen
+from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import set_item, updated
 from specstream.compiler.math_exact import DEFAULTS, MATH
 from specstream.compiler.nested import RUN, Nested
+from specstream.compiler.nullable_flows import is_null_read
 from specstream.compiler.number_builtins import BUILTINS, KEYWORDS
 from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.patterns import MatchStatements
@@ -60,6 +63,7 @@ from specstream.compiler.rewrite import (
 )
 from specstream.compiler.rewrite_leaving import LeavingRewriter
 from specstream.compiler.rewrite_local import CONTAINERS
+from specstream.compiler.rewrite_none import MaybeNone
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
 from specstream.compiler.text import text_of
@@ -71,6 +75,8 @@ __all__ = ["NativeRewriter"]
 
 def _native_constant(value: Any) -> Any:
     """What Numba takes for the same number."""
+    if is_frozen(value):
+        return native(value)
     constant = oracle_constant(value)
     if isinstance(constant, tuple):
         return tuple(map(_native_constant, constant))
@@ -91,7 +97,7 @@ class _InPlace(ast.BinOp):
     """What an augmented assignment to a name or a field stores."""
 
 
-class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
+class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
         self.leave_nothing()
         self.nested = self.find_nested() if nested is None else nested
@@ -135,6 +141,9 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         return self.core(arithmetic.OPERATORS[type(node.op)], node.left, node.right, at=node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
+        test = self.none_test(node)
+        if test is not None:
+            return test
         self.generic_visit(node)
         if len(node.ops) == 1:
             return self.comparison(node.ops[0], node.left, node.comparators[0], node)
@@ -196,7 +205,10 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         if isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
             return self.define(node.targets[0].id, node.value, node)
         if len(node.targets) == 1:
-            return self.assign(node.targets[0], self.visit(node.value), node)
+            value = self.visit(node.value)
+            if isinstance(node.targets[0], ast.Tuple | ast.List):
+                value = self.some(node.value, value)
+            return self.assign(node.targets[0], value, node)
         name = self.new_name("value")
         statements: list[ast.stmt] = [
             ast.copy_location(
@@ -258,8 +270,12 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         if isinstance(node, ast.Slice):
             self.source.native_namespace["__ss_slice"] = slice
             node = ast.copy_location(without_slices(node), node)
-        rewritten: ast.expr = self.visit(node)
-        return rewritten
+        return self.some(node, self.visit(node))
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        value, index = self.some(node.value, self.visit(node.value)), self.visit(node.slice)
+        node.value, node.slice = value, self.some(node.slice, index)
+        return node
 
     def visit_Slice(self, node: ast.Slice) -> Any:
         self.generic_visit(node)
@@ -283,6 +299,8 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
+        if is_null_read(node):
+            return self.null_read(node)
         if isinstance(node.value, ast.Name) and node.value.id not in self.check.locals:
             module = self.check.resolved.get(node.value.id)
             constants = {math: numbers.MATH_CONSTANTS, np: numbers.NUMPY_CONSTANTS}
@@ -340,6 +358,10 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
             if update is not None:
                 return self.update(node, callee, delta.UPDATES[update])
             return self.helper(node, callee, value)
+        if isinstance(value, EnumMembers):
+            members = self.bound(f"{callee.id}.__by_value__", native(value.by_value), node)
+            self.positional(node, callee.id)
+            return self.core(enum_member, members, *map(self.visit, node.args), at=node)
         if isinstance(value, functools.partial):
             completed = self.completed(node, callee.id, value)
             assert isinstance(value.func, types.FunctionType)
@@ -359,7 +381,7 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
             )
         container, key, *values = node.args
         arguments = [self.visit(container), self.updated_scalar(node) or self.index(key)]
-        arguments += map(self.visit, values)
+        arguments += [self.some(one, self.visit(one)) for one in values]
         return self.core(native, *arguments, at=node)
 
     def emit(self, node: ast.Call, callee: ast.Name) -> ast.expr:
@@ -394,6 +416,12 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
                     f"emitted column {name!r} is declared {columns[name]} and may get None",
                     f"declare it as emits={{{name!r}: ss.nullable(...)}}",
                 )
+            if isinstance(value, ast.Tuple) and not isinstance(value, EmittedForm):
+                self.check.refuse(
+                    value,
+                    f"emitted column {name!r} gets a tuple",
+                    f"give each column its own value, like emit({', '.join(names)})",
+                )
         # In the order in which they are written, which is that of their evaluation.
         names_given: list[str] = []
         values: list[ast.expr] = []
@@ -426,7 +454,7 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         if callee.attr in self.analysis.operations:
             self.positional(node, callee.attr)
             owner, name = self.visit(owner), ast.copy_location(ast.Constant(callee.attr), node)
-            values = [self.visit(argument) for argument in node.args]
+            values = [self.some(argument, self.visit(argument)) for argument in node.args]
             return self.core(boosting.call_operation, self.run(), owner, name, *values, at=node)
         if callee.attr in draws.METHODS or callee.attr in local_methods.METHODS:
             return self.container_method(node, callee)
@@ -446,9 +474,8 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
                 f"{callee.attr} takes one number",
                 f"write event.{callee.attr}(0), and other numbers for more draws",
             )
-        return self.core(
-            event.METHODS[callee.attr], self.visit(owner), self.visit(node.args[0]), at=node
-        )
+        draw = self.some(node.args[0], self.visit(node.args[0]))
+        return self.core(event.METHODS[callee.attr], self.visit(owner), draw, at=node)
 
     def function_of_numbers(self, node: ast.Call, name: str, native: Any) -> ast.expr:
         """Of a module, or a builtin; with keywords where it has such."""
@@ -592,8 +619,10 @@ class NativeRewriter(Comprehensions, MatchStatements, LeavingRewriter):
         number = self.number_in_text(node)
         if number is not None:
             return self.core(conversions.float_, number, at=node)
-        arguments = [self.visit(argument) for argument in node.args]
         builtin = builtin_name(value)
+        arguments = [self.visit(argument) for argument in node.args]
+        if builtin in iteration.BUILTINS or builtin in reductions.OF_AN_ARRAY:
+            arguments = list(map(self.some, node.args, arguments))
         if builtin in reductions.OF_AN_ARRAY and len(arguments) == 1:
             return self.core(reductions.OF_AN_ARRAY[builtin], *arguments, at=node)
         if builtin == "len" and len(arguments) != 1:

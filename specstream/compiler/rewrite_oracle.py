@@ -15,10 +15,17 @@ from typing import Any
 import numpy as np
 
 from specstream.columns.strings import string_code
-from specstream.compiler import numbers, oracle_local, oracle_view
-from specstream.compiler.check import builtin_name, default_name, math_name, numpy_name
+from specstream.compiler import numbers, oracle_local, oracle_nulls, oracle_view
+from specstream.compiler.check import (
+    builtin_name,
+    default_name,
+    is_singleton_test,
+    math_name,
+    numpy_name,
+)
 from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
 from specstream.compiler.forms import EmittedForm, Formed
+from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
 from specstream.compiler.scopes import own_names
@@ -237,8 +244,40 @@ class OracleRewriter(Rewriter):
 
     visit_ListComp = visit_SetComp = visit_DictComp = comprehension
 
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        self.generic_visit(node)
+        if not is_null_read(node):
+            return node
+        return self.ours(oracle_nulls.null_or_value, node.value, ast.Constant(node.attr), at=node)
+
+    def ours(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.expr:
+        """A call of a function of ours."""
+        name = f"__ss_{function.__name__}"
+        self.source.oracle_namespace[name] = function
+        call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+        return ast.fix_missing_locations(ast.copy_location(call, at))
+
+    def none_test(self, node: ast.Compare, tested: ast.expr) -> ast.expr:
+        """``x is None``, where x may be a null of a column."""
+        found: ast.expr
+        if isinstance(tested, ast.Attribute):
+            name = ast.Constant(tested.attr)
+            found = self.ours(
+                oracle_nulls.attribute_is_none, self.visit(tested.value), name, at=node
+            )
+        else:
+            found = self.ours(oracle_nulls.is_none, self.visit(tested), at=node)
+        if isinstance(node.ops[0], ast.IsNot | ast.NotEq):
+            found = ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
+        return found
+
     def visit_Compare(self, node: ast.Compare) -> Any:
         """What may be a tuple is compared by value."""
+        tested = is_none_test(node)
+        if tested is not None:
+            return self.none_test(node, tested)
+        if is_singleton_test(node):
+            return self.generic_visit(node)
         self.generic_visit(node)
         self.source.oracle_namespace["__ss_by_value"] = oracle_view.by_value
         operands = [node.left, *node.comparators]

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specstream.compiler.called import called_by
+from specstream.compiler.frozen import Frozen
 from specstream.compiler.program import Written
 from specstream.declarations.pure import marked, pure_mark
 
@@ -123,6 +124,8 @@ def unpack(packed: tuple[Packed, ...]) -> list[types.FunctionType]:
 
 
 def _stand_in(value: Any, places: Mapping[types.FunctionType, int]) -> Any:
+    if isinstance(value, Frozen):
+        return value
     if isinstance(value, types.ModuleType):
         return _Module(value.__name__)
     if isinstance(value, types.FunctionType) and value in places:
@@ -151,6 +154,8 @@ def _raised(error: type[BaseException]) -> _Raised:
 
 
 def _original(value: Any, made: list[types.FunctionType], errors: dict[_Raised, Any]) -> Any:
+    if isinstance(value, Frozen):
+        return value
     if isinstance(value, _Module):
         return importlib.import_module(value.name)
     if isinstance(value, _Function):

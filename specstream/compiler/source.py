@@ -29,6 +29,8 @@ from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.array_use import computes_arrays
 from specstream.compiler.check import Check
 from specstream.compiler.exceptions import reaches_try
+from specstream.compiler.frozen import Frozen, digest_of
+from specstream.compiler.joining import Joining, Known
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
@@ -42,6 +44,11 @@ from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
 
 __all__ = ["analyse"]
+
+
+def told(value: Any) -> str:
+    """A constant in the fingerprint; what is frozen by its digest."""
+    return digest_of(value) if isinstance(value, Frozen) else repr(value)
 
 
 def analyse(
@@ -74,6 +81,7 @@ class _Analysis(Analysis):
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
         self.written: dict[types.FunctionType, Written] = {}
+        self.known = Known(event, layout, lambda one: self.parse(one).tree, {}, [])
         self.next_site = 1  # 0 stands for no line
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
         self.lifting = Lifting(self, self.parse)
@@ -103,6 +111,7 @@ class _Analysis(Analysis):
             ),
             forms=tuple(self.lifting.forms),
             uses_arena=self.uses_arena or self.makes_arrays(function),
+            reads_frozen=self.reads_frozen,
         )
 
     def makes_arrays(self, function: types.FunctionType) -> bool:
@@ -131,10 +140,11 @@ class _Analysis(Analysis):
         lifted = self.lifting.lift(source)
         check = Check(self, source)
         check.run()
+        self.join_numbers(source, check)
         native_tree = NativeRewriter(self, source, check).rewrite()
         oracle_tree = OracleRewriter(self, source, check).rewrite()
         self.fingerprint += map(ast.dump, (*source.nested, native_tree))
-        self.fingerprint.append(repr(sorted((k, repr(v)) for k, v in check.constants.items())))
+        self.fingerprint.append(repr(sorted((k, told(v)) for k, v in check.constants.items())))
         native = source.compile(native_tree, source.native_namespace)
         oracle = source.compile(oracle_tree, source.oracle_namespace)
         self.open.pop()
@@ -147,6 +157,15 @@ class _Analysis(Analysis):
         for one in (native, *source.lifted):
             sites.mark(one, site, line)
         return native, oracle
+
+    def join_numbers(self, source: FunctionSource, check: Check) -> None:
+        """Makes floats of the int literals that begin floats."""
+        known = self.known
+        known.open = list(self.open)
+        if len(self.open) == 1 and not known.arguments.get(source.original):
+            kinds = dict(zip(source.parameters, ("state", "event", "emit"), strict=False))
+            known.arguments[source.original] = kinds
+        Joining(known, source.tree, source.original, check.resolved).apply()
 
     def compiled(self, original: types.FunctionType) -> Any:
         """A helper as something that Numba can call."""
@@ -188,6 +207,14 @@ class _Analysis(Analysis):
             for node in tree.body
             if isinstance(node, ast.FunctionDef) or is_named_lambda(node)
         ]
+        if inspect.iscoroutinefunction(original) or inspect.isasyncgenfunction(original):
+            raise CompileError(
+                self.operator,
+                code.co_filename,
+                code.co_firstlineno,
+                f"{original.__name__!r} is an async function",
+                "operators, and what they call, are plain functions: leave async out",
+            )
         if not found or found[0].name != code.co_name:
             raise CompileError(
                 self.operator,

@@ -21,6 +21,7 @@ from specstream.compiler.instructions import I64, Value
 from specstream.compiler.kinds import check_kind, convert
 from specstream.compiler.locking import LocksType
 from specstream.compiler.memory import Run
+from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
     BoostedType,
@@ -102,10 +103,11 @@ def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
             f"like state.{field.name}[i] = x"
         )
     what = f"field {field.name!r}"
-    check_kind(value, field.kind, what, field.storage.name, keeps_strings=True)
+    check_kind(present(value), field.kind, what, field.storage.name, keeps_strings=True)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        element = convert(context, builder, args[0], sig.args[0], field.kind)
+        given = unwrapped(context, builder, sig.args[0], args[0])
+        element = convert(context, builder, given, present(sig.args[0]), field.kind)
         Run(context, builder, args[1]).store(
             field.space, state.variant, field.storage, I64(field.start), element
         )

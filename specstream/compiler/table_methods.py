@@ -15,7 +15,7 @@ from numba.extending import lower_builtin, models, register_model
 from specstream._native import lib
 from specstream.compiler import arithmetic, conversions
 from specstream.compiler.core_function import Core, Meaning, also, called
-from specstream.compiler.instructions import BIT, I32, POINTER, Value
+from specstream.compiler.instructions import BIT, I32, POINTER, Value, raise_error
 from specstream.compiler.list_methods import delete_item
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_tables import (
@@ -35,12 +35,14 @@ from specstream.compiler.local_types import (
     TableType,
     known,
     meet,
+    own,
     pack,
     resolved,
 )
+from specstream.compiler.native_function import Native
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_while
-from specstream.compiler.reductions import contains
+from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 
 __all__ = ["dict_from", "set_from"]
@@ -103,7 +105,7 @@ def _clear(of: TableType) -> Meaning:
 
 @_method(TableType, "copy", 0)
 def _copy(of: TableType) -> Meaning:
-    return _meaning(resolved(of), (of,), lambda table, sig, args: _copied(table))
+    return _meaning(own(of), (of,), lambda table, sig, args: _copied(table))
 
 
 def _copied(table: Table) -> Value:
@@ -151,15 +153,38 @@ conversions.bool_.others.append(_truth(False))
 # ---- dicts ----
 
 
-@_method(DictType, "get", 2)
-def _get(of: DictType, key: types.Type, default: types.Type) -> Meaning:
-    taken = keys(of, key), values(of, default)
+@_method(DictType, "get", 2, 1)
+def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
+    if default in ((), (types.none,)):
+        return _get_or_none(of, key, default)
+    taken = keys(of, key), values(of, *default)
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
         return _value_or(table, entry, args[2])
 
     return _meaning(taken[1], (of, *taken), write)
+
+
+def _get_or_none(of: DictType, key: types.Type, default: tuple[types.Type, ...]) -> Meaning:
+    """``d.get(key)``: None where there is none."""
+    result = types.Optional(known(of.value_type, "a dict"))
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        context, builder = table.context, table.builder
+        entry = table.find(args[1])
+        cases = []
+        with builder.if_else(_is_null(table, entry)) as (missing, there):
+            with missing:
+                cases.append((context.make_optional_none(builder, result.type), builder.block))
+            with there:
+                value = table.value_of(entry)
+                made = context.make_optional_value(builder, result.type, value)
+                cases.append((made, builder.block))
+        return _phi(builder, cases)
+
+    given = (of, keys(of, key), *default)
+    return _meaning(result, given, write)
 
 
 def _value_or(table: Table, entry: Value, default: Value) -> Value:
@@ -241,7 +266,7 @@ def _last(table: Table) -> Value:
 
 
 def _same(left: types.Type, right: types.Type) -> types.Type:
-    found = meet(left, right)
+    found = meet(own(left), own(right))
     if found is None:
         raise refuse(f"{left} meets {right}: keep keys and values of one type in both")
     return found
@@ -511,7 +536,7 @@ def _copying(kind: type[TableType]) -> Any:
         of = args[1]
         if not isinstance(of, kind):
             return None
-        return _meaning(resolved(of), args, lambda table, sig, args: _copied(table), of=1)
+        return _meaning(own(of), args, lambda table, sig, args: _copied(table), of=1)
 
     return rule
 
@@ -536,3 +561,67 @@ dict_from.rule(_copying(DictType))
 dict_from.rule(called(compiled(_dict_collected)))
 set_from.rule(_copying(SetType))
 set_from.rule(called(compiled(_set_collected)))
+
+
+# ---- builtins ----
+
+
+def _totalling(zero: int | float) -> Any:
+    def total_of(values: Any) -> Any:
+        total = zero
+        for one in values:
+            total = arithmetic_add(total, one)
+        return total
+
+    return called(compiled(total_of))
+
+
+def _choosing(wins: Any) -> Any:
+    def best_of(values: Any) -> Any:
+        found = False
+        best: Any
+        for one in values:
+            if not found:
+                best = one
+                found = True
+            elif wins(one, best):
+                best = one
+        if not found:
+            raise_error(ValueError)
+        return best
+
+    return called(compiled(best_of))
+
+
+arithmetic_add = arithmetic.add
+_TOTALS = {types.int64: _totalling(0), types.float64: _totalling(0.0)}
+_WALKED = (DictView, TableType)
+
+
+def _sum(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 1 or not isinstance(args[0], _WALKED):
+        return None
+    kind = {types.boolean: types.int64}.get(args[0].iterator_type.yield_type)
+    kind = kind or args[0].iterator_type.yield_type
+    if kind not in _TOTALS:
+        raise refuse(f"sum of {kind}: write a loop")
+    found: Meaning = _TOTALS[kind](context, args)
+    return found
+
+
+def _best(wins: Native) -> Any:
+    choose = _choosing(wins)
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], _WALKED):
+            return None
+        found: Meaning = choose(context, args)
+        return found
+
+    return rule
+
+
+for _kind in _WALKED:
+    also(OF_AN_ARRAY["sum"], _sum, _kind)
+    also(OF_AN_ARRAY["min"], _best(arithmetic.lt), _kind)
+    also(OF_AN_ARRAY["max"], _best(arithmetic.gt), _kind)

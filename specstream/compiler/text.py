@@ -110,6 +110,8 @@ class Text:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Text):
             return self.code == other.code
+        if other is None:
+            return False
         if not isinstance(other, int) or isinstance(other, bool):
             refuse(*refusal("== with a number"))
         return self.code == other  # a string that was kept in an int field

@@ -196,12 +196,10 @@ class _Regions:
         if not isinstance(statement, numba_ir.Assign):
             return isinstance(statement, numba_ir.SetItem | numba_ir.StaticSetItem)
         value = statement.value
-        if not isinstance(value, numba_ir.Expr):
+        if not isinstance(value, numba_ir.Expr) or value.op in _NOT_RAISING:
             return False
         if value.op == "getattr":  # what Python has computed before may be an exception
             return numbers_of(value.attr) is not None
-        if value.op in _NOT_RAISING:
-            return False
         function = self.called(statement)
         return not any(function is one for one in _NEVER_RAISING)
 

@@ -79,6 +79,7 @@ class StateType(_Pointer):
         code = hashlib.sha256(program.fingerprint.encode()).hexdigest()
         ending = f", {code}" if layout.operations else ""
         ending += ", arena" if program.uses_arena else ""
+        ending += ", frozen" if program.reads_frozen else ""
         super().__init__(f"specstream.state({variant}, {layout}{ending})")
 
 
@@ -129,6 +130,11 @@ class ViewType(types.IterableType):
         self.space = space
         self.variant = variant
         super().__init__(f"specstream.view({storage.name}, {ndim}, {space}, {variant})")
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it is an array of a module."""
+        return self.variant == "frozen"
 
     @property
     def is_logged(self) -> bool:

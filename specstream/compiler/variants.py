@@ -7,6 +7,7 @@ convention returns (a ``cfunc`` would print the exception and drop it).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import config, types
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaWarning
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
@@ -60,6 +61,8 @@ def _begin_event(typing_context: Any, run: Any, state: Any, row: Any) -> Any:
             dirty = builder.icmp_unsigned("!=", current.load_member("arena_dirty", I32), I32(0))
             with builder.if_then(dirty):
                 current.call("ss_arena_clear", ir.VoidType(), current.pointer)
+        if state.program.reads_frozen:
+            current.call("ss_arena_enter", ir.VoidType(), current.pointer)
         if scratch_bytes:
             scratch = current.load_member("scratch", POINTER, invariant=True)
             clear = builder.module.declare_intrinsic("llvm.memset", [POINTER, I64])
@@ -189,12 +192,16 @@ def _made(key: str, program: Program, compile_it: Callable[[], Any]) -> Entry:
         library = codegen.unserialize_library(stored.library)
         return Entry(library.get_pointer_to_function(stored.symbol), library)
     try:
-        compiled = compile_it()
+        with warnings.catch_warnings():
+            # About types and passes that no user wrote.
+            warnings.simplefilter("ignore", NumbaWarning)
+            compiled = compile_it()
     except (CompileError, MemoryError):
         raise
     except Exception as error:
         # Numba refuses by errors of its own, and now and then stumbles over what it has not met.
-        is_clear = isinstance(error, NumbaError) and not config.DEVELOPER_MODE
+        is_numba = type(error).__module__.partition(".")[0] == "numba"
+        is_clear = is_numba and not config.DEVELOPER_MODE
         raise translate(error, program) from (None if is_clear else error)
     library = compiled.library
     symbol = compiled.fndesc.llvm_func_name

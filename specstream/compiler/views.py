@@ -32,6 +32,7 @@ from specstream.compiler.instructions import I64, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.locking import LocksType
 from specstream.compiler.memory import Run
+from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import is_boosted, no_letters, refuse
 from specstream.compiler.text import TextType
 from specstream.compiler.types import (
@@ -109,7 +110,8 @@ class View:
                 shape.append(slicing.get_slice_length(builder, part))
                 strides.append(builder.mul(part.step, stride))
             else:
-                at = self.position(index, index_type, length)
+                index = unwrapped(self.context, builder, index_type, index)
+                at = self.position(index, present(index_type), length)
                 offset = builder.add(offset, builder.mul(at, stride))
         rest = len(index_types)
         return offset, shape + self.shape[rest:], strides + self.strides[rest:]
@@ -132,7 +134,7 @@ def index_types(view: ViewType, index: types.Type) -> list[types.Type]:
     parts = list(index.types) if isinstance(index, types.BaseTuple) else [index]
     if len(parts) > view.ndim:
         raise refuse(f"{len(parts)} indices for an array of {view.ndim} axes: use fewer")
-    for part in parts:
+    for part in map(present, parts):
         if isinstance(part, TextType):
             raise refuse("an index is a string: hash it, like (x & 65535) % n")
         if not isinstance(part, types.SliceType) and scalar_kind(part) not in ("int64", "uint64"):

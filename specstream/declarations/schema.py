@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import datetime
 import decimal as decimals
-from collections.abc import Iterator, Mapping
+import types
+import typing
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -22,6 +24,7 @@ import pyarrow as pa
 from specstream.declarations.derived import Derived, Place, numbers_of
 from specstream.declarations.forms import Form
 from specstream.declarations.options import integer, one_of, shown, text
+from specstream.declarations.record_types import Record, columns_declared
 from specstream.errors import DeclarationError
 
 __all__ = ["Column", "Declared", "Kind", "Schema", "decimal", "nullable", "timestamp"]
@@ -73,7 +76,8 @@ class Column:
         return {"float": np.float64, "bool": np.uint8}.get(self.kind, np.int64)
 
 
-Declared = type | Column
+# A type of Python's, also in Optional[...] and Annotated[...]; a column; Arrow's type or field.
+Declared = Any
 _PLAIN: dict[Kind, pa.DataType] = {
     "int": pa.int64(),
     "float": pa.float64(),
@@ -144,18 +148,80 @@ def nullable(declared: Declared) -> Column:
     return replace(_column(declared, "ss.nullable: the column"), nullable=True)
 
 
-def _column(declared: object, what: str) -> Column:
+def _column(declared: Any, what: str) -> Column:
     if isinstance(declared, Column):
         return declared
-    column = _TYPES.get(declared) if isinstance(declared, type) else None
-    if column is None:
+    if isinstance(declared, pa.Field):
+        return replace(_of_arrow(declared.type, what), nullable=declared.nullable)
+    if isinstance(declared, pa.DataType):
+        return _of_arrow(declared, what)
+    origin = typing.get_origin(declared)
+    if origin is typing.Annotated:
+        # What is said beside a type, like ss.decimal(2) beside Decimal, is more than the type.
+        base, *beside = typing.get_args(declared)
+        told = [one for one in beside if isinstance(one, Column | pa.DataType)]
+        column = _column(told[0] if told else base, what)
+        return replace(column, nullable=True) if told and _without_none(base)[1] else column
+    if origin in (typing.Union, types.UnionType):
+        alone, has_none = _without_none(declared)
+        if has_none and alone is not None:
+            return replace(_column(alone, what), nullable=True)
+    plain = _TYPES.get(declared) if isinstance(declared, type) else None
+    if plain is None:
         found = declared.__name__ if isinstance(declared, type) else shown(declared)
-        hint = ": write ss.decimal(scale)" if declared is decimals.Decimal else ""
+        hint = ""
+        if declared is decimals.Decimal:
+            hint = ": write ss.decimal(scale), or Annotated[Decimal, ss.decimal(2)]"
         raise DeclarationError(
             f"{what} has type {found}; expected one of int, float, bool, str, datetime.datetime, "
-            f"datetime.date, ss.timestamp(...), ss.decimal(...), ss.nullable(...){hint}"
+            "datetime.date, ss.timestamp(...), ss.decimal(...), ss.nullable(...), one of these "
+            f"| None, or Arrow's types{hint}"
         )
-    return column
+    return plain
+
+
+def _without_none(declared: Any) -> tuple[Any, bool]:
+    """What ``X | None`` is but for None, and whether None is in it; None: several types."""
+    if typing.get_origin(declared) not in (typing.Union, types.UnionType):
+        return declared, False
+    parts = typing.get_args(declared)
+    others = [part for part in parts if part is not type(None)]
+    return others[0] if len(others) == 1 else None, len(others) < len(parts)
+
+
+def _of_arrow(declared: pa.DataType, what: str) -> Column:
+    """The column of which tables have that type: the widest of its kind."""
+    of = declared.value_type if pa.types.is_dictionary(declared) else declared
+    is_of = pa.types
+    if is_of.is_integer(of):
+        return _TYPES[int]
+    if is_of.is_floating(of) and of.bit_width >= 32:
+        return _TYPES[float]
+    if is_of.is_boolean(of):
+        return _TYPES[bool]
+    if is_of.is_string(of) or is_of.is_large_string(of) or is_of.is_string_view(of):
+        return _TYPES[str]
+    if is_of.is_timestamp(of):
+        return Column("int", of)
+    if is_of.is_date(of):
+        return _TYPES[datetime.date]
+    if is_of.is_decimal(of) and not is_of.is_decimal256(of) and 0 <= of.scale < DIGITS:
+        return Column("int", pa.decimal128(DIGITS, of.scale))
+    raise DeclarationError(
+        f"{what} has Arrow's type {declared}; expected integers, floats of 32 or 64 bits, bools, "
+        f"strings, timestamps, dates, or decimals with 0 to {DIGITS - 1} digits after the point: "
+        "cast the column"
+    )
+
+
+def _check_comes_out(declared: Any, column: Column, what: str) -> None:
+    """An emitted column has the type that was declared, to the bit."""
+    of = declared.type if isinstance(declared, pa.Field) else declared
+    if isinstance(of, pa.DataType) and of != column.arrow:
+        raise DeclarationError(
+            f"{what} has Arrow's type {of}, and an operator's rows come out as {column.arrow}: "
+            "declare that, and cast the output where it is needed narrower"
+        )
 
 
 @dataclass(frozen=True)
@@ -179,15 +245,17 @@ class Schema:
     forms: tuple[Form, ...] = ()
 
     @classmethod
-    def of(cls, declared: Mapping[str, Declared], what: str) -> Schema:
-        """A schema from ``{name: type}``; ``what`` names it in errors ("event", "emits")."""
-        if not isinstance(declared, Mapping):
-            raise DeclarationError(
-                f"{what}= is {type(declared).__name__}; expected a dict of column name to type, "
-                "like {'item': int}"
-            )
+    def of(cls, declared: Record, what: str) -> Schema:
+        """A schema from ``{name: type}``, or from another declaration of a record's columns.
+
+        ``what`` names it in errors ("event", "emits").
+
+        Raises:
+            DeclarationError: names the column that cannot be one.
+        """
+        given = columns_declared(declared, what)
         columns = []
-        for name, of in declared.items():
+        for name, of in given.items():
             if not isinstance(name, str) or not name.isidentifier():
                 raise DeclarationError(
                     f"{what}= has column name {name!r}; expected a Python identifier, because the "
@@ -199,7 +267,9 @@ class Schema:
                     f"({', '.join(_EVENT_ATTRIBUTES)}): rename the column"
                 )
             columns.append(_column(of, f"{what} column {name!r}"))
-        return cls(tuple(declared), tuple(columns))
+            if what == "emits":
+                _check_comes_out(of, columns[-1], f"emits column {name!r}")
+        return cls(tuple(given), tuple(columns))
 
     def __iter__(self) -> Iterator[tuple[str, Column]]:
         return iter(zip(self.names, self.columns, strict=True))

@@ -14,8 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from specstream.columns.events import as_table, column, read_events
+from specstream.columns.events import column, read_events
 from specstream.columns.rejected_rows import Policy
+from specstream.columns.tables import as_table
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import instance, refused
@@ -253,8 +254,10 @@ class Engine:
         """Runs the events of a table, in order, and returns the emitted rows.
 
         Args:
-            table: pyarrow Table or RecordBatch, pandas DataFrame, or dict of arrays, with at least
-                the columns of the operator's event schema.
+            table: with at least the columns of the operator's event schema: a pyarrow Table,
+                RecordBatch or RecordBatchReader; a pandas or polars DataFrame, a DuckDB relation,
+                or whatever else speaks the Arrow interface; a dict of arrays; a list of rows
+                (dicts, objects of a dataclass, named tuples), where what a row lacks is null.
             order_by: order the rows by (this column, ``source``, position).
             source: column that names each event's source: integers or strings.
 
@@ -298,7 +301,7 @@ class Engine:
         known = len(committed.strings)
         try:
             events = read_events(
-                as_table(table, what),
+                as_table(table, what, (*operator.event.names, order_by, source)),
                 operator.event,
                 committed.strings,
                 what,

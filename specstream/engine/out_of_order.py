@@ -17,8 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import lib
-from specstream.columns.events import as_table, column, rows_to_table
+from specstream.columns.events import column, rows_to_table
 from specstream.columns.python_values import row_tuples
+from specstream.columns.tables import as_table
 from specstream.declarations.options import flag, number, refused, text
 from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
@@ -83,7 +84,11 @@ class OutOfOrder:
             self._take(
                 pending.before(),
                 lambda: pending.read(
-                    as_table(table, f"operator {self._parts.name!r}"),
+                    as_table(
+                        table,
+                        f"operator {self._parts.name!r}",
+                        (*self._parts.operator.event.names, order_by, source_column),
+                    ),
                     order_by,
                     0 if source is None and source_column is None else source,
                     source_column,

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 
-from specstream.columns.events import as_table, column, keys_of, read_events, rows_to_table
+from specstream.columns.events import column, keys_of, read_events, rows_to_table
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
+from specstream.columns.tables import as_table
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.program import Program
 from specstream.compiler.shipping import pack, unpack
 from specstream.compiler.source import analyse
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.options import flag, function, integer, one_of, shown, text
-from specstream.declarations.schema import Declared, Schema
+from specstream.declarations.record_types import Record
+from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout, State, StateView
 from specstream.errors import CompileError, DeclarationError, Partial
+from specstream.operator.explanation import Explanation, explained
 
 __all__ = ["Operator", "SequentialRun", "operator"]
 
@@ -67,8 +70,8 @@ class Operator:
         self,
         function: Callable[..., None],
         state: type[State],
-        event: Mapping[str, Declared],
-        emits: Mapping[str, Declared],
+        event: Record,
+        emits: Record,
         name: str | None,
     ) -> None:
         if not (isinstance(state, type) and issubclass(state, State)):
@@ -149,6 +152,40 @@ class Operator:
         """Arrow schema of the output."""
         return self.emits.arrow()
 
+    def explain(self) -> Explanation:
+        """The operator in words: source, layout of the state, accesses, what could conflict.
+
+        It is told from the syntax alone; nothing runs, nothing is compiled. All branches count, so
+        it says what an event may do; what does conflict, and how often, depends on the events
+        (:meth:`specstream.Engine.profile`).
+
+        Returns:
+            What ``print`` shows as text, a notebook with tables, and ``to_dict()`` gives as data.
+
+        >>> import specstream as ss
+        >>> from specstream.structures import add
+        >>> class Seen(ss.State):
+        ...     count = ss.scalar(int)
+        ...     last = ss.array(float, 10)
+        >>> @ss.operator(state=Seen, event={"item": int, "price": float}, emits={"change": float})
+        ... def changes(state, event, emit):
+        ...     add(state, "count", 1)
+        ...     emit(event.price - state.last[event.item])
+        ...     state.last[event.item] = event.price
+        >>> print(str(changes.explain()).partition("state:")[2])  # doctest: +ELLIPSIS
+         11 words of 8 bytes
+          count: int, 8 bytes, 1 word
+              updated unread: add of count in line 3
+          last: 10 float, 80 bytes, 10 words
+              read: last[event.item] in line 4
+              written: last[event.item] in line 5
+        <BLANKLINE>
+        what could conflict, of an earlier and a later event that run at once
+          one writes last[event.item] (line 5), a later one reads last[event.item] (line 4): where
+          both have the same element
+        """
+        return explained(self.program, self.layout, self.event, self.emits)
+
     def run_sequential(
         self,
         table: Any,
@@ -205,7 +242,7 @@ class Operator:
         what = f"operator {self.name!r}"
         strings = StringTable(self.program.strings)
         events = read_events(
-            as_table(table, what),
+            as_table(table, what, (*self.event.names, order_by, source)),
             self.event,
             strings,
             what,
@@ -272,8 +309,8 @@ def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:
 def operator(
     *,
     state: type[State],
-    event: Mapping[str, Declared],
-    emits: Mapping[str, Declared] | None = None,
+    event: Record,
+    emits: Record | None = None,
     name: str | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
     """Makes a plain function ``process(state, event, emit)`` an operator.
@@ -285,8 +322,10 @@ def operator(
         state: class of the state, derived from :class:`specstream.State`.
         event: columns that the function reads: name to ``int``, ``float``, ``bool``, ``str``,
             ``datetime.datetime``, ``datetime.date``, ``ss.timestamp(...)``, ``ss.decimal(...)``, or
-            ``ss.nullable(...)`` of one of these.
-        emits: columns of the rows it emits, of the same types.
+            ``ss.nullable(...)`` of one of these, which is also written ``float | None``. Or a
+            dataclass, ``TypedDict`` or ``NamedTuple`` class, a ``pyarrow.Schema``, or Spark's
+            ``StructType``.
+        emits: columns of the rows it emits, declared likewise.
         name: used in messages; the function's name by default.
 
     Raises:

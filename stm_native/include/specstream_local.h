@@ -34,6 +34,10 @@ enum ss_comparison {
 /* What a run does first that has taken memory in the event before. */
 void ss_arena_clear(struct ss_run *run);
 
+/* What an event does first whose operator reads frozen lists, dicts or sets: those belong to no run,
+ * and what is made of them is this one's. */
+void ss_arena_enter(struct ss_run *run);
+
 struct ss_list {
     uint64_t count;    /* elements */
     uint64_t capacity; /* elements that `words` has room for */
@@ -100,6 +104,10 @@ struct ss_table {
 };
 
 struct ss_table *ss_table_new(struct ss_run *run);
+/* A table that never changes, and stays for as long as the process; `entries` as they lie in one, and
+ * all of their keys differ. NULL: no memory. */
+struct ss_table *ss_table_frozen(uint64_t key_kinds, uint64_t value_kinds, const uint64_t *entries,
+                                 uint64_t count);
 /* The entry of a key; NULL: it has none. There is no NaN in it. */
 uint64_t *ss_table_find(const struct ss_table *table, uint64_t key_kinds, const uint64_t *key);
 /* Likewise, made where there is none; `is_new` says so, and its value is to be stored. */

@@ -78,6 +78,19 @@ static bool enter_chunk(struct ss_run *run, uint64_t bits)
     return true;
 }
 
+/* The run that works in this thread, where compiled code says so. */
+static _Thread_local struct ss_run *current_run;
+
+void ss_arena_enter(struct ss_run *run)
+{
+    current_run = run;
+}
+
+struct ss_run *ss_arena_run(struct ss_run *run)
+{
+    return run == NULL ? current_run : run;
+}
+
 uint64_t *ss_arena_take(struct ss_run *run, uint64_t words)
 {
     struct ss_arena *arena = run->arena;

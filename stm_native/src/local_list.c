@@ -33,6 +33,7 @@ static void move_elements(const struct ss_list *list, uint64_t to, uint64_t from
 
 struct ss_list *ss_list_new(struct ss_run *run, uint64_t kinds, uint64_t capacity)
 {
+    run = ss_arena_run(run);
     struct ss_list *list = (struct ss_list *)ss_arena_take(run, sizeof *list / sizeof(uint64_t));
     if (list == NULL)
         return NULL;

@@ -4,6 +4,7 @@
  * them: open addressing, at most half full. What is removed leaves its entry behind, marked, until
  * the table is built anew; so an index never loses what lies behind it. Whoever goes through a table sees by
  * its `changes` that keys have come or gone. A set is a table whose values have no words. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
@@ -25,6 +26,7 @@ static const uint64_t *value_of(const struct ss_table *table, const uint64_t *en
 
 struct ss_table *ss_table_new(struct ss_run *run)
 {
+    run = ss_arena_run(run);
     struct ss_table *table =
         (struct ss_table *)ss_arena_take(run, sizeof *table / sizeof(uint64_t));
     if (table != NULL)
@@ -39,6 +41,39 @@ static void enter(struct ss_table *table, uint64_t at)
         place = (place + 1) & table->mask;
     table->index[place] = at + 1;
     table->entered++;
+}
+
+struct ss_table *ss_table_frozen(uint64_t key_kinds, uint64_t value_kinds, const uint64_t *entries,
+                                 uint64_t count)
+{
+    uint64_t key_words = ss_width_of(key_kinds);
+    uint64_t entry_words = 1 + key_words + ss_width_of(value_kinds);
+    uint64_t capacity = first_capacity;
+    while (capacity < count)
+        capacity *= 2;
+    struct ss_table *table = malloc(sizeof *table);
+    uint64_t *own = malloc(capacity * entry_words * sizeof *own);
+    uint64_t *index = calloc(2 * capacity, sizeof *index);
+    if (table == NULL || own == NULL || index == NULL) {
+        free(table);
+        free(own);
+        free(index);
+        return NULL;
+    }
+    if (count > 0)
+        memcpy(own, entries, count * entry_words * sizeof *own);
+    *table = (struct ss_table){.count = count,
+                               .capacity = capacity,
+                               .entries = own,
+                               .key_kinds = key_kinds,
+                               .value_kinds = value_kinds,
+                               .key_words = key_words,
+                               .entry_words = entry_words,
+                               .index = index,
+                               .mask = 2 * capacity - 1};
+    while (table->filled < count)
+        enter(table, table->filled++);
+    return table;
 }
 
 /* Room for so many entries, those that were removed left out. */

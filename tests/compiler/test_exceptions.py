@@ -502,6 +502,10 @@ def computed_before(state, event, emit):
         if state.n > 3:
             raise
     emit(y)
+    try:
+        emit(float(ord(event.k[1])))
+    except IndexError:
+        emit(-3.0)
     emit(parsed(event.k))
 
 

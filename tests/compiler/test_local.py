@@ -1,5 +1,9 @@
 """Local tuples, lists, dicts and sets: what Python makes of them, on every path."""
 
+# Operators carry no types, as those of users do not; some are wrong on purpose.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+# mypy: disable-error-code=annotation-unchecked
+
 from __future__ import annotations
 
 import math
@@ -8,6 +12,7 @@ import re
 import runpy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +29,7 @@ class S(ss.State):
 
 
 EVENT = {"seed": int, "x": float, "key": str, "on": bool}
-PATHS = (
+PATHS: tuple[dict[str, Any], ...] = (
     {"horizon": 0},
     {"horizon": 6, "chunk": 2, "threads": 2},
     {"horizon": 6, "chunk": 2, "threads": 2, "protocol": "eager"},
@@ -191,7 +196,9 @@ def dicts(state, event, emit):
             d |= {k: v}
         elif what == 17:
             f = dict(zip([k, k + 1], [v, v]))  # noqa: B905
-            said = fold(list(dict(f).keys()))
+            said = fold(list(dict(f).keys())) + sum(d.values()) + sum(d) * 3
+            if d:
+                said += min(d) * 7 + max(d.values()) + max(d.items())[1]
         emit(step, len(d), fold(d), said)
     for key, value in d.items():
         emit(key, value, 0, 0)
@@ -209,6 +216,7 @@ def sets(state, event, emit):
         said = 0
         if what <= 3:
             s.add(k)
+            said = sum(s) + max(s) * 10 + min(s | t)
         elif what == 4:
             s.discard(k)
         elif what == 5 and k in s:
@@ -546,7 +554,7 @@ def sizes(*of: int) -> pa.Table:
 def test_a_speculative_run_that_takes_too_much_is_run_as_the_head(protocol: str) -> None:
     table = sizes(*[3, 40, 5000] * 20)
     expected = run_oracle(many, table)
-    options = {"horizon": 6, "chunk": 1, "threads": 2, "execution": "speculate"}
+    options: dict[str, Any] = {"horizon": 6, "chunk": 1, "threads": 2, "execution": "speculate"}
     limits = ss.Limits(elements=400)
     found = run_engine(many, table, protocol=protocol, limits=limits, **options)
     assert_identical(found, expected)

@@ -229,7 +229,7 @@ j = min((t(state, v) for v in state.m[1]), key=lambda v: t(state, v) % 5, defaul
 j = max(state.a[low(state, 1):], key=lambda v: t(state, v + state.n) % 7)
 j = max(min(t(state, v + w) for w in range(3)) for v in (t(state, 4), t(state, 2)))
 x = sum(tf(state, v) * x for v in range(t(state, 3)))
-f = lambda v, w=t(state, 4): t(state, v) * 10 + w; t(state, 9); j = f(t(state, 2)) + f(w=t(state, 1), v=state.n)
+f = lambda v, w=t(state, 4): t(state, v) * 10 + w; t(state, 9); j = f(2) + f(w=t(state, 1), v=i)
 g = lambda v: t(state, v) + i; i = 7; j = g(t(state, 1)) + g(i); i = 8; t(state, g(j))
 j = (lambda v, w: v * 10 + w)(t(state, 2), w=t(state, 3)); t(state, j)
 part = [t(state, v) for v in range(low(state, 5)) if tb(state, v)]; t(state, len(part))

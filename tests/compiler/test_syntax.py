@@ -1,7 +1,9 @@
 """Python's syntax in operators: engine, oracle and the unrewritten function agree about it."""
 
 # What people write, and a linter would have them write otherwise.
-# ruff: noqa: B020, B905, C4, E731, F841
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+# ruff: noqa: B020, B905, C400, C401, C402, C416, C419, E731, F841
 
 from __future__ import annotations
 
@@ -142,7 +144,7 @@ def starred(state, event, emit):
     emit(first + rest[1], rest[0])
     *most, last = three
     emit(most[0] + last, most[1])
-    a, *none, (b, *c) = 1, (2, 3, event.i)
+    a, *none, (b, *c) = 1, (2, 3, event.i)  # type: ignore[var-annotated]
     emit(a * 100 + b * 10 + c[0] + len(none) + len(c) + sum_of(c), 0.0)
     state.a[1], *middle, state.x = t(state, 4), t(state, 5), t(state, 6), event.x
     emit(middle[0] + len(middle), state.x)
@@ -237,7 +239,7 @@ def nested_functions(state, event, emit):
     emit(twice(event.i) * 1000 + scaled(1), square(event.x, 0.5))
     emit(square(factor) + (lambda v: v + factor)(event.i), 2.0)
 
-    def gives(k: int):
+    def gives(k):
         if k > 3:
             emit(k, event.x)
             return
@@ -374,6 +376,35 @@ def test_a_pickled_operator_takes_all_of_it_along(function: Callable[..., None])
     assert again.program.fingerprint == operator.program.fingerprint
     expected = run_oracle(operator, TABLE)
     assert_identical(run_oracle(again, TABLE), expected)
+
+
+def caught(state, event, emit):
+    x = event.i
+    try:
+        emit(min(v for v in state.a if v > x), 0.0)
+    except ValueError:
+        emit(-1, 1.0)
+    try:
+        emit(sum(10 // (v - x) for v in range(4)), 2.0)
+        emit(max((v for v in state.a), key=lambda v: state.m[0, v + x]), 3.0)
+    except ZeroDivisionError:
+        emit(-2, 4.0)
+    except IndexError as error:
+        emit(-3, 5.0)
+
+    def tried(v: int) -> int:
+        try:
+            return int(state.a[v])
+        except IndexError:
+            return -v
+        finally:
+            state.n += 1
+
+    emit(sum(tried(v) for v in range(x, x + 8)) + state.n, float(any(tried(x) == v for v in (2,))))
+
+
+def test_exceptions_leave_generators_and_nested_functions() -> None:
+    agree(caught)
 
 
 # ---- comprehensions ----
@@ -532,15 +563,15 @@ a, b = event.i -> int64 cannot be taken apart; several names take a tuple or a r
 class C: pass -> a class cannot be compiled; keep data in state fields
 yield 1 -> yield cannot be compiled; emit\(...\) gives out rows
 emit(i @ i) -> the @ operator cannot be compiled; write the loops out
-match i:|        case {"a": 1}: pass -> line 43: a pattern of a dict cannot be compiled; match numbers
+match i:|        case {"a": 1}: pass -> line 43: a pattern of a dict cannot be compiled; match numbe
 match i:|        case int(): pass -> line 43: a pattern of a class cannot be compiled
-match i:|        case (1, 2): pass -> line 43: a pattern of 2 parts meets int64, which is no tuple; match its
-match i, 1:|        case (1, 2, 3): pass -> line 43: a pattern of 3 parts never fits a tuple of 2; leave
+match i:|        case (1, 2): pass -> line 43: a pattern of 2 parts meets int64, which is no tuple;
+match i, 1:|        case (1, 2, 3): pass -> line 43: a pattern of 3 parts never fits a tuple of 2; l
 match i, 1:|        case (1, *rest): pass -> line 43: \*rest in a pattern makes a list; write \*_
-match event.x:|        case "a": pass -> line 43: == between float64 and string is never true; compare
-def f(x):|        return x if x < 1 else f(x - 1)|    f(1) -> line 43: 'f' calls itself; write the recursion
-def f(x):|        nonlocal y|        y = x|    f(1) -> line 43: a nonlocal statement cannot be compiled
-@functools.cache|    def f(x):|        return 1|    f(1) -> line 43: 'f' has a decorator; leave it out
+match event.x:|        case "a": pass -> line 43: == between float64 and string is never true; compa
+def f(x):|        return x if x < 1 else f(x - 1)|    f(1) -> line 43: 'f' calls itself; write the r
+def f(x):|        nonlocal y|        y = x|    f(1) -> line 43: a nonlocal statement cannot be compi
+@functools.cache|    def f(x):|        return 1|    f(1) -> line 43: 'f' has a decorator; leave it o
 """
 
 
@@ -552,8 +583,10 @@ def test_what_is_refused_names_its_line_and_a_way_out(tmp_path: Path) -> None:
         path = tmp_path / f"refused_{number}.py"
         module = module_of(path, HELPERS + "    " + text.replace("|", "\n") + "\n")
         with pytest.raises(ss.CompileError, match=rf"{path.name}:{line}: .*{said}") as caught:
-            operator = ss.operator(
-                state=module.State, event={"i": int, "x": float}, emits={"k": int}
-            )(module.process)
-            ss.Engine(operator, horizon=0)
+            compiled(module)
         assert "; " in str(caught.value), text
+
+
+def compiled(module: Any) -> None:
+    declare = ss.operator(state=module.State, event={"i": int, "x": float}, emits={"k": int})
+    ss.Engine(declare(module.process), horizon=0)

@@ -151,7 +151,7 @@ def test_a_bad_option_is_named(options: dict[str, Any], message: str) -> None:
         ss.Engine(sweep, **options)
 
 
-@pytest.mark.parametrize("name", ["reads", "writes", "rows"])
+@pytest.mark.parametrize("name", ["reads", "writes", "rows", "elements"])
 @pytest.mark.parametrize("value", [0, -1, 2**24 + 1, 1.0, True, None])
 def test_a_bad_limit_is_named(name: str, value: Any) -> None:
     with pytest.raises(ss.ConfigurationError, match=rf"Limits: {name}={value!r}; expected an int"):

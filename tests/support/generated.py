@@ -656,7 +656,7 @@ class Writer:
         """A try statement, in its every form."""
         self.put(indent, "try:")
         self.inside(indent, nesting)
-        clauses = self.rng.choice((0, 1, 1, 2, 2, 3))
+        clauses = self.pick(0, 1, 1, 2, 2, 3)
         for _ in range(clauses):
             self.clause(indent, nesting)
         if clauses and self.rng.random() < 0.4:

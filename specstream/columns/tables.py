@@ -1,0 +1,145 @@
+"""Tables as users have them, and their rows and columns, as Arrow tables."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from specstream.declarations.options import shown
+from specstream.errors import InputError
+
+__all__ = ["as_table"]
+
+_ACCEPTED = (
+    "a table of pyarrow, pandas, polars, DuckDB or whatever else speaks the Arrow interface "
+    "(__arrow_c_stream__), a dict of arrays, or a list of rows: dicts, objects of a dataclass, "
+    "named tuples"
+)
+
+
+def as_table(data: Any, what: str, columns: Iterable[str | None] = ()) -> pa.Table:
+    """A table from what users have.
+
+    Args:
+        data: a pyarrow Table, RecordBatch or RecordBatchReader; anything that speaks the Arrow
+            interface, like a frame of polars or a relation of DuckDB; a pandas frame; a dict of
+            arrays; a list or tuple of rows, each a dict, an object of a dataclass, a named tuple.
+        what: the operator, in errors.
+        columns: that an empty list has.
+
+    Raises:
+        InputError: it is none of these, or its columns differ in length.
+
+    >>> as_table([{"x": 1}, {"x": 2, "y": "b"}], "operator").to_pydict()
+    {'x': [1, 2], 'y': [None, 'b']}
+    """
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, Mapping):
+        arrays = [_arrow_column(what, name, column) for name, column in data.items()]
+        return _arrow_table(what, arrays, list(data))
+    if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
+        return _of_pandas(data, what)
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return _of_arrow(data, what)
+    if isinstance(data, list | tuple) and not hasattr(data, "_fields"):
+        return _of_rows(data, what, columns)
+    raise InputError(f"{what}: got {_named(data)}; expected {_ACCEPTED}")
+
+
+def _named(data: Any) -> str:
+    """What was given, and the step from it to a table where there is one."""
+    of = type(data)
+    if of.__module__.split(".")[0] == "polars" and hasattr(data, "collect"):
+        return f"a {of.__name__} of polars, which is no table before .collect()"
+    if of.__module__.startswith("pyspark") and hasattr(data, "toArrow"):
+        return f"a {of.__name__} of Spark, which is no table before .toArrow()"
+    return of.__name__
+
+
+def _of_pandas(data: Any, what: str) -> pa.Table:
+    # A NaN in a column of plain floats is a number here, not a missing value: hence not by the
+    # Arrow interface, for which it is missing.
+    arrays = [
+        _arrow_column(
+            what,
+            name,
+            column.to_numpy() if isinstance(column.dtype, np.dtype) else column,
+            from_pandas=not (isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"),
+        )
+        for name, column in data.items()
+    ]
+    return _arrow_table(what, arrays, [str(name) for name in data.columns])
+
+
+def _of_arrow(data: Any, what: str) -> pa.Table:
+    """What the Arrow interface gives."""
+    try:
+        found = pa.table(data)
+    except Exception as error:  # of the library that the data is of, or of Arrow
+        raise InputError(
+            f"{what}: the {type(data).__name__} gives no table ({type(error).__name__}: "
+            f"{shown(str(error))}): give a table, whose columns have names"
+        ) from error
+    return found
+
+
+def _of_rows(data: Sequence[Any], what: str, columns: Iterable[str | None]) -> pa.Table:
+    """Rows; what one of them lacks is null in it."""
+    rows = [_row(row, number, what) for number, row in enumerate(data)]
+    if not rows:
+        return pa.table({name: pa.nulls(0) for name in columns if name is not None})
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return _arrow_table(
+        what, [_arrow_column(what, name, [row.get(name) for row in rows]) for name in names], names
+    )
+
+
+def _row(row: Any, number: int, what: str) -> Mapping[Any, Any]:
+    if isinstance(row, Mapping):
+        return row
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return {one.name: getattr(row, one.name) for one in dataclasses.fields(row)}
+    names = getattr(row, "_fields", None) or getattr(row, "__fields__", None)  # the latter Spark's
+    if isinstance(row, tuple) and names:
+        return dict(zip(names, row, strict=True))
+    raise InputError(
+        f"{what}: row {number} of the list is {shown(row)}, which does not name its columns; "
+        f"expected {_ACCEPTED}"
+    )
+
+
+def _arrow_column(
+    what: str, name: object, column: Any, from_pandas: bool | None = None
+) -> pa.Array:
+    """One column as Arrow has it."""
+    kind = getattr(column, "dtype", None)
+    if isinstance(kind, np.dtype) and not kind.isnative:
+        raise InputError(
+            f"{what}: column {name!r} is big-endian ({kind.str}): convert it, "
+            'column.astype(column.dtype.newbyteorder("="))'
+        )
+    try:
+        return pa.array(column, from_pandas=from_pandas)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        found = type(column).__name__ if kind is None else f"{type(column).__name__} of {kind}"
+        raise InputError(
+            f"{what}: column {name!r} is no column of a table ({found}: {error}): give one array "
+            "per column, of integers, floats, bools, strings or times that Arrow has"
+        ) from None
+
+
+def _arrow_table(what: str, columns: list[pa.Array], names: list[Any]) -> pa.Table:
+    try:
+        return pa.Table.from_arrays(columns, names)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(
+            f"{what}: the columns are no table ({error}): give one array per column, all of one "
+            "length, with a string as its name"
+        ) from None

@@ -1,0 +1,179 @@
+"""What operators do with values that may be None: ``==``, truth, and a value that has to be there.
+
+Arithmetic and order are not here: every :class:`~specstream.compiler.native_function.Native` takes
+such operands, and raises TypeError where one is None.
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numba.core import cgutils, types
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin
+
+from specstream.compiler.arithmetic import eq, ne, not_
+from specstream.compiler.conversions import bool_
+from specstream.compiler.core_function import Meaning, resolved_call, takes_none
+from specstream.compiler.event import null_bit
+from specstream.compiler.instructions import BIT, Value
+from specstream.compiler.none_types import (
+    NullableType,
+    may_be_none,
+    missing,
+    present,
+    unwrapped,
+    value_or_zero,
+)
+from specstream.compiler.refusals import refuse
+from specstream.compiler.types import EventType
+
+__all__ = ["attribute_is_none", "column", "some"]
+
+
+def _equality(function: Any) -> Any:
+    """``==`` or ``!=``: None is equal to None and to nothing else, and nothing is raised."""
+    differs = BIT(int(function is ne))
+
+    @takes_none
+    def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 2 or not any(map(may_be_none, args)):
+            return None
+        left, right = map(present, args)
+        both = types.none not in (left, right)
+        if both:  # refuses what can never be equal
+            known = typing_context.resolve_value_type(function)
+            typing_context.resolve_function_type(known, (left, right), {})
+
+        def code(context: Any, builder: Any, sig: Any, given: Any) -> Value:
+            pairs = list(zip(args, given, strict=True))
+            absent = [missing(context, builder, *pair) for pair in pairs]
+            same: Value = differs
+            if both:
+                values = [value_or_zero(context, builder, *pair) for pair in pairs]
+                _, same = resolved_call(context, builder, function, (left, right), values)
+            of_absent = builder.xor(builder.and_(*absent), differs)
+            return builder.select(builder.or_(*absent), of_absent, same)
+
+        return types.boolean, args, code
+
+    return rule
+
+
+eq.others.insert(0, _equality(eq))
+ne.others.insert(0, _equality(ne))
+
+
+def _write_truth(context: Any, builder: Any, of: types.Type, value: Value) -> Value:
+    """None is false."""
+    if of == types.none:
+        return BIT(0)
+    inner = value_or_zero(context, builder, of, value)
+    _, holds = resolved_call(context, builder, bool_, (present(of),), (inner,))
+    return builder.and_(holds, builder.not_(missing(context, builder, of, value)))
+
+
+def _truth(negated: bool) -> Any:
+    @takes_none
+    def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not may_be_none(args[0]):
+            return None
+        (of,) = args
+        if of != types.none:
+            known = typing_context.resolve_value_type(bool_)
+            typing_context.resolve_function_type(known, (present(of),), {})
+
+        def code(context: Any, builder: Any, sig: Any, given: Any) -> Value:
+            holds = _write_truth(context, builder, of, given[0])
+            return builder.not_(holds) if negated else holds
+
+        return types.boolean, args, code
+
+    return rule
+
+
+not_.others.insert(0, _truth(True))
+bool_.others.insert(0, _truth(False))
+
+
+@infer_global(bool)
+class _Condition(AbstractTemplate):
+    """Numba asks for a truth wherever a condition stands."""
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        (of,) = args
+        if not isinstance(of, NullableType):
+            if not isinstance(of, types.Optional) or not _is_ours(of.type):
+                return None
+        known = self.context.resolve_value_type(bool_)
+        self.context.resolve_function_type(known, (present(of),), {})
+        return signature(types.boolean, of)
+
+
+def _is_ours(of: types.Type) -> bool:
+    return isinstance(present(of), types.Number | types.Boolean | types.BaseTuple) or (
+        type(present(of)).__module__.startswith("specstream.")
+    )
+
+
+@lower_builtin(bool, types.Optional)
+@lower_builtin(bool, NullableType)
+def _condition(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+    return _write_truth(context, builder, sig.args[0], args[0])
+
+
+# ---- values that have to be there ----
+
+
+@intrinsic
+def some(typing_context: Any, value: Any) -> Any:
+    """A value that is not None, for what takes no others; where it is None a fault."""
+    of = present(value)
+    if of == types.none:  # or nobody knows yet what else it is
+        raise refuse("this is always None; leave out what is done with it")
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return unwrapped(context, builder, value, args[0])
+
+    return of(value), code
+
+
+# ---- nullable columns ----
+
+
+@intrinsic(prefer_literal=True)
+def column(typing_context: Any, event: Any, value: Any, name: Any) -> Any:
+    """``event.name`` with whether it was null, where it is kept in a name."""
+    if not isinstance(name, types.StringLiteral):
+        return None  # Numba's second try, without literals
+    is_column = isinstance(event, EventType) and name.literal_value in event.schema.nullable
+    if not is_column:
+        return value(event, value, name), lambda context, builder, sig, args: args[1]
+    made = NullableType(types.unliteral(value))
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        found = cgutils.create_struct_proxy(made)(context, builder)
+        found.value = args[1]
+        found.is_null = null_bit(context, builder, event, args[0], name.literal_value)
+        return found._getvalue()
+
+    return made(event, value, name), code
+
+
+@intrinsic(prefer_literal=True)
+def attribute_is_none(typing_context: Any, owner: Any, value: Any, name: Any) -> Any:
+    """``owner.name is None``: of a nullable column whether it is null, else never."""
+    if not isinstance(name, types.StringLiteral):
+        return None  # Numba's second try, without literals
+    is_column = isinstance(owner, EventType) and name.literal_value in owner.schema.nullable
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        if not is_column:
+            return BIT(0)
+        return null_bit(context, builder, owner, args[0], name.literal_value)
+
+    return types.boolean(owner, value, name), code

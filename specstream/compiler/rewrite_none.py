@@ -1,0 +1,112 @@
+"""``is None`` and names that may be None, in the rewriting for Numba."""
+
+from __future__ import annotations
+
+import ast
+import types
+from typing import Any
+
+from specstream.compiler import arithmetic, none_rules, none_types
+from specstream.compiler.check import is_none, is_singleton_test
+from specstream.compiler.nullable_flows import is_none_test, is_null_read
+from specstream.compiler.patterns import is_singleton
+from specstream.compiler.rewrite import Rewriter
+
+__all__ = ["MaybeNone"]
+
+
+class MaybeNone(Rewriter):
+    """What the native rewriting does with None."""
+
+    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
+        raise NotImplementedError
+
+    def none_test(self, node: ast.Compare) -> ast.expr | None:
+        """``x is None``, ``x != None``, ``x is True``; None: another comparison."""
+        tested = is_none_test(node)
+        negated = isinstance(node.ops[0], ast.IsNot | ast.NotEq)
+        if tested is not None:
+            if isinstance(tested, ast.Attribute) and isinstance(tested.value, ast.Name):
+                owner, value = self.visit(tested.value), self.column_read(tested)
+                name = ast.copy_location(ast.Constant(tested.attr), tested)
+                found = self.core(none_rules.attribute_is_none, owner, value, name, at=node)
+            else:
+                test = none_types.is_not_none if negated else none_types.is_none
+                return self.core(test, self.visit(tested), at=node)
+        elif is_singleton_test(node):
+            found = self.core(is_singleton, self.visit(node.left), node.comparators[0], at=node)
+        else:
+            return None
+        return self.core(arithmetic.not_, found, at=node) if negated else found
+
+    def column_read(self, node: ast.Attribute) -> ast.expr:
+        """An attribute as it is."""
+        value = ast.Attribute(self.visit(node.value), node.attr, ast.Load())
+        return ast.copy_location(value, node)
+
+    def null_read(self, node: ast.Attribute) -> ast.expr:
+        """A nullable column that is kept, with whether it is null."""
+        name = ast.copy_location(ast.Constant(node.attr), node)
+        owner = self.visit(node.value)
+        return self.core(none_rules.column, owner, self.column_read(node), name, at=node)
+
+    # ---- values that have to be there ----
+
+    def may_give_none(self, callee: str) -> bool:
+        """Whether a function may return None, as far as its text tells."""
+        value = self.check.resolved.get(callee)
+        if not isinstance(value, types.FunctionType):
+            return callee in self.check.locals
+        return "None" in value.__code__.co_names or None in value.__code__.co_consts[1:]
+
+    def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
+        """A rewritten expression, where None is no value."""
+        if self.check.names_of_none is None:
+            self.check.names_of_none = names_of_none(self.source.tree, self.may_give_none)
+        if isinstance(node, ast.Name) and node.id in self.check.names_of_none:
+            return self.core(none_rules.some, rewritten, at=node)
+        return rewritten
+
+
+def names_of_none(tree: ast.AST, is_none_call: Any) -> frozenset[str]:
+    """Names that None, or what may be None, is assigned to."""
+    found: set[str] = set()
+
+    def may_be(value: ast.expr | None) -> bool:
+        if value is None:
+            return False
+        if isinstance(value, ast.Name):
+            return value.id in found
+        if isinstance(value, ast.IfExp):
+            return may_be(value.body) or may_be(value.orelse)
+        if isinstance(value, ast.BoolOp):
+            return any(map(may_be, value.values))
+        if isinstance(value, ast.NamedExpr):
+            return may_be(value.value)
+        if isinstance(value, ast.Tuple):
+            return any(map(may_be, value.elts))
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            return bool(is_none_call(value.func.id))
+        return is_none(value) or is_null_read(value)
+
+    for node in ast.walk(tree):
+        tested = is_none_test(node)
+        if isinstance(tested, ast.Name):
+            found.add(tested.id)
+    while True:
+        before = len(found)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and may_be(node.value):
+                targets: list[ast.expr] = node.targets
+            elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and may_be(node.value):
+                targets = [node.target]
+            else:
+                continue
+            found |= {
+                one.id
+                for target in targets
+                for one in ast.walk(target)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            }
+        if len(found) == before:
+            return frozenset(found)

@@ -1,0 +1,560 @@
+"""What an operator's functions do with the state and the event, told from their syntax alone.
+
+Nothing is run. The functions are gone through as they were written, from the operator's own into
+those that it calls, with what their arguments are; names that stand for a row or a slice of a field
+(``row = state.grid[i]``) are followed. All branches count, so what is found is what an event may
+do. What a function of this package does (``put``, ``allocate``) counts as done by the user's line.
+
+Longer than most: one visitor over all of the language, whose methods are a line or two each.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+import types
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from specstream.compiler.own_code import is_own
+from specstream.compiler.program import Program
+from specstream.declarations.state import Field, Layout
+from specstream.declarations.updates import update_name
+
+__all__ = ["Access", "Action", "accesses_of"]
+
+Action = Literal["read", "written", "updated", "operated", "locked"]
+
+_LAZY = ("enumerate", "zip", "reversed", "iter")
+_NO_READ = ("len", "range", "isinstance", "type")
+_WRITERS = ("fill", "sort")
+_READERS = {"all", "any", "argmax", "argmin", "copy", "count", "dot", "get", "index", "items"}
+_READERS |= {"keys", "max", "mean", "min", "sum", "tolist", "values"}
+
+
+@dataclass(frozen=True)
+class Access:
+    """One place in the source where a field is touched.
+
+    Attributes:
+        field: its name.
+        action: "read"; "written"; "updated" without being read, as ``add`` does; "operated": an
+            operation of a boosted field; "locked".
+        text: what is touched, as the operator writes it: ``total``, ``counts[k]``, ``grid[i]``.
+        at: index along the leading axes, where it is a constant; None: it is computed.
+        is_part: a row, a slice or all of it, rather than one element.
+        by: the function that updates, or the operation.
+        filename: of the source.
+        line: number of the line.
+        function: that it is in.
+        source: text of the line.
+    """
+
+    field: str
+    action: Action
+    text: str
+    at: tuple[int | None, ...]
+    is_part: bool
+    by: str
+    filename: str
+    line: int
+    function: str
+    source: str
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What a name or an expression stands for: a field's array, or a row or slice of it."""
+
+    field: Field
+    text: str
+    at: tuple[int | None, ...] = ()
+    rank: int = 0
+    is_cut: bool = False  # by a slice, behind which indices count from elsewhere
+
+    def item(self, index: ast.expr) -> _Place:
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        shown = ", ".join(map(ast.unparse, parts))
+        goes_on = self.text.endswith("]") and not self.is_cut  # grid[i][j] is grid[i, j]
+        begin = self.text[:-1] + ", " if goes_on else self.text + "["
+        found = replace(self, text=f"{begin}{shown}]")
+        for part in parts:
+            found = found._along(part)
+        return found
+
+    def _along(self, index: ast.expr) -> _Place:
+        if isinstance(index, ast.Slice):
+            return replace(self, is_cut=True)
+        if self.is_cut:
+            return replace(self, rank=self.rank - 1)
+        length = self.field.shape[len(self.at)] if len(self.at) < len(self.field.shape) else 0
+        number = _number(index)
+        if number is not None and number < 0:
+            number += length
+        return replace(self, at=(*self.at, number), rank=self.rank - 1)
+
+    def any_item(self) -> _Place:
+        more = self.at if self.is_cut else (*self.at, None)
+        return replace(self, text=f"{self.text}[...]", at=more, rank=self.rank - 1)
+
+
+@dataclass(frozen=True)
+class _Several:
+    """A tuple: what each of its elements may stand for."""
+
+    elements: tuple[frozenset[Any], ...]
+
+
+@dataclass(frozen=True)
+class _Each:
+    """Something to iterate over that gives these."""
+
+    values: frozenset[Any]
+
+
+@dataclass(frozen=True)
+class _Local:
+    """A function inside a function, or a lambda."""
+
+    node: ast.FunctionDef | ast.Lambda
+
+
+_STATE, _EVENT, _EMIT = "the state", "the event", "emit"
+_NOTHING: frozenset[Any] = frozenset()
+_Values = frozenset[Any]
+
+
+def _number(index: ast.expr) -> int | None:
+    try:
+        value = ast.literal_eval(index)
+    except ValueError:
+        return None
+    return value if type(value) is int else None
+
+
+@dataclass(frozen=True)
+class _Site:
+    """The user's line that counts, while a function of this package is gone through."""
+
+    filename: str
+    line: int
+    function: str
+    source: str
+
+
+@dataclass
+class Accesses:
+    """All that is found.
+
+    Attributes:
+        found: accesses to fields, in the order in which they are met.
+        columns: of the event, that are read.
+    """
+
+    program: Program
+    layout: Layout
+    found: dict[Access, None] = field(default_factory=dict)
+    columns: dict[str, None] = field(default_factory=dict)
+    known: dict[Any, _Values] = field(default_factory=dict)
+
+    def call(
+        self,
+        function: types.FunctionType,
+        given: Sequence[_Values],
+        named: dict[str, _Values],
+        site: _Site | None,
+    ) -> _Values:
+        """What a call may return."""
+        key = (function, tuple(given), tuple(sorted(named.items(), key=lambda one: one[0])), site)
+        if key not in self.known:
+            self.known[key] = _NOTHING  # should it call itself
+            written = self.program.written[function]
+            tree = ast.parse(textwrap.dedent(written.text)).body[0]
+            assert isinstance(tree, ast.FunctionDef)
+            ast.increment_lineno(tree, written.line - 1)
+            walk = _Walk(self, function, {}, site)
+            walk.bind_arguments(tree.args, given, named)
+            self.known[key] = walk.settled(tree.body)
+        return self.known[key]
+
+
+def accesses_of(program: Program, layout: Layout) -> tuple[tuple[Access, ...], tuple[str, ...]]:
+    """The accesses of an operator to its state, and the event's columns that it reads."""
+    all_of = Accesses(program, layout)
+    function = next(reversed(program.written))
+    all_of.call(function, [frozenset([one]) for one in (_STATE, _EVENT, _EMIT)], {}, None)
+    return tuple(all_of.found), tuple(all_of.columns)
+
+
+class _Walk(ast.NodeVisitor):
+    """One function, with what its names stand for; each visit of an expression tells that of it."""
+
+    def __init__(
+        self,
+        all_of: Accesses,
+        function: types.FunctionType,
+        names: dict[str, _Values],
+        site: _Site | None,
+    ) -> None:
+        self.all = all_of
+        self.function = function
+        self.written = all_of.program.written[function]
+        self.names = names
+        self.site = site
+        self.returned: _Values = _NOTHING
+
+    def settled(self, body: Iterable[ast.stmt]) -> _Values:
+        """Goes through it until no name stands for more than before: loops go round."""
+        statements = list(body)
+        while True:
+            before = dict(self.names)
+            for statement in statements:
+                self.visit(statement)
+            if self.names == before:
+                return self.returned
+
+    # ---- what is noted ----
+
+    def note(self, action: Action, place: _Place, node: ast.AST, by: str = "") -> None:
+        line = getattr(node, "lineno", self.written.line)
+        lines = self.written.text.splitlines()
+        at = line - self.written.line
+        site = self.site or _Site(
+            self.written.filename,
+            line,
+            self.function.__name__,
+            lines[at].strip() if 0 <= at < len(lines) else "",
+        )
+        self.all.found[
+            Access(
+                place.field.name,
+                action,
+                place.text if self.site is None else place.field.name,
+                place.at,
+                place.rank > 0,
+                by,
+                site.filename,
+                site.line,
+                site.function,
+                site.source,
+            )
+        ] = None
+
+    def scalar(self, name: str) -> _Place | None:
+        found = self.all.layout.field(name)
+        return _Place(found, name, (), len(found.shape)) if found is not None else None
+
+    def value(self, node: ast.AST | None) -> None:
+        """An expression whose value is taken: of an array all of it is read."""
+        if node is not None:
+            self.read_all(self.visit(node), node)
+
+    def read_all(self, values: _Values, node: ast.AST) -> None:
+        for one in values:
+            if isinstance(one, _Place):
+                self.note("read", one, node)
+            elif isinstance(one, _Several):
+                for element in one.elements:
+                    self.read_all(element, node)
+
+    def items(self, values: _Values, node: ast.AST) -> _Values:
+        """What iteration gives."""
+        found: set[Any] = set()
+        for one in values:
+            if isinstance(one, _Each):
+                found |= one.values
+            elif isinstance(one, _Several):
+                for element in one.elements:
+                    found |= element
+            elif isinstance(one, _Place) and one.rank > 1:
+                found.add(one.any_item())
+            elif isinstance(one, _Place):
+                self.note("read", one, node)
+        return frozenset(found)
+
+    def bind(self, target: ast.AST, values: _Values, node: ast.AST) -> None:
+        if isinstance(target, ast.Name):
+            self.names[target.id] = self.names.get(target.id, _NOTHING) | values
+        elif isinstance(target, ast.Starred):
+            self.bind(target.value, _NOTHING, node)
+        elif isinstance(target, ast.Tuple | ast.List):
+            for number, part in enumerate(target.elts):
+                self.bind(part, self.element(values, number, node), node)
+        elif isinstance(target, ast.Attribute):
+            for place in self.fields(target):
+                self.note("written", place, target)
+        elif isinstance(target, ast.Subscript):
+            self.read_all(values, node)
+            for place in self.places(target):
+                self.note("written", place, target)
+
+    def element(self, values: _Values, number: int, node: ast.AST) -> _Values:
+        found = self.items(frozenset(one for one in values if not isinstance(one, _Several)), node)
+        for one in values:
+            if isinstance(one, _Several) and number < len(one.elements):
+                found |= one.elements[number]
+        return found
+
+    def bind_arguments(
+        self, arguments: ast.arguments, given: Sequence[_Values], named: dict[str, _Values]
+    ) -> None:
+        order = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+        for name in (*order, *(one.arg for one in arguments.kwonlyargs)):
+            self.names[name] = named.get(name, _NOTHING)
+        self.names.update(zip(order, given, strict=False))
+        for default in (*arguments.defaults, *arguments.kw_defaults):
+            self.value(default)
+
+    def fields(self, node: ast.Attribute) -> Iterator[_Place]:
+        """The field that ``state.name`` is."""
+        if _STATE in self.visit(node.value):
+            place = self.scalar(node.attr)
+            if place is not None:
+                yield place
+
+    def places(self, node: ast.Subscript) -> list[_Place]:
+        """What an item of an array is."""
+        base = self.visit(node.value)
+        self.value(node.slice)
+        return [one.item(node.slice) for one in base if isinstance(one, _Place) and one.rank > 0]
+
+    # ---- expressions ----
+
+    def generic_visit(self, node: ast.AST) -> _Values:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.value(child)
+            else:
+                self.visit(child)
+        return _NOTHING
+
+    def visit_Name(self, node: ast.Name) -> _Values:
+        return self.names.get(node.id, _NOTHING)
+
+    def visit_Attribute(self, node: ast.Attribute) -> _Values:
+        base = self.visit(node.value)
+        if _EVENT in base:
+            self.all.columns[node.attr] = None
+        arrays = []
+        for place in self.fields(node):
+            if place.field.space == "locks" or place.rank > 0:
+                arrays.append(place)
+            else:
+                self.note("read", place, node)
+        return frozenset(arrays)
+
+    def visit_Subscript(self, node: ast.Subscript) -> _Values:
+        views = []
+        for place in self.places(node):
+            if place.rank > 0 or place.field.space == "locks":
+                views.append(place)
+            else:
+                self.note("read", place, node)
+        number = _number(node.slice)
+        if number is not None:
+            several = [one for one in self.visit(node.value) if isinstance(one, _Several)]
+            return frozenset(views) | self.element(frozenset(several), number, node)
+        return frozenset(views)
+
+    def visit_Tuple(self, node: ast.Tuple) -> _Values:
+        return frozenset([_Several(tuple(map(self.visit, node.elts)))])
+
+    def visit_IfExp(self, node: ast.IfExp) -> _Values:
+        self.value(node.test)
+        found: _Values = self.visit(node.body) | self.visit(node.orelse)
+        return found
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> _Values:
+        return frozenset().union(*map(self.visit, node.values))
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> _Values:
+        values: _Values = self.visit(node.value)
+        self.bind(node.target, values, node)
+        return values
+
+    def visit_Lambda(self, node: ast.Lambda) -> _Values:
+        return frozenset([_Local(node)])
+
+    def comprehension(self, node: Any, *results: ast.expr) -> _Values:
+        for part in node.generators:
+            self.bind(part.target, self.items(self.visit(part.iter), part.iter), part.iter)
+            for condition in part.ifs:
+                self.value(condition)
+        for result in results:
+            self.value(result)
+        return _NOTHING
+
+    def visit_ListComp(self, node: ast.ListComp) -> _Values:
+        return self.comprehension(node, node.elt)
+
+    def visit_SetComp(self, node: ast.SetComp) -> _Values:
+        return self.comprehension(node, node.elt)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> _Values:
+        return self.comprehension(node, node.elt)
+
+    def visit_DictComp(self, node: ast.DictComp) -> _Values:
+        return self.comprehension(node, node.key, node.value)
+
+    # ---- calls ----
+
+    def visit_Call(self, node: ast.Call) -> _Values:
+        if isinstance(node.func, ast.Attribute):
+            return self.method(node, node.func)
+        called = self.visit(node.func)
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        function = self.written.names.get(name) if name not in self.names else None
+        if isinstance(function, types.FunctionType):
+            if update_name(function) is not None:
+                return self.update(node, str(update_name(function)))
+            if function in self.all.program.written:
+                return self.helper(node, function)
+        given = [self.visit(one) for one in node.args]
+        named = {one.arg or "": self.visit(one.value) for one in node.keywords}
+        for one in called | frozenset().union(*given, *named.values()):
+            if isinstance(one, _Local):
+                # Called here, or by what it is given to, which is asked for nothing but its value.
+                own = given if one in called else []
+                called = self.local(one.node, own, named if one in called else {})
+        if name in _LAZY:
+            each = [self.items(values, node) for values in given]
+            if name == "zip":
+                return frozenset([_Each(frozenset([_Several(tuple(each))]))])
+            if name == "enumerate":
+                each = [frozenset([_Several((_NOTHING, *each[:1]))])]
+            return frozenset([_Each(frozenset().union(*each))])
+        if name not in _NO_READ:
+            for values, part in zip((*given, *named.values()), _parts(node), strict=True):
+                self.read_all(values, part)
+        return frozenset(one for one in called if not isinstance(one, str | _Local))
+
+    def local(
+        self, node: ast.FunctionDef | ast.Lambda, given: list[_Values], named: dict[str, _Values]
+    ) -> _Values:
+        inner = _Walk(self.all, self.function, dict(self.names), self.site)
+        inner.bind_arguments(node.args, given, named)
+        if isinstance(node, ast.Lambda):
+            values: _Values = inner.visit(node.body)
+            inner.read_all(values, node.body)
+            return values
+        inner.names.pop(node.name, None)  # one that calls itself is refused
+        return inner.settled(node.body)
+
+    def helper(self, node: ast.Call, function: types.FunctionType) -> _Values:
+        given = [self.visit(one) for one in node.args]
+        named = {one.arg: self.visit(one.value) for one in node.keywords if one.arg}
+        site = self.site
+        if site is None and is_own(self.all.program.written[function].filename):
+            at = node.lineno - self.written.line
+            text = self.written.text.splitlines()[at].strip()
+            site = _Site(self.written.filename, node.lineno, self.function.__name__, text)
+        return self.all.call(function, given, named, site)
+
+    def update(self, node: ast.Call, by: str) -> _Values:
+        """``add(state.x, i, value)`` and the like; with a scalar's name of the state itself."""
+        given = [self.visit(one) for one in node.args]
+        key = node.args[1] if len(node.args) > 1 else None
+        for one in given[0] if given else ():
+            if isinstance(one, _Place) and key is not None:
+                self.note("updated", one.item(key), node, by)
+            elif one == _STATE and isinstance(key, ast.Constant):
+                place = self.scalar(str(key.value))
+                if place is not None:
+                    self.note("updated", place, node, by)
+        for values, part in zip(given[1:], node.args[1:], strict=True):
+            self.read_all(values, part)
+        return _NOTHING
+
+    def method(self, node: ast.Call, callee: ast.Attribute) -> _Values:
+        base = self.visit(callee.value)
+        for part in _parts(node):
+            self.value(part)
+        name = callee.attr
+        if _EVENT in base:
+            is_null = name == "is_null" and bool(node.args)
+            asked = node.args[0] if is_null else ast.Constant(name)  # or event.random(...)
+            if isinstance(asked, ast.Constant):
+                self.all.columns[str(asked.value)] = None
+        for place in base:
+            if not isinstance(place, _Place):
+                continue
+            if place.field.space == "locks":
+                self.note("locked", place, node)
+            elif any(one.name == name for one in place.field.operations):
+                key = ast.unparse(node.args[0]) if node.args else ""
+                shown = replace(place, text=f"{place.text}.{name}({key})", rank=0)
+                self.note("operated", shown, node, name)
+            else:
+                if name not in _WRITERS or name == "sort":
+                    self.note("read", place, node)
+                if name not in _READERS:
+                    self.note("written", place, node)
+        return _NOTHING
+
+    # ---- statements ----
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        values = self.visit(node.value)
+        for target in node.targets:
+            self.bind(target, values, node.value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.bind(node.target, self.visit(node.value), node.value)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.value(node.value)
+        target = node.target
+        places: Iterable[Any] = ()
+        if isinstance(target, ast.Name):
+            places = [one for one in self.visit(target) if isinstance(one, _Place)]
+        elif isinstance(target, ast.Attribute):
+            places = self.fields(target)
+        elif isinstance(target, ast.Subscript):
+            places = self.places(target)
+        for place in places:
+            self.note("read", place, node)
+            self.note("written", place, node)
+
+    def visit_For(self, node: ast.For) -> None:
+        self.bind(node.target, self.items(self.visit(node.iter), node.iter), node.iter)
+        for statement in (*node.body, *node.orelse):
+            self.visit(statement)
+
+    def visit_With(self, node: ast.With) -> None:
+        for item in node.items:
+            for one in self.visit(item.context_expr):
+                if isinstance(one, _Place):
+                    self.note("locked", one, item.context_expr)
+        for statement in node.body:
+            self.visit(statement)
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            self.returned |= self.visit(node.value)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        self.visit(node.value)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.bind(ast.Name(node.name), frozenset([_Local(node)]), node)
+
+    def visit_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            self.bind(target, _NOTHING, node)
+
+    def visit_Match(self, node: ast.Match) -> None:
+        values = self.visit(node.subject)
+        for case in node.cases:
+            for part in ast.walk(case.pattern):
+                name = getattr(part, "name", None)
+                if isinstance(name, str):
+                    self.bind(ast.Name(name), values, node)
+            self.value(case.guard)
+            for statement in case.body:
+                self.visit(statement)
+
+
+def _parts(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(one.value for one in node.keywords)]

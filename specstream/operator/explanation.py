@@ -1,0 +1,340 @@
+"""What :meth:`specstream.Operator.explain` returns: an operator in words, as text, HTML, data."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from specstream.compiler.own_code import is_own
+from specstream.compiler.program import Program
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Field, Layout
+from specstream.operator.accesses import Access, accesses_of
+
+__all__ = ["Explanation", "FieldUse", "PossibleConflict", "Source", "explained"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function of the operator, as it was written.
+
+    Attributes:
+        function: its name.
+        filename: where it stands.
+        line: number of its first line.
+        text: its lines.
+    """
+
+    function: str
+    filename: str
+    line: int
+    text: str
+
+    def numbered(self) -> str:
+        """With the numbers that the lines have in the file."""
+        rows = self.text.rstrip("\n").splitlines()
+        width = len(str(self.line + len(rows)))
+        return "\n".join(f"{self.line + at:{width}}  {row}".rstrip() for at, row in enumerate(rows))
+
+
+@dataclass(frozen=True)
+class FieldUse:
+    """A field of the state, and what the operator does with it.
+
+    Attributes:
+        name: its name.
+        space: "state", "scratch" (private to the running event) or "locks".
+        type: of an element.
+        shape: empty for a scalar.
+        bytes: that its elements take.
+        words: of 8 bytes that it takes in the state.
+        read, written, updated, operated, locked: numbers of the accesses in
+            :attr:`Explanation.accesses`; updated ones are not read.
+    """
+
+    name: str
+    space: str
+    type: str
+    shape: tuple[int, ...]
+    bytes: int
+    words: int
+    read: tuple[int, ...] = ()
+    written: tuple[int, ...] = ()
+    updated: tuple[int, ...] = ()
+    operated: tuple[int, ...] = ()
+    locked: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        what = f"{' x '.join(map(str, self.shape))} {self.type}" if self.shape else self.type
+        if self.space == "locks":
+            return f"{self.shape[0]} locks"
+        size = f"{_many(self.bytes, 'byte')}, {_many(self.words, 'word')}"
+        return f"{what}, {size}" + (", scratch" if self.space == "scratch" else "")
+
+
+@dataclass(frozen=True)
+class PossibleConflict:
+    """A pair of accesses: where the earlier event does one, a later one did the other too early.
+
+    Attributes:
+        field: that both touch.
+        earlier: number of the access of the earlier event, which changes the field.
+        later: number of the access of the later event, which needs its value.
+        when: "always": they touch the same element in whatever events; "same element": where the
+            indices come out equal; "overlap": one of them touches a row, a slice or all, and the
+            other something of it; "same key": operations of a boosted field; "wrong prediction":
+            of a counter.
+        text: in a sentence.
+    """
+
+    field: str
+    earlier: int
+    later: int
+    when: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """An operator in words.
+
+    ``str(...)`` gives it as text; a notebook shows it with tables.
+
+    Attributes:
+        operator: its name.
+        functions: the operator's own function, then those that it calls, but for this package's.
+        lifted: expressions of the event alone that Python computes before the operator runs.
+        event: columns of an event: name and type.
+        columns_read: those that the functions read, and ``timestamp``, ``random`` and so on, which
+            every event has.
+        emits: columns of an emitted row: name and type.
+        fields: of the state.
+        accesses: every place where a field is touched, in the order of the lines.
+        conflicts: pairs of accesses for which a speculative run may have to be repeated. Whether
+            they do conflict the events say: see :meth:`specstream.Engine.profile`.
+
+    >>> import specstream as ss
+    >>> from specstream.structures import add
+    >>> class Seen(ss.State):
+    ...     last = ss.array(float, 10)
+    ...     count = ss.scalar(int)
+    >>> @ss.operator(state=Seen, event={"item": int, "price": float}, emits={"change": float})
+    ... def changes(state, event, emit):
+    ...     add(state, "count", 1)
+    ...     emit(event.price - state.last[event.item])
+    ...     state.last[event.item] = event.price
+    >>> for conflict in changes.explain().conflicts:
+    ...     conflict.field, conflict.when
+    ('last', 'same element')
+    """
+
+    operator: str
+    functions: tuple[Source, ...]
+    lifted: tuple[str, ...]
+    event: tuple[tuple[str, str], ...]
+    columns_read: tuple[str, ...]
+    emits: tuple[tuple[str, str], ...]
+    fields: tuple[FieldUse, ...]
+    accesses: tuple[Access, ...]
+    conflicts: tuple[PossibleConflict, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        rows = [f"operator {self.operator!r}"]
+        for source in self.functions:
+            rows += ["", f"{source.filename}", source.numbered()]
+        for title, lines in self._sections():
+            rows += ["", title, *(f"  {line}" for line in lines)]
+        return "\n".join(rows)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<h4>operator <code>{html.escape(self.operator)}</code></h4>"]
+        parts += [
+            f"<details open><summary>{html.escape(source.function)} "
+            f"<small>{html.escape(source.filename)}</small></summary>"
+            f"<pre>{html.escape(source.numbered())}</pre></details>"
+            for source in self.functions
+        ]
+        fields = [
+            [one.name, str(one), *(self._lines(numbers) for numbers in _uses(one))]
+            for one in self.fields
+        ]
+        parts.append(_table(["field", "layout", "read", "written", "updated unread"], fields))
+        for title, lines in self._sections():
+            if not title.startswith("state"):
+                items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+                parts.append(f"<h5>{html.escape(title)}</h5><ul>{items}</ul>")
+        return "".join(parts)
+
+    def _sections(self) -> Iterator[tuple[str, list[str]]]:
+        read = [
+            f"{name}: {of}" + ("" if name in self.columns_read else ", not read")
+            for name, of in self.event
+        ]
+        yield "event", read or ["no columns"]
+        yield "emits", [f"{name}: {of}" for name, of in self.emits] or ["no columns"]
+        if self.lifted:
+            yield "computed by Python before the operator runs", list(self.lifted)
+        total = sum(one.words for one in self.fields if one.space == "state")
+        yield f"state: {_many(total, 'word')} of 8 bytes", list(self._layout())
+        yield (
+            "what could conflict, of an earlier and a later event that run at once",
+            [one.text for one in self.conflicts]
+            or ["nothing: no event needs what another one changes"],
+        )
+
+    def _layout(self) -> Iterator[str]:
+        for one in self.fields:
+            yield f"{one.name}: {one}"
+            for action, numbers in zip(_ACTIONS, _uses(one), strict=True):
+                if numbers:
+                    yield f"    {action}: {self._lines(numbers)}"
+            if one.operated or one.locked:
+                yield f"    used: {self._lines((*one.operated, *one.locked))}"
+            if not any((*_uses(one), one.operated, one.locked)):
+                yield "    never touched"
+
+    def _lines(self, numbers: Iterable[int]) -> str:
+        lines: dict[str, list[int]] = {}
+        for one in (self.accesses[number] for number in numbers):
+            said = lines.setdefault(f"{one.by} of {one.text}" if one.by else one.text, [])
+            if one.line not in said:
+                said.append(one.line)
+        return "; ".join(f"{text} in line {', '.join(map(str, at))}" for text, at in lines.items())
+
+
+_ACTIONS = ("read", "written", "updated unread")
+
+
+def _uses(one: FieldUse) -> tuple[tuple[int, ...], ...]:
+    return one.read, one.written, one.updated
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    def cells(of: str, row: list[str]) -> str:
+        return "".join(f"<{of} style='text-align:left'>{html.escape(one)}</{of}>" for one in row)
+
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return f"<table><tr>{cells('th', head)}</tr>{body}</table>"
+
+
+def explained(program: Program, layout: Layout, event: Schema, emits: Schema) -> Explanation:
+    """An operator in words, from its syntax alone."""
+    found, columns = accesses_of(program, layout)
+    names = [field.name for field in layout.fields]
+    starts = {
+        (one.filename, function.__name__): at
+        for at, (function, one) in enumerate(reversed(program.written.items()))
+    }
+    accesses = tuple(
+        sorted(found, key=lambda one: (starts.get((one.filename, one.function), 0), one.line))
+    )
+    return Explanation(
+        operator=program.operator,
+        functions=tuple(
+            Source(function.__name__, one.filename, one.line, one.text)
+            for function, one in reversed(program.written.items())
+            if not is_own(one.filename)
+        ),
+        lifted=tuple(one.text for one in program.derived if one.is_seen),
+        event=tuple(event.describe()),
+        columns_read=tuple(columns),
+        emits=tuple(emits.describe()),
+        fields=tuple(_field_use(field, accesses) for field in layout.fields),
+        accesses=accesses,
+        conflicts=tuple(one for name in names for one in _conflicts(layout.field(name), accesses)),
+    )
+
+
+def _field_use(field: Field, accesses: tuple[Access, ...]) -> FieldUse:
+    numbers = {
+        action: tuple(
+            at
+            for at, one in enumerate(accesses)
+            if one.field == field.name and one.action == action
+        )
+        for action in ("read", "written", "updated", "operated", "locked")
+    }
+    takes = field.space != "locks"
+    return FieldUse(
+        field.name,
+        field.space,
+        field.storage.name,
+        field.shape,
+        field.size * field.storage.size if takes else 0,
+        field.words if takes else 0,
+        **numbers,
+    )
+
+
+def _conflicts(field: Field | None, accesses: tuple[Access, ...]) -> Iterator[PossibleConflict]:
+    if field is None or field.space != "state":
+        return
+    own = [(at, one) for at, one in enumerate(accesses) if one.field == field.name]
+    # Of what a function of this package does, all goes by the line of its call: the worst counts.
+    worst: dict[tuple[object, ...], PossibleConflict] = {}
+    for (earlier, change), (later, need) in itertools.product(own, own):
+        when = _when(field, change, need)
+        if when is None:
+            continue
+        key = (change.filename, change.line, change.text, need.filename, need.line, need.text)
+        if key not in worst or _ORDER.index(when) < _ORDER.index(worst[key].when):
+            said = _sentence(change, need, when)
+            worst[key] = PossibleConflict(field.name, earlier, later, when, said)
+    yield from worst.values()
+
+
+def _when(field: Field, change: Access, need: Access) -> str | None:
+    """In which case the later event, which needs the field, must wait for the earlier one."""
+    if change.action == "operated" and need.action == "operated":
+        has_inverse = {one.name: one.inverse is not None for one in field.operations}
+        return "same key" if has_inverse[change.by] or has_inverse[need.by] else None
+    predicted = need.action == "updated" and need.by == "increment"
+    if change.action not in ("written", "updated") or not (need.action == "read" or predicted):
+        return None
+    pairs = list(zip(change.at, need.at, strict=False))
+    if any(one != other for one, other in pairs if None not in (one, other)):
+        return None  # constant indices that differ
+    if predicted:
+        return "wrong prediction"
+    if change.is_part or need.is_part:
+        return "overlap"
+    return "same element" if any(None in pair for pair in pairs) else "always"
+
+
+# What costs most comes first.
+_WHEN = {
+    "always": "in every two events that get there",
+    "overlap": "where the two overlap",
+    "same element": "where both have the same element",
+    "same key": "where both have the same key",
+    "wrong prediction": "where the number was predicted wrongly",
+}
+
+
+_ORDER = list(_WHEN)
+
+
+def _sentence(change: Access, need: Access, when: str) -> str:
+    verb = {"updated": "changes", "operated": "uses"}.get(change.action, "writes")
+    other = {"updated": "counts with", "operated": "uses"}.get(need.action, "reads")
+    one_file = change.filename == need.filename
+    where = "" if one_file else f" of {os.path.basename(need.filename)}"
+    return (
+        f"one {verb} {change.text} (line {change.line}), a later one {other} {need.text} "
+        f"(line {need.line}{where}): {_WHEN[when]}"
+    )

@@ -1,0 +1,280 @@
+"""One operator on all settings: is each answer the sequential one, bit for bit?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from specstream.checkpoint.difference import first_difference, first_difference_of_states
+from specstream.columns.tables import as_table
+from specstream.declarations.options import instance, integer
+from specstream.declarations.state import StateView
+from specstream.engine.engine import Engine
+from specstream.operator.operator import Operator, SequentialRun
+from specstream.testing.arrival import arrivals, ranks
+
+__all__ = ["Setting", "check", "settings"]
+
+_OF_ARRIVAL = ("sequence", "random", "random_bits")
+_TIME = "__specstream_time"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to run an operator.
+
+    Attributes:
+        options: of :class:`specstream.Engine`.
+        batches: pieces that the table is cut into, one ``process`` for each; 0: the events are
+            submitted out of order.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    batches: int = 1
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        how = {0: "submitted out of order", 1: "in one batch"}
+        return f"Engine({options}), {how.get(self.batches, f'in {self.batches} batches')}"
+
+
+def settings() -> list[Setting]:
+    """Those that :func:`check` tries: plain; threads, horizons and chunks; both protocols; cut into
+    batches; out of order.
+
+    >>> import specstream as ss
+    >>> print(ss.testing.settings()[0])
+    Engine(threads=1, horizon=0), in one batch
+    """
+    plain: list[dict[str, Any]] = [{"threads": 1, "horizon": 0}, {"threads": 4, "horizon": 0}]
+    shapes = [(1, 8, 4), (2, 1, 1), (2, 8, 8), (4, 32, 64)]
+    speculating: list[dict[str, Any]] = [
+        {"threads": threads, "horizon": horizon, "chunk": chunk, "protocol": protocol}
+        for protocol in ("value", "eager")
+        for threads, horizon, chunk in shapes
+    ]
+    forced: dict[str, Any] = {"threads": 3, "horizon": 16, "chunk": 3, "execution": "speculate"}
+    eager: dict[str, Any] = {
+        "threads": 2,
+        "horizon": 4,
+        "chunk": 1,
+        "protocol": "eager",
+        "record_shift": 3,
+    }
+    whole = [*plain, *speculating, forced, eager, {"threads": 2}]
+    return [
+        *map(Setting, whole),
+        *(Setting(one, 3) for one in (plain[0], speculating[2], forced)),
+        *(Setting(one, 0) for one in (plain[0], speculating[1], speculating[3], eager)),
+    ]
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a run made of a table.
+
+    Attributes:
+        output: what was emitted, with the events' keys where they are to be compared.
+        state: after the last event.
+        raised: in order, what events raised: type and text.
+    """
+
+    output: pa.Table
+    state: StateView
+    raised: tuple[str, ...]
+
+
+def check(
+    operator: Operator,
+    table: Any,
+    *,
+    order_by: str | None = None,
+    source: str | None = None,
+    seed: int = 0,
+    settings: Iterable[Setting] | None = None,
+) -> SequentialRun:
+    """Runs an operator over a table on all settings, and compares with the sequential run.
+
+    Rows, their order, the state after the last event, and what events raise have to be the same,
+    bit for bit. An engine guarantees that, whatever the operator: so this finds defects of
+    specstream, and of your operator those that Python's own run over this table finds, like an
+    exception, or a field that overflows. What the numbers ought to be only your test knows: look at
+    what is returned.
+
+    Args:
+        operator: that is tested.
+        table: as for :meth:`specstream.Engine.process`; it is run about twenty times.
+        order_by: column to order the rows by; ``source`` breaks ties.
+        source: column that names each event's source.
+        seed: of ``event.random``, of where the table is cut, and of the order of arrival.
+        settings: those to try, all of :func:`settings` by default.
+
+    Returns:
+        The sequential run. Events that raise are skipped, and listed in ``raised``.
+
+    Raises:
+        AssertionError: an answer differs; says on which setting, and where it differs first.
+        InputError: the table does not fit.
+        CompileError: the operator's types do not fit.
+
+    >>> import specstream as ss
+    >>> class Seen(ss.State):
+    ...     count = ss.scalar(int)
+    >>> @ss.operator(state=Seen, event={"x": int}, emits={"total": int})
+    ... def running_total(state, event, emit):
+    ...     state.count += event.x
+    ...     emit(state.count)
+    >>> ss.testing.check(running_total, {"x": [1, 2, 3]}).output["total"].to_pylist()
+    [1, 3, 6]
+    """
+    instance("operator", operator, Operator, "an operator, made with @ss.operator")
+    seed = integer("seed", seed, 0, 2**64 - 1)
+    tried = _all_settings() if settings is None else list(settings)
+    events = as_table(
+        table, f"operator {operator.name!r}", (*operator.event.names, order_by, source)
+    )
+    order: dict[str, Any] = {"order_by": order_by, "source": source}
+    run = operator.run_sequential(events, seed=seed, on_error="skip", keys=True, **order)
+    expected = _Answer(run.output, run.state, tuple(_told(error) for _, error in run.raised))
+    plain: SequentialRun = _without_keys(run, operator)
+    early: _Answer | None = None  # the first of those that were submitted
+    for setting in tried:
+        if setting.batches > 0:
+            _compare(
+                operator, setting, _processed(operator, setting, events, seed, order), expected
+            )
+            continue
+        found = _submitted(operator, setting, events, seed, order)
+        if early is None and not set(operator.explain().columns_read).intersection(_OF_ARRIVAL):
+            early = _Answer(plain.output, run.state, expected.raised)
+        elif early is None:
+            early = found  # numbers of events are those of their arrival: compare with each other
+        _compare(operator, setting, found, early)
+    return plain
+
+
+_all_settings = settings
+
+
+def _without_keys(run: SequentialRun, operator: Operator) -> SequentialRun:
+    output = run.output.select(range(len(operator.emits)))
+    return SequentialRun(output, run.state, run.raised, run.rejected_rows)
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _processed(
+    operator: Operator, setting: Setting, events: pa.Table, seed: int, order: dict[str, Any]
+) -> _Answer:
+    """By ``process``, in batches; after an event that raises it goes on with the next one."""
+    output, raised = [], []
+    with Engine(operator, seed=seed, keys=True, **setting.options) as engine:
+        for batch in _cut(events, setting.batches, seed, **order):
+            begin, end = 0, batch.num_rows
+            while True:
+                try:
+                    output.append(engine.process(batch.slice(begin, end - begin), **order))
+                    break
+                except Exception as error:
+                    partial = getattr(error, "specstream_partial", None)
+                    if partial is None:
+                        raise
+                    output.append(partial.output)
+                    begin += partial.consumed + 1
+                    raised.append(_told(error))
+        return _Answer(pa.concat_tables(output), engine.state, tuple(raised))
+
+
+def _cut(
+    events: pa.Table, pieces: int, seed: int, order_by: str | None, source: str | None
+) -> Iterator[pa.Table]:
+    """Batches that are the table, one behind the other.
+
+    In order, as what is behind an event that raises is given once more.
+    """
+    if order_by is not None:
+        keys = [ranks(events[name]) for name in (source, order_by) if name is not None]
+        events = events.take(pa.array(np.lexsort(keys)))
+    random = np.random.default_rng(seed)
+    inner = random.integers(0, events.num_rows + 1, pieces - 1)
+    bounds = [0, *sorted(inner.tolist()), events.num_rows]
+    for begin, end in itertools.pairwise(bounds):
+        yield events.slice(begin, end - begin)
+
+
+def _submitted(
+    operator: Operator, setting: Setting, events: pa.Table, seed: int, order: dict[str, Any]
+) -> _Answer:
+    """By ``submit``, in an order of arrival; after an event that raises it goes on."""
+    by = order["order_by"]
+    if by is None:
+        by = _TIME
+        events = events.append_column(_TIME, pa.array(np.arange(events.num_rows)))
+    source = order["source"]
+    names = [0] if source is None else events[source].unique().to_pylist()
+    output, raised = [], []
+    with Engine(operator, seed=seed, sources=names, **setting.options) as engine:
+        for arrival in arrivals(events, order_by=by, source=source, seed=seed):
+            arrival.submit_to(engine)
+        while True:
+            try:
+                output.append(engine.poll(timeout=None))
+                break
+            except Exception as error:
+                partial = getattr(error, "specstream_partial", None)
+                if partial is None:
+                    raise
+                output.append(partial.output)
+                raised.append(_told(error))
+        return _Answer(pa.concat_tables(output), engine.state, tuple(raised))
+
+
+def _compare(operator: Operator, setting: Setting, found: _Answer, expected: _Answer) -> None:
+    """Raises AssertionError at the first difference."""
+    where = f"operator {operator.name!r}, {setting}, is not what the sequential run is:"
+    difference = first_difference(expected.output, found.output)
+    if difference is not None:
+        place = f"output row {difference.index[0]}" if difference.index else "the output's columns"
+        if difference.name:
+            place += f", column {difference.name!r}"
+        values = difference.recorded, difference.replayed
+        one, other = (
+            "no such row" if value is None and not difference.name else repr(value)
+            for value in values
+        )
+        rows = [_row(answer.output, difference.index) for answer in (expected, found)]
+        raise AssertionError(
+            f"{where} {place}: expected {one}, found {other}\n"
+            f"expected row: {rows[0]}\nfound row:    {rows[1]}"
+        )
+    difference = first_difference_of_states(expected.state, found.state)
+    if difference is not None:
+        at = f"[{', '.join(map(str, difference.index))}]" if difference.index else ""
+        raise AssertionError(
+            f"{where} state.{difference.name}{at}: expected {difference.recorded!r}, found "
+            f"{difference.replayed!r}"
+        )
+    for number, (one, other) in enumerate(zip(expected.raised, found.raised, strict=False)):
+        if one != other:
+            raise AssertionError(
+                f"{where} the exception number {number}: expected {one}, found {other}"
+            )
+    if len(expected.raised) != len(found.raised):
+        longer = max(expected.raised, found.raised, key=len)
+        raise AssertionError(
+            f"{where} expected {len(expected.raised)} events to raise, found "
+            f"{len(found.raised)}; the first that one of them lacks: "
+            f"{longer[min(len(expected.raised), len(found.raised))]}"
+        )
+
+
+def _row(output: pa.Table, index: tuple[int, ...]) -> Any:
+    row = output.slice(index[0], 1).to_pylist() if index else []
+    return row[0] if row else "none"

@@ -1,0 +1,281 @@
+"""What ``ss.testing`` is for: whatever differs from the sequential run is noticed and named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import families
+import numpy as np
+import pyarrow as pa
+import pytest
+from families import FAMILY
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import specstream as ss
+from specstream.columns.events import read_events
+from specstream.columns.strings import StringTable
+from specstream.declarations.updates import update
+from specstream.testing import checking
+
+
+class Totals(ss.State):
+    of = ss.array(float, 4)
+    count = ss.scalar(int)
+
+
+@ss.operator(
+    state=Totals, event={"item": int, "price": float}, emits={"total": float, "n": ss.nullable(int)}
+)
+def totals(state, event, emit):
+    state.count += 1
+    if event.price < 0.0:
+        raise ValueError("a price below zero")
+    state.of[event.item] += event.price
+    emit(state.of[event.item], state.count if event.item > 0 else None)
+
+
+@ss.operator(state=Totals, event={"item": int, "price": float}, emits={"r": float, "at": int})
+def drawn(state, event, emit):
+    state.count += event.timestamp
+    emit(event.random(state.count), event.sequence)
+
+
+EVENTS = {"item": [at % 4 for at in range(60)], "price": [0.5 * at - 1.0 for at in range(60)]}
+
+
+def test_the_sequential_run_is_returned_with_what_raised() -> None:
+    found = ss.testing.check(totals, EVENTS)
+    assert found.output.column_names == ["total", "n"]
+    assert [row for row, _ in found.raised] == [0, 1]
+    assert found.state.count == 58
+
+
+@pytest.mark.parametrize("order", [{}, {"order_by": "time"}, {"order_by": "time", "source": "s"}])
+@pytest.mark.parametrize("operator", [totals, drawn], ids=lambda one: one.name)
+def test_with_times_and_sources_in_any_order(operator: ss.Operator, order: dict[str, Any]) -> None:
+    random = np.random.default_rng(4)
+    times, sources = random.integers(0, 12, 60), [("b", "a")[k % 2] for k in range(60)]
+    ss.testing.check(operator, {**EVENTS, "time": times, "s": sources}, seed=3, **order)
+
+
+@pytest.mark.parametrize("operator", FAMILY[:4], ids=lambda operator: operator.name)
+def test_the_families(operator: ss.Operator) -> None:
+    ss.testing.check(operator, families.events(100, 3))
+
+
+def test_of_no_events() -> None:
+    assert ss.testing.check(totals, []).output.num_rows == 0
+
+
+@update
+def add(container: Any, key: Any, value: Any) -> None:
+    """Named like the runtime's own update, and written as something else."""
+    container[key] -= value
+
+
+@ss.operator(state=Totals, event={"item": int, "price": float}, emits={"total": float})
+def astray(state, event, emit):
+    add(state.of, event.item, event.price)
+    emit(event.price)
+
+
+def test_an_operator_whose_compiled_code_does_something_else_is_noticed() -> None:
+    with pytest.raises(AssertionError) as caught:
+        ss.testing.check(astray, {"item": [1, 2], "price": [2.0, 0.0]})
+    assert str(caught.value) == (
+        "operator 'astray', Engine(threads=1, horizon=0), in one batch, is not what the "
+        "sequential run is: state.of[1]: expected -2.0, found 2.0"
+    )
+
+
+def last_row_twice(output: pa.Table) -> pa.Table:
+    return pa.concat_tables([output, output.slice(output.num_rows - 1)])
+
+
+def other_sign(output: pa.Table) -> pa.Table:
+    at = output.column_names.index("total")
+    return output.set_column(at, "total", pa.compute.negate(output["total"]))
+
+
+def null_for_zero(output: pa.Table) -> pa.Table:
+    at = output.column_names.index("n")
+    return output.set_column(at, "n", pa.compute.fill_null(output["n"], 0))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (last_row_twice, r"output row 58: expected no such row, found \{'total'.*found row:"),
+        (other_sign, "output row 0, column 'total': expected 0.0, found -0.0\nexpected row: .*"),
+        (null_for_zero, "output row 2, column 'n': expected None, found 0"),
+    ],
+)
+@pytest.mark.parametrize("submitted", [False, True])
+def test_a_planted_fault_of_one_setting_is_noticed_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[pa.Table], pa.Table],
+    message: str,
+    submitted: bool,
+) -> None:
+    name = "poll" if submitted else "process"
+    right = getattr(ss.Engine, name)
+
+    def wrong(self: ss.Engine, *args: Any, **options: Any) -> pa.Table:
+        output = right(self, *args, **options)
+        return change(output) if self.protocol == "eager" and output.num_rows else output
+
+    monkeypatch.setattr(ss.Engine, name, wrong)
+    how = "submitted out of order" if submitted else "in one batch"
+    with pytest.raises(AssertionError, match=rf"(?s)protocol='eager'[^()]*\), {how}, .*{message}"):
+        ss.testing.check(totals, {"item": EVENTS["item"][2:], "price": EVENTS["price"][2:]})
+
+
+def test_an_exception_that_one_setting_lacks_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "_told", lambda error, said=[]: said.append(1) or str(len(said)))
+    with pytest.raises(AssertionError, match="exception number 0: expected 1, found 3"):
+        ss.testing.check(totals, EVENTS)
+
+
+def test_each_setting_is_another_and_all_can_be_had() -> None:
+    every = ss.testing.settings()
+    assert len(set(map(str, every))) == len(every)
+    assert {one.options.get("protocol", "value") for one in every} == {"value", "eager"}
+    assert {one.batches for one in every} == {0, 1, 3}
+    only = [ss.testing.Setting({"threads": 2, "chunk": 2, "horizon": 3}, 2)]
+    ss.testing.check(totals, EVENTS, settings=only)
+
+
+# ---- streams ----
+
+
+@ss.operator(
+    state=Totals,
+    event={
+        "i": int,
+        "f": ss.nullable(float),
+        "b": bool,
+        "s": ss.nullable(str),
+        "t": ss.timestamp("ns", "UTC"),
+        "m": ss.timestamp("s"),
+        "d": ss.decimal(3),
+    },
+    emits={"i": int, "s": ss.nullable(str)},
+)
+def every_type(state, event, emit):
+    state.count += event.i ^ event.t ^ event.d ^ event.m
+    emit(state.count, event.s)
+
+
+@given(ss.testing.streams(every_type, columns={"time": st.integers(0, 9)}, min_size=1))
+@hypothesis_settings(max_examples=30)
+def test_streams_fit_the_declaration_and_have_what_is_asked_for(table: pa.Table) -> None:
+    read_events(table, every_type.event, StringTable(()), "streams", 0, order_by="time")
+    assert set(table.column_names) == {*every_type.event.names, "time"}
+    assert all(0 <= time <= 9 for time in table["time"].to_pylist())
+
+
+@given(ss.testing.streams(every_type, max_size=30), st.integers(0, 9))
+@hypothesis_settings(max_examples=2, suppress_health_check=list(HealthCheck))
+def test_streams_run_on_all_settings(table: pa.Table, seed: int) -> None:
+    ss.testing.check(every_type, table, seed=seed)
+
+
+def test_streams_find_a_planted_defect() -> None:
+    @given(ss.testing.streams(astray, columns={"item": st.integers(0, 3)}))
+    @hypothesis_settings(max_examples=50, database=None, report_multiple_bugs=False)
+    def found(table: pa.Table) -> None:
+        ss.testing.check(astray, table, settings=ss.testing.settings()[:1])
+
+    with pytest.raises(AssertionError, match="is not what the sequential run is"):
+        found()
+
+
+# ---- arrivals ----
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.sampled_from("ab")), max_size=40),
+    st.integers(0, 12),
+    st.integers(1, 9),
+    st.integers(0, 5),
+)
+@hypothesis_settings(max_examples=100)
+def test_arrivals_are_the_rows_and_their_frontiers_hold(
+    keys: list[tuple[int, str]], disorder: int, rows: int, seed: int
+) -> None:
+    table = pa.table(
+        {
+            "t": pa.array([time for time, _ in keys], pa.int64()),
+            "s": pa.array([source for _, source in keys], pa.string()),
+            "n": pa.array(range(len(keys)), pa.int64()),
+        }
+    )
+    order: dict[str, Any] = {"order_by": "t", "source": "s", "disorder": disorder, "seed": seed}
+    late = ss.testing.shuffled(table, **order)
+    assert sorted(late["n"].to_pylist()) == list(range(len(keys)))
+    pieces = ss.testing.arrivals(table, rows=rows, **order)
+    assert pa.concat_tables([one.table for one in pieces]).equals(late)
+    if disorder == 0:
+        assert late["t"].to_pylist() == sorted(late["t"].to_pylist())
+    ended: set[str] = set()
+    frontier: dict[str, int] = {}
+    last: dict[tuple[int, str], int] = {}
+    for piece in pieces:
+        for row in piece.table.to_pylist():
+            assert row["s"] not in ended
+            assert row["t"] >= frontier.get(row["s"], 0)
+            assert (
+                last.get((row["t"], row["s"]), -1) < row["n"]
+            )  # those of one key keep their order
+            last[row["t"], row["s"]] = row["n"]
+        for source, to in piece.frontiers.items():
+            if to is None:
+                ended.add(source)
+            else:
+                frontier[source] = to.as_py()
+    assert ended == {source for _, source in keys}
+
+
+def test_a_missing_column_is_named() -> None:
+    with pytest.raises(ss.ConfigurationError, match="the table has no column 'time'; it has item"):
+        ss.testing.arrivals(EVENTS, order_by="time")
+
+
+# ---- what is imported ----
+
+
+def test_nothing_but_check_is_had_without_the_extra() -> None:
+    program = (
+        "import sys; sys.modules['hypothesis'] = sys.modules['pytest'] = None\n"
+        "import specstream as ss; ss.testing.check; ss.testing.arrivals\n"
+        "for name in ('streams', 'spark_session'):\n"
+        "    try: getattr(ss.testing, name)\n"
+        "    except ImportError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, timeout=60, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == [
+        'specstream.testing.streams needs hypothesis: pip install "specstream[testing]"',
+        'specstream.testing.spark_session needs pytest: pip install "specstream[testing]"',
+    ]
+
+
+@pytest.mark.spark
+def test_the_fixture_gives_tests_a_session_that_ends_with_them(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("from specstream.testing import spark_session\n")
+    (tmp_path / "test_it.py").write_text(
+        "def test_one(spark_session):\n"
+        "    assert spark_session.range(3).count() == 3\n"
+        "def test_two(spark_session):\n"
+        "    assert spark_session.conf.get('spark.sql.session.timeZone') == 'UTC'\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, timeout=300, capture_output=True, text=True, cwd=tmp_path)
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
