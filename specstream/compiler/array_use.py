@@ -62,6 +62,14 @@ class _Function(ast.NodeVisitor):
         parts = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
         return max((self.ndim(one) for one in parts), default=0)
 
+    def item_ndim(self, node: ast.expr) -> int:
+        """How many axes what is met in a loop has at most."""
+        if isinstance(node, ast.Tuple | ast.List):
+            return max((self.ndim(one) for one in node.elts), default=0)
+        if isinstance(node, ast.Call) and _name(node) in ("zip", "enumerate", "reversed", "list"):
+            return max((self.item_ndim(one) for one in node.args), default=0)
+        return self.ndim(node) - 1
+
     def bind(self, target: ast.AST, axes: int) -> None:
         for part in ast.walk(target):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and axes > 0:
@@ -77,11 +85,11 @@ class _Function(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> None:
-        self.bind(node.target, self.ndim(node.iter) - 1)
+        self.bind(node.target, self.item_ndim(node.iter))
         self.generic_visit(node)
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
-        self.bind(node.target, self.ndim(node.iter) - 1)
+        self.bind(node.target, self.item_ndim(node.iter))
         self.generic_visit(node)
 
     def operands(self, *operands: ast.expr) -> None:

@@ -106,7 +106,7 @@ def numpy_function(state, event, emit):
 
 
 def missing_math(state, event, emit):
-    state.x = math.hypot(event.f, event.f)
+    state.x = math.fma(state.x, event.f, 1.0)
 
 
 def float_into_int(state, event, emit):
@@ -162,7 +162,7 @@ def inverts_bool(state, event, emit):
 
 
 def rounds(state, event, emit):
-    state.x = round(event.f, 2)
+    state.x = round(state.x, 2.5)
 
 
 def returns(state, event, emit):
@@ -246,7 +246,7 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (global_array, 1, "array of a module is frozen.*copy it first"),
     (calls_itself, 0, "'recursive' calls itself.*loop"),
     (numpy_function, 1, r"np\.exp.*last bit.*math\.exp"),
-    (missing_math, 1, r"math\.hypot is not supported.*sqrt"),
+    (missing_math, 1, r"math\.fma is not supported.*sqrt"),
     (float_into_int, 1, r"field 'n' is declared int and gets float64.*int\(x\)"),
     (float_element_into_int, 1, r"declared int and gets float64.*int\(x\)"),
     (int_into_bool, 1, "field 'q' is declared bool and gets int64.*x != 0"),
@@ -260,7 +260,7 @@ REFUSED: list[tuple[Callable[..., None], int, str]] = [
     (too_many_indices, 1, "2 indices for an array of 1 axes"),
     (mixes_unsigned, 1, r"uint64.*np\.uint64\(x\)|np\.int64\(x\)"),
     (inverts_bool, 1, "~.*not x"),
-    (rounds, 1, "round"),
+    (rounds, 1, r"round takes a number of digits.*int\(n\)"),
     (returns, 0, "returns a value.*emit"),
     (huge, 1, "does not fit 64 bits"),
     (is_number, 1, "`is` of anything but None, True and False.*=="),

@@ -182,6 +182,19 @@ def test_only_who_computes_with_arrays_has_an_arena() -> None:
 
     assert not without.program.uses_arena
 
+    @ss.operator(state=S, event=EVENT, emits={"y": float})
+    def in_loops(state, event, emit):
+        for left, right in ((state.a, state.b), (state.b, state.a)):
+            emit((left * right).sum())
+
+    @ss.operator(state=S, event=EVENT, emits={"y": float})
+    def of_rows(state, event, emit):
+        for at, row in enumerate(state.grid):
+            emit((row + at).sum())
+
+    assert in_loops.program.uses_arena
+    assert of_rows.program.uses_arena
+
 
 REFUSED = {
     "emit(sum(x * y for x, y in zip(state.a, state.b, strict=True)))": r"zip checks lengths",
