@@ -63,7 +63,7 @@ class FrozenListType(ListType):
 
     def __init__(self, element: types.Type) -> None:
         super().__init__(element)
-        self.name = f"specstream.frozen_{self.name.removeprefix('specstream.')}"
+        self.name: str = f"specstream.frozen_{str(self.name).removeprefix('specstream.')}"
 
 
 class FrozenDictType(DictType):
@@ -71,7 +71,7 @@ class FrozenDictType(DictType):
 
     def __init__(self, key: types.Type, value: types.Type) -> None:
         super().__init__(key, value)
-        self.name = f"specstream.frozen_{self.name.removeprefix('specstream.')}"
+        self.name: str = f"specstream.frozen_{str(self.name).removeprefix('specstream.')}"
 
 
 class FrozenSetType(SetType):
@@ -79,12 +79,12 @@ class FrozenSetType(SetType):
 
     def __init__(self, key: types.Type) -> None:
         super().__init__(key)
-        self.name = f"specstream.frozen_{self.name.removeprefix('specstream.')}"
+        self.name: str = f"specstream.frozen_{str(self.name).removeprefix('specstream.')}"
 
 
 for _frozen in (FrozenListType, FrozenDictType, FrozenSetType):
     register_model(_frozen)(models.OpaqueModel)
-    _frozen.is_frozen = True  # type: ignore[attr-defined]
+    _frozen.is_frozen = True
 
 
 # ---- of which type ----

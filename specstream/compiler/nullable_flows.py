@@ -73,9 +73,10 @@ def mark_null_reads(
             kept += _flowing(value)
             asked |= {name for one in _flowing(value) for name in _names(one)}
     for value in kept:
-        is_read = isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
-        if is_read and value.attr in nullable and value.value.id in locals_:
-            value.may_be_null = True
+        if not isinstance(value, ast.Attribute) or not isinstance(value.value, ast.Name):
+            continue
+        if value.attr in nullable and value.value.id in locals_:
+            value.may_be_null = True  # type: ignore[attr-defined]
     return kept
 
 

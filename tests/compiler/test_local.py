@@ -578,7 +578,7 @@ def test_a_limit_of_elements_is_an_integer_in_range() -> None:
 
 
 def mixes(state, event, emit):
-    xs = [event.n]
+    xs = [event.seed]
     xs.append(event.x)
 
 
@@ -608,7 +608,7 @@ def other_key(state, event, emit):
 
 
 def unlike(state, event, emit):
-    xs = [event.n, event.x]
+    xs = [event.seed, event.x]
     emit(len(xs))
 
 
