@@ -94,9 +94,8 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(target, ast.Name):
         yield target.id, value
     elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        if len(target.elts) == len(value.elts):
-            for one, part in zip(target.elts, value.elts, strict=True):
-                yield from _pairs(one, part)
+        for one, part in zip(target.elts, value.elts, strict=False):
+            yield from _pairs(one, part)
 
 
 def _flowing(value: ast.expr) -> list[ast.expr]:
