@@ -493,7 +493,6 @@ def process(state, event, emit):
 REFUSED = r"""
 any_number(1, 2) -> line 7: 'any_number' takes \*values: any number.*default
 any_names(a=1) -> line 11: 'any_names' takes \*\*named
-listed(1) -> line 15: the default of 'y' is a global list, which can change; make it a tuple
 plain(1, w=2) -> plain takes \(x, y=..., /, \*, z=...\), and takes 'w' not; leave it out
 plain(x=1) -> takes 'x' only by position; write plain\(x\)
 plain(1, 2, 3) -> gets 3 values by position; give each parameter once, those behind \* by
