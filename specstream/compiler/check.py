@@ -445,7 +445,8 @@ class Dotted(ast.NodeTransformer):
         name = f"{owner.id}.{node.attr}"
         if name not in self.check.source.original.__globals__:  # as it is where it was pickled
             module = self.check.lookup(owner.id)
-            if frozen.is_holder(module) and not node.attr.startswith("__"):
+            is_method = isinstance(getattr(module, node.attr, None), types.FunctionType)
+            if frozen.is_holder(module) and not node.attr.startswith("__") and not is_method:
                 if not hasattr(module, node.attr):
                     self.check.refuse(node, f"{owner.id!r} has no {node.attr!r}", "write its name")
                 return ast.copy_location(ast.Name(name, node.ctx), node)
