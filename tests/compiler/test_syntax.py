@@ -511,7 +511,7 @@ emit(max((v for v in state.a), key=1)) -> a key is a function by its name, or a 
 emit(max((v for v in state.a), key=lambda a, b: a)) -> a key is a function of one value; write
 emit(max((v for v in state.a), start=1)) -> max takes no 'start' here; .* key= and default=
 emit(int(sum((v for v in state.f), i))) -> a value is int here and float elsewhere; write 0.0 for 0
-emit(sum(v if v > 1 else 0.5 for v in state.a)) -> a value is int64 here and float64 elsewhere
+emit(sum(v if v > 1 else 0.5 for v in state.a)) -> a value is int here and float elsewhere
 if any((last := v) > 3 for v in state.a): emit(last) -> 'last' may be undefined here; assign 'last'
 emit(sum(i for i in state.a) + sum(y for y in state.f if y > z)) -> name 'z' is not defined
 f = lambda x: x; g = f -> 'f' is a function and is not called here; call it, f\(...\)
