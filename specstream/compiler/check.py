@@ -319,8 +319,9 @@ class Check:
 
         found = frozen_types.conformed(frozen.freeze(value, refuse), refuse)
         self.analysis.strings += frozen.strings_in(found)
+        self.analysis.reads_frozen = True
         if not isinstance(found, frozen.FrozenArray):
-            self.analysis.uses_arena = self.analysis.reads_frozen = True
+            self.analysis.uses_arena = True
         return found
 
     @staticmethod
@@ -425,11 +426,12 @@ class Dotted(ast.NodeTransformer):
         """``Side["BUY"]`` is ``Side.BUY``."""
         self.generic_visit(node)
         of, name = node.value, node.slice
-        if isinstance(of, ast.Name) and isinstance(name, ast.Constant) and self.of_enum(of.id):
-            if isinstance(name.value, str):
-                member = ast.Attribute(ast.Name(of.id, ast.Load()), name.value, ast.Load())
-                return self.visit(ast.fix_missing_locations(ast.copy_location(member, node)))
-        return node
+        if not isinstance(of, ast.Name) or not isinstance(name, ast.Constant):
+            return node
+        if not isinstance(name.value, str) or not self.of_enum(of.id):
+            return node
+        member = ast.Attribute(ast.Name(of.id, ast.Load()), name.value, ast.Load())
+        return self.visit(ast.fix_missing_locations(ast.copy_location(member, node)))
 
     def of_enum(self, name: str) -> bool:
         return name not in self.check.locals and _is_enum(self.check.lookup(name))
@@ -438,9 +440,9 @@ class Dotted(ast.NodeTransformer):
         """A member of an enum is compared by value: there is one object of it."""
         self.generic_visit(node)
         for at, (op, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
-            if isinstance(op, ast.Is | ast.IsNot) and isinstance(right, ast.Name):
-                if self.of_enum(right.id.rpartition(".")[0]):
-                    node.ops[at] = ast.Eq() if isinstance(op, ast.Is) else ast.NotEq()
+            owner = right.id.rpartition(".")[0] if isinstance(right, ast.Name) else ""
+            if isinstance(op, ast.Is | ast.IsNot) and owner and self.of_enum(owner):
+                node.ops[at] = ast.Eq() if isinstance(op, ast.Is) else ast.NotEq()
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -451,7 +453,8 @@ class Dotted(ast.NodeTransformer):
         name = f"{owner.id}.{node.attr}"
         if name not in self.check.source.original.__globals__:  # as it is where it was pickled
             module = self.check.lookup(owner.id)
-            if frozen.is_holder(module) and not node.attr.startswith("__"):
+            is_method = isinstance(getattr(module, node.attr, None), types.FunctionType)
+            if frozen.is_holder(module) and not node.attr.startswith("__") and not is_method:
                 if not hasattr(module, node.attr):
                     self.check.refuse(node, f"{owner.id!r} has no {node.attr!r}", "write its name")
                 return ast.copy_location(ast.Name(name, node.ctx), node)
@@ -495,7 +498,7 @@ def is_container(value: Any) -> bool:
         return issubclass(value, enum.Enum)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return any(map(is_container, value))
-    containers = list | Mapping | set | frozenset | collections.deque | np.ndarray | enum.Enum
+    containers = (list, Mapping, set, frozenset, collections.deque, np.ndarray, enum.Enum)
     return isinstance(value, containers) or frozen.is_holder(value)
 
 

@@ -56,7 +56,17 @@ def lower_by_rules(rules: Rules, context: Any, builder: Any, sig: Any, args: Any
     return found[2](context, builder, sig, args)
 
 
-_CHANGING = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update")
+_CHANGING: tuple[str, ...] = (
+    "append",
+    "extend",
+    "insert",
+    "pop",
+    "remove",
+    "clear",
+    "sort",
+    "reverse",
+    "update",
+)
 _CHANGING += ("setdefault", "popitem", "discard", "add", "intersection_update", "difference_update")
 _CHANGING += ("symmetric_difference_update",)
 _CHANGING = ("delete_item", *(f"method_{name}" for name in _CHANGING))

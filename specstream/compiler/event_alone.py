@@ -375,11 +375,11 @@ class EventAlone:
 
     def compares(self, op: ast.cmpop, left: Found, right: Found, container: ast.expr) -> bool:
         """Whether compiled code has the comparison, or is to say that it has not."""
-        is_written = isinstance(container, ast.Constant)
-        is_singleton = is_written and (container.value is None or type(container.value) is bool)
+        written: Any = container.value if isinstance(container, ast.Constant) else ...
+        is_singleton = written is None or isinstance(written, bool)
         if isinstance(op, ast.Is | ast.IsNot) and is_singleton:
             return left.compiled is not None
-        if isinstance(container, ast.Constant) and container.value is None:
+        if written is None:
             return left.compiled is not None
         if type(op) in REFUSED:
             return False

@@ -1,8 +1,8 @@
 """Lists, dicts, sets, arrays, enums and records of a module, as an operator has them: frozen.
 
-They are copied when the operator is declared. In the oracle the copies are its own containers, which
-refuse to be changed. Compiled code reads them where they lie in this process, under a name that
-has the digest of what they hold: they take no room in the machine code, and compiling takes no
+They are copied when the operator is declared. In the oracle the copies are its own containers,
+which refuse to be changed. Compiled code reads them where they lie in this process, under a name
+that has the digest of what they hold: they take no room in the machine code, and compiling takes no
 longer when they are large. The code on disk has the names only; whoever loads it makes the data
 known under them first. Lists and tables have the form of those that events make for themselves, so
 that all that reads these reads those.
@@ -286,7 +286,7 @@ def record_class(name: str, names: tuple[str, ...]) -> Any:
     """The named tuple that stands for a record."""
     key = (name, names)
     if key not in _CLASSES:
-        _CLASSES[key] = collections.namedtuple(name, names, rename=True)  # type: ignore[misc]
+        _CLASSES[key] = collections.namedtuple(name, names, rename=True)
     return _CLASSES[key]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import llvmlite.binding
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.imputils import lower_constant
 from numba.extending import models, register_model, typeof_impl
 
@@ -36,7 +36,7 @@ from specstream.compiler.frozen import (
     record_class,
     to_constants,
 )
-from specstream.compiler.instructions import BIT, I8, I64, POINTER, Value
+from specstream.compiler.instructions import BIT, I8, I64, POINTER, Instructions, Value
 from specstream.compiler.local_tables import Table
 from specstream.compiler.local_types import (
     DictType,
@@ -48,6 +48,7 @@ from specstream.compiler.local_types import (
     resolved,
     width_of,
 )
+from specstream.compiler.memory import Run
 from specstream.compiler.numbers import Uint64
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT, Text
@@ -63,7 +64,7 @@ class FrozenListType(ListType):
 
     def __init__(self, element: types.Type) -> None:
         super().__init__(element)
-        self.name = f"specstream.frozen_{self.name.removeprefix('specstream.')}"
+        self.name: str = f"specstream.frozen_{str(self.name).removeprefix('specstream.')}"
 
 
 class FrozenDictType(DictType):
@@ -71,7 +72,7 @@ class FrozenDictType(DictType):
 
     def __init__(self, key: types.Type, value: types.Type) -> None:
         super().__init__(key, value)
-        self.name = f"specstream.frozen_{self.name.removeprefix('specstream.')}"
+        self.name: str = f"specstream.frozen_{str(self.name).removeprefix('specstream.')}"
 
 
 class FrozenSetType(SetType):
@@ -79,12 +80,12 @@ class FrozenSetType(SetType):
 
     def __init__(self, key: types.Type) -> None:
         super().__init__(key)
-        self.name = f"specstream.frozen_{self.name.removeprefix('specstream.')}"
+        self.name: str = f"specstream.frozen_{str(self.name).removeprefix('specstream.')}"
 
 
 for _frozen in (FrozenListType, FrozenDictType, FrozenSetType):
     register_model(_frozen)(models.OpaqueModel)
-    _frozen.is_frozen = True  # type: ignore[attr-defined]
+    _frozen.is_frozen = True
 
 
 # ---- of which type ----
@@ -362,13 +363,15 @@ def _constant(context: Any, builder: Any, of: types.Type, value: FrozenValue) ->
 
 @lower_constant(ViewType)
 def _constant_view(context: Any, builder: Any, of: ViewType, value: FrozenValue) -> Value:
-    first = builder.udiv(builder.ptrtoint(_address(builder, value), I64), I64(8))
+    # Of the run that the thread is in: words outside of the state are counted from it.
+    code = Instructions(context, builder)
+    run = code.call("ss_arena_run", POINTER, cgutils.get_null_value(POINTER))
+    first = Run(context, builder, run).place_of(_address(builder, value))
     strides = [1]
     for length in reversed(value.shape[1:]):
         strides.insert(0, strides[0] * length)
-    nothing = context.get_constant_null(types.voidptr)
     shape = [I64(length) for length in value.shape]
-    return make_view(context, builder, of, nothing, first, shape, [I64(one) for one in strides])
+    return make_view(context, builder, of, run, first, shape, [I64(one) for one in strides])
 
 
 def _storage(array: Any) -> Any:

@@ -52,7 +52,19 @@ class Known:
     open: list[types.FunctionType]
 
 
-_INTS = ("int", "len", "round", "floor", "ceil", "trunc", "gcd", "lcm", "isqrt", "comb", "perm")
+_INTS: tuple[str, ...] = (
+    "int",
+    "len",
+    "round",
+    "floor",
+    "ceil",
+    "trunc",
+    "gcd",
+    "lcm",
+    "isqrt",
+    "comb",
+    "perm",
+)
 _INTS += ("factorial", "int64", "uint64", "integer", "bit_count", "bit_length", "index", "count")
 _OF_ARGUMENTS = ("min", "max", "abs", "sum", "sorted", "list", "reversed", "tuple", "fsum", "prod")
 
@@ -270,7 +282,7 @@ class Joining:
         if isinstance(index, ast.Slice):
             return of
         if isinstance(of, Parts):
-            at = index.value if isinstance(index, ast.Constant) else None
+            at: Any = index.value if isinstance(index, ast.Constant) else None
             is_part = type(at) is int and -len(of.of) <= at < len(of.of)
             return of.of[at] if is_part else self.item(of)
         for part in index.elts if isinstance(index, ast.Tuple) else [index]:
@@ -399,16 +411,16 @@ class Joining:
                 self.convert(node.body, kind)
                 self.convert(node.orelse, kind)
             case ast.BoolOp():
-                for value in node.values:
-                    self.convert(value, kind)
+                for operand in node.values:
+                    self.convert(operand, kind)
             case ast.NamedExpr():
                 self.convert(node.value, kind)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
                 self.convert(node.operand, kind)
             case ast.Constant():
-                is_int = type(node.value) is int and abs(node.value) <= 2**53
-                if kind == "float" and is_int:
-                    node.value = float(node.value)
+                value: Any = node.value
+                if kind == "float" and type(value) is int and abs(value) <= 2**53:
+                    node.value = float(value)
             case ast.Tuple() if isinstance(kind, Parts) and len(kind.of) == len(node.elts):
                 for part, of in zip(node.elts, kind.of, strict=True):
                     self.convert(part, of)

@@ -104,9 +104,9 @@ class _Condition(AbstractTemplate):
 
     def generic(self, args: Any, kws: Any) -> Any:
         (of,) = args
-        if not isinstance(of, NullableType):
-            if not isinstance(of, types.Optional) or not _is_ours(of.type):
-                return None
+        is_ours = isinstance(of, types.Optional) and _is_ours(of.type)
+        if not is_ours and not isinstance(of, NullableType):
+            return None
         known = self.context.resolve_value_type(bool_)
         self.context.resolve_function_type(known, (present(of),), {})
         return signature(types.boolean, of)

@@ -73,9 +73,10 @@ def mark_null_reads(
             kept += _flowing(value)
             asked |= {name for one in _flowing(value) for name in _names(one)}
     for value in kept:
-        is_read = isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
-        if is_read and value.attr in nullable and value.value.id in locals_:
-            value.may_be_null = True
+        if not isinstance(value, ast.Attribute) or not isinstance(value.value, ast.Name):
+            continue
+        if value.attr in nullable and value.value.id in locals_:
+            value.may_be_null = True  # type: ignore[attr-defined]
     return kept
 
 
@@ -93,9 +94,8 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(target, ast.Name):
         yield target.id, value
     elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        if len(target.elts) == len(value.elts):
-            for one, part in zip(target.elts, value.elts, strict=True):
-                yield from _pairs(one, part)
+        for one, part in zip(target.elts, value.elts, strict=False):
+            yield from _pairs(one, part)
 
 
 def _flowing(value: ast.expr) -> list[ast.expr]:

@@ -1,4 +1,4 @@
-"""Frozen containers in the oracle: its own lists, dicts, sets and arrays, which cannot be changed."""
+"""Frozen containers in the oracle: its own lists, dicts, sets and arrays that cannot be changed."""
 
 from __future__ import annotations
 

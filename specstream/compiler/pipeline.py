@@ -95,7 +95,9 @@ def _differing(target: types.Type, source: types.Type) -> tuple[types.Type, type
         return target.of, present(source)
     is_pair = isinstance(target, types.BaseTuple) and isinstance(source, types.BaseTuple)
     if is_pair and len(target) == len(source):
-        pairs = [_differing(*map(types.unliteral, pair)) for pair in zip(target, source)]
+        pairs = [
+            _differing(*map(types.unliteral, pair)) for pair in zip(target, source, strict=True)
+        ]
         return next((pair for pair in pairs if pair[0] != pair[1]), (target, target))
     return target, source
 

@@ -606,7 +606,7 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         name = default_name(name)
         self.check.resolve(at, name, value, what)
         if name in self.check.constants:
-            self.source.native_namespace[name] = _native_constant(value)
+            self.source.native_namespace[name] = _native_constant(self.check.constants[name])
         return ast.copy_location(ast.Name(name, ast.Load()), at)
 
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:

@@ -63,9 +63,11 @@ class MaybeNone(Rewriter):
         found: set[str] = set()
         for part in parts:
             tested = is_none_test(part)
-            if isinstance(tested, ast.Name) and isinstance(part, ast.Compare):
-                if isinstance(part.ops[0], ast.IsNot | ast.NotEq):
-                    found.add(tested.id)
+            is_negated = isinstance(part, ast.Compare) and isinstance(
+                part.ops[0], ast.IsNot | ast.NotEq
+            )
+            if isinstance(tested, ast.Name) and is_negated:
+                found.add(tested.id)
         given = {name for statement in body for name in bound_names(statement)} if found else set()
         return found - given - self.there
 

@@ -38,6 +38,10 @@ void ss_arena_clear(struct ss_run *run);
  * and what is made of them is this one's. */
 void ss_arena_enter(struct ss_run *run);
 
+/* The run whose arena a new list or table goes to: that of the one that it is made of, or, where this
+ * belongs to no run because it is frozen, the one that works in this thread. */
+struct ss_run *ss_arena_run(struct ss_run *run);
+
 struct ss_list {
     uint64_t count;    /* elements */
     uint64_t capacity; /* elements that `words` has room for */

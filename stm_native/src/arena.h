@@ -15,10 +15,6 @@ uint64_t *ss_arena_take(struct ss_run *run, uint64_t words);
 /* Gives back a block that was taken for so many words. */
 void ss_arena_give(struct ss_run *run, uint64_t *block, uint64_t words);
 
-/* The run whose arena a new list or table goes to: that of the one that it is made of, or, where this
- * belongs to no run because it is frozen, the one that works in this thread. */
-struct ss_run *ss_arena_run(struct ss_run *run);
-
 /* What an event, or an operation outside of one, starts with. Compiled code does the same. */
 static inline void ss_arena_begin(struct ss_run *run)
 {

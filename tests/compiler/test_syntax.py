@@ -524,7 +524,6 @@ def process(state, event, emit):
 REFUSED = r"""
 any_number(1, 2) -> line 7: 'any_number' takes \*values: any number.*default
 any_names(a=1) -> line 11: 'any_names' takes \*\*named
-listed(1) -> line 15: the default of 'y' is a global list, which can change; make it a tuple
 plain(1, w=2) -> plain takes \(x, y=..., /, \*, z=...\), and takes 'w' not; leave it out
 plain(x=1) -> takes 'x' only by position; write plain\(x\)
 plain(1, 2, 3) -> gets 3 values by position; give each parameter once, those behind \* by
@@ -542,8 +541,8 @@ emit(sum((v for v in state.a), 1, 2)) -> sum takes one generator, and sum a star
 emit(max((v for v in state.a), key=1)) -> a key is a function by its name, or a lambda; write key=
 emit(max((v for v in state.a), key=lambda a, b: a)) -> a key is a function of one value; write
 emit(max((v for v in state.a), start=1)) -> max takes no 'start' here; .* key= and default=
-emit(int(sum((v for v in state.f), i))) -> a value is int64 here and float64 elsewhere; make it
-emit(sum(v if v > 1 else 0.5 for v in state.a)) -> a value is int64 here and float64 elsewhere
+emit(int(sum((v for v in state.f), i))) -> a value is int here and float elsewhere; write 0.0 for 0
+emit(sum(v if v > 1 else 0.5 for v in state.a)) -> a value is int here and float elsewhere
 if any((last := v) > 3 for v in state.a): emit(last) -> 'last' may be undefined here; assign 'last'
 emit(sum(i for i in state.a) + sum(y for y in state.f if y > z)) -> name 'z' is not defined
 f = lambda x: x; g = f -> 'f' is a function and is not called here; call it, f\(...\)

@@ -1,4 +1,4 @@
-"""None, ints that are meant as floats, and containers of a module: engine, oracle and Python agree."""
+"""None, ints meant as floats, and containers of a module: engine, oracle and Python agree."""
 
 # What people write, and a linter would have them write otherwise.
 # ruff: noqa: E711
@@ -552,7 +552,7 @@ def reads_small(state, event, emit):
 def test_large_ones_take_no_room_in_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their data lie outside of it, so its size says that compiling takes no longer."""
     monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "")
-    operator = agree(reads_large)
+    agree(reads_large)
     started = time.process_time()
     assert len(operator_of(reads_large).program.fingerprint) < 50_000
     assert time.process_time() - started < 3.0, "10 times what it should take"
