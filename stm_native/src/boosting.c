@@ -231,10 +231,13 @@ static bool perform(struct ss_boost *boost, ss_operation_entry entry, const uint
     ss_arena_begin(run);
     /* Relaxed: with the latch; one that was meant for the last operation is taken down. */
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
-    if (call(run, entry, operands, result, returned))
-        return true;
-    ss_undo_roll_back(run);
-    return false;
+    struct ss_run *event = ss_arena_run(NULL); /* in whose midst it is performed */
+    ss_arena_enter(run);
+    bool has_returned = call(run, entry, operands, result, returned);
+    ss_arena_enter(event);
+    if (!has_returned)
+        ss_undo_roll_back(run);
+    return has_returned;
 }
 
 /* Whether the operation just performed has to exclude others. */
@@ -562,6 +565,7 @@ bool ss_boost_commit(struct ss_worker *worker, struct ss_transaction *transactio
     }
     run->undo_top = run->undo_base;
     ss_arena_begin(run);
+    ss_arena_enter(run);
     /* Relaxed: as before a run in place (commit.c). A wish to leave that is still up is not
      * meant for the commit. */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
