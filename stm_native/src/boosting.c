@@ -55,6 +55,7 @@
 #include "fault.h"
 #include "processor.h"
 #include "specstream.h"
+#include "specstream_local.h"
 #include "stack.h"
 #include "state_words.h"
 #include "transaction.h"

@@ -1,5 +1,8 @@
 """Tables of other libraries and lists of rows are read as the Arrow table of the same rows."""
 
+# Operators carry no types, as those of users do not; some are wrong on purpose.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+
 from __future__ import annotations
 
 import dataclasses

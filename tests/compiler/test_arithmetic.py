@@ -124,8 +124,8 @@ _MATH_PAIRS = [
 _ROUNDINGS = [(kind, "int64") for kind in KINDS]
 _EXACT: dict[str, list[Kinds]] = {
     **{name: [("float64",), ("int64",)] for name in ("gamma", "lgamma", "ulp")},
-    **dict.fromkeys(("remainder", "nextafter"), _MATH_PAIRS[:2]),
-    **dict.fromkeys(("comb", "perm"), INTEGERS),
+    **{name: [*_MATH_PAIRS[:2]] for name in ("remainder", "nextafter")},
+    **{name: [*INTEGERS] for name in ("comb", "perm")},
     **{name: [*INTEGERS, ("int64",) * 3, ("int64", "bool")] for name in ("gcd", "lcm")},
     **{name: [("int64",), ("uint64",)] for name in ("factorial", "isqrt")},
     "hypot": [("float64",), ("float64", "int64"), ("float64",) * 3],
@@ -157,10 +157,11 @@ def _cases() -> Iterable[tuple[Any, Any, Sequence[Kinds]]]:
         yield NATIVE_BUILTINS[name], ORACLE_BUILTINS[name], kinds
     for name, native in NATIVE_NUMPY.items():
         pairs = [*SAME, ("int64", "float64"), ("bool", "float64")]
-        kinds = {"minimum": pairs, "maximum": pairs, "clip": [(kind,) * 3 for kind in KINDS]}
+        thrice = [(kind,) * 3 for kind in KINDS]
+        special: dict[str, Any] = {"minimum": pairs, "maximum": pairs, "clip": thrice}
         of_numbers = name in ("abs", "absolute", "sign", "square", "floor", "ceil", "trunc")
         usual = NUMBERS if of_numbers else EVERYTHING
-        yield native, getattr(NUMPY, name), kinds.get(name, usual)
+        yield native, getattr(NUMPY, name), special.get(name, usual)
     for name, kinds_of_math in _EXACT.items():
         yield NATIVE_MATH[name], getattr(MATH, name), kinds_of_math
     yield NATIVE_BUILTINS["round"], ORACLE_BUILTINS["round"], _ROUNDINGS

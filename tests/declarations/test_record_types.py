@@ -1,5 +1,8 @@
 """Columns declared by classes and schemas: the operator is that of the dict that says the same."""
 
+# Operators carry no types, as those of users do not; some are wrong on purpose.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,5 +1,8 @@
 """What ``ss.testing`` is for: whatever differs from the sequential run is noticed and named."""
 
+# Operators carry no types, as those of users do not; some are wrong on purpose.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+
 from __future__ import annotations
 
 import subprocess
@@ -46,7 +49,10 @@ def drawn(state, event, emit):
     emit(event.random(state.count), event.sequence)
 
 
-EVENTS = {"item": [at % 4 for at in range(60)], "price": [0.5 * at - 1.0 for at in range(60)]}
+EVENTS: dict[str, Any] = {
+    "item": [at % 4 for at in range(60)],
+    "price": [0.5 * at - 1.0 for at in range(60)],
+}
 
 
 def test_the_sequential_run_is_returned_with_what_raised() -> None:
@@ -133,7 +139,7 @@ def test_a_planted_fault_of_one_setting_is_noticed_and_named(
     monkeypatch.setattr(ss.Engine, name, wrong)
     how = "submitted out of order" if submitted else "in one batch"
     with pytest.raises(AssertionError, match=rf"(?s)protocol='eager'[^()]*\), {how}, .*{message}"):
-        ss.testing.check(totals, {"item": EVENTS["item"][2:], "price": EVENTS["price"][2:]})
+        ss.testing.check(totals, {name: values[2:] for name, values in EVENTS.items()})
 
 
 def test_an_exception_that_one_setting_lacks_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
