@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,8 @@ class Case:
         expected: the rows that come out, from the table and without the function; or None.
         pending: why it is known not to work yet; it has to fail until then.
         raises: whether events of the stream raise; then ``expected`` leaves them out as well.
-        replaced: functions that wrap on purpose, and what they mean to the third witness.
+        defect: what the language or its message does wrong today; it has to fail until then.
+        are_none: whether the function asks for null by ``is None`` before it uses the value.
     """
 
     about: str
@@ -38,7 +39,8 @@ class Case:
     expected: Callable[[pa.Table], list[tuple[Any, ...]]] | None = None
     pending: str = ""
     raises: bool = False
-    replaced: dict[Any, Any] = field(default_factory=dict)
+    defect: str = ""
+    are_none: bool = False
 
     @property
     def name(self) -> str:
@@ -67,12 +69,26 @@ def case(
     *,
     pending: str = "",
     raises: bool = False,
+    defect: str = "",
+    are_none: bool = False,
     **options: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Stands where ``ss.operator`` stands in a user's file, and keeps the function for later."""
 
     def keep(function: Callable[..., None]) -> Callable[..., None]:
-        CASES.append(Case(about, function, options, stream, expected, pending, raises))
+        CASES.append(
+            Case(
+                about,
+                function,
+                options,
+                stream,
+                expected,
+                pending=pending,
+                raises=raises,
+                defect=defect,
+                are_none=are_none,
+            )
+        )
         return function
 
     return keep

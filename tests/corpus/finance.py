@@ -238,7 +238,10 @@ def flow_by_pandas(table):
     d = table.to_pandas()
     d["signed"] = np.where(d.buy, d.quantity, -d.quantity)
     d["net"] = d.groupby("symbol").signed.cumsum()
-    return [(s, int(n), "long" if n > 0 else "short" if n < 0 else "flat") for s, n in zip(d.symbol, d.net, strict=True)]
+    return [
+        (s, int(n), "long" if n > 0 else "short" if n < 0 else "flat")
+        for s, n in zip(d.symbol, d.net, strict=True)
+    ]
 
 
 @case(
@@ -399,7 +402,9 @@ def rsi_by_pandas(table):
     change = table["price"].to_pandas().diff()
     gain = change.clip(lower=0).fillna(0).ewm(alpha=1 / 14, adjust=False).mean()
     loss = (-change).clip(lower=0).fillna(0).ewm(alpha=1 / 14, adjust=False).mean()
-    return [(100.0 if b == 0 else 100 - 100 / (1 + a / b),) for a, b in zip(gain, loss, strict=True)][1:]
+    return [
+        (100.0 if b == 0 else 100 - 100 / (1 + a / b),) for a, b in zip(gain, loss, strict=True)
+    ][1:]
 
 
 @case(
