@@ -1,7 +1,8 @@
 """Payments that look wrong."""
 
 # Operators carry no types, as those of users do not.
-# mypy: allow-untyped-defs, allow-untyped-calls, disable-error-code="attr-defined"
+# mypy: allow-untyped-defs, allow-untyped-calls
+# mypy: disable-error-code="attr-defined, var-annotated, operator, misc"
 
 import math
 from collections import deque
