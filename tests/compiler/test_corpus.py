@@ -67,7 +67,9 @@ def test_every_path_and_program_agrees(one: Case) -> None:
         assert_identical(eager, expected)
     if one.number % 7 == 1 and not one.raises:
         assert in_pieces(one, (1, 17, 5)).equals(expected.output)
-    kept = witness.assert_agrees(one.operator, one.table, are_none=one.are_none)
+    kept = witness.assert_agrees(
+        one.operator, one.table, replaced=one.replaced, are_none=one.are_none
+    )
     assert kept == one.table.num_rows
     rows = rows_of(expected.output)
     assert rows or one.raises, "an operator that emits nothing says nothing"

@@ -29,6 +29,7 @@ class Case:
         pending: why it is known not to work yet; it has to fail until then.
         raises: whether events of the stream raise; then ``expected`` leaves them out as well.
         defect: what the language or its message does wrong today; it has to fail until then.
+        replaced: what functions of whole columns are to the third witness, which has rows.
         are_none: whether the function asks for null by ``is None`` before it uses the value.
     """
 
@@ -41,6 +42,7 @@ class Case:
     raises: bool = False
     defect: str = ""
     are_none: bool = False
+    replaced: dict[Any, Any] | None = None
 
     @property
     def name(self) -> str:
@@ -71,6 +73,7 @@ def case(
     raises: bool = False,
     defect: str = "",
     are_none: bool = False,
+    replaced: dict[Any, Any] | None = None,
     **options: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Stands where ``ss.operator`` stands in a user's file, and keeps the function for later."""
@@ -87,6 +90,7 @@ def case(
                 raises=raises,
                 defect=defect,
                 are_none=are_none,
+                replaced=replaced,
             )
         )
         return function
