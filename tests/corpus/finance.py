@@ -456,3 +456,32 @@ def log_returns(state, event, emit):
     if not math.isnan(last := state.price[event.symbol]):
         emit(event.ticker, math.log(event.price / last))
     state.price[event.symbol] = event.price
+
+
+class Exposure(ss.State):
+    long = ss.array(float, 5)
+    short = ss.array(float, 5)
+
+
+def exposure_by_pandas(table):
+    d = table.to_pandas()
+    value = (d.price * d.quantity).cumsum()
+    bought = (d.price * d.quantity * d.buy).cumsum()
+    return [(float(v), float(2 * b - v)) for v, b in zip(value, bought, strict=True)]
+
+
+@case(
+    "gross and net exposure, summed over a local dict",
+    trades,
+    exposure_by_pandas,
+    pending="sum() of the values of a local dict",
+    state=Exposure,
+    event=TRADE,
+    emits={"gross": float, "net": float},
+)
+def exposure(state, event, emit):
+    side = state.long if event.buy else state.short
+    side[event.symbol] += event.price * event.quantity
+    gross = {s: state.long[s] + state.short[s] for s in range(5)}
+    net = {s: state.long[s] - state.short[s] for s in range(5)}
+    emit(sum(gross.values()), net=sum(net.values()))

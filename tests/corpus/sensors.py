@@ -5,6 +5,7 @@
 # mypy: disable-error-code="attr-defined, var-annotated, operator, misc"
 
 import datetime
+import itertools
 import json
 import math
 
@@ -440,3 +441,65 @@ def coldest(state, event, emit):
     if not np.isnan(event.value):
         state.latest[event.sensor] = event.value
     emit(state.latest.argmin(), round(state.latest.mean(), 2))
+
+
+class Hottest(ss.State):
+    top = ss.array(float, 5, fill=-99.0)
+
+
+def hottest_by_numpy(table):
+    value = table["value"].to_numpy()
+    rows = []
+    for i in range(len(value)):
+        seen = np.sort(np.append(value[: i + 1][~np.isnan(value[: i + 1])], [-99.0] * 5))[::-1]
+        rows.append((float(seen[0]), float(seen[4])))
+    return rows
+
+
+@case(
+    "the five highest readings: a sorted list put back into a field",
+    readings,
+    hottest_by_numpy,
+    defect="a star in a list; a list assigned to a slice of a field",
+    state=Hottest,
+    event=READING,
+    emits={"first": float, "fifth": float},
+)
+def hottest(state, event, emit):
+    if not math.isnan(event.value):
+        state.top[:] = sorted([*state.top, event.value], reverse=True)[:5]
+    emit(state.top[0], state.top[4])
+
+
+class Blocks(ss.State):
+    hits = ss.array(int, (4, 4))
+
+
+def blocks_by_numpy(table):
+    x = np.clip(np.floor(table["x"].to_numpy() + 2), 0, 3).astype(int)
+    y = np.clip(np.floor(table["y"].to_numpy() + 2), 0, 3).astype(int)
+    hits, rows = np.zeros((4, 4), int), []
+    for i, j in zip(x, y, strict=True):
+        hits[i, j] += 1
+        rows.append((int((hits == 0).sum()), int(np.trace(hits))))
+    return rows
+
+
+@case(
+    "empty cells of a grid, by itertools.product",
+    readings,
+    blocks_by_numpy,
+    defect="itertools.product",
+    state=Blocks,
+    event=READING,
+    emits={"empty": int, "diagonal": int},
+)
+def empty_cells(state, event, emit):
+    i = min(max(math.floor(event.x + 2), 0), 3)
+    j = min(max(math.floor(event.y + 2), 0), 3)
+    state.hits[i, j] += 1
+    empty = 0
+    for a, b in itertools.product(range(4), range(4)):
+        if state.hits[a, b] == 0:
+            empty += 1
+    emit(empty, sum(state.hits[a, a] for a in range(4)))

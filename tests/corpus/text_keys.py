@@ -398,3 +398,35 @@ def first_key(state, event, emit):
     if not state.first[at]:
         state.first[at] = event.key
     emit(state.first[at], event.key, state.first[at] == event.key)
+
+
+class Vowels(ss.State):
+    vowels = ss.scalar(int)
+    others = ss.scalar(int)
+
+
+def vowels_by_pandas(table):
+    word = table["word"].to_pandas()
+    vowels = word.str.count("[aeiouAEIOU]")
+    return [
+        (int(v), int(o))
+        for v, o in zip(vowels.cumsum(), (word.str.len() - vowels).cumsum(), strict=True)
+    ]
+
+
+@case(
+    "letters counted one by one",
+    lines,
+    vowels_by_pandas,
+    defect="a loop over the letters of a string of the event",
+    state=Vowels,
+    event=LINE,
+    emits={"vowels": int, "others": int},
+)
+def vowels(state, event, emit):
+    for letter in event.word.lower():
+        if letter in "aeiou":
+            state.vowels += 1
+        else:
+            state.others += 1
+    emit(state.vowels, state.others)
