@@ -48,6 +48,8 @@ def mark_null_reads(
         test = is_none_test(node)
         if test is not None:
             asked |= _names(test)
+            if not isinstance(test, ast.Attribute):  # of a column itself, the null bit is read
+                kept += _flowing(test)
         elif isinstance(node, ast.Match):
             kept += _flowing(node.subject)
         elif isinstance(node, ast.Return) and node.value is not None:

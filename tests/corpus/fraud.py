@@ -379,7 +379,6 @@ def nearest_by_numpy(table):
     "the other card with the most similar last amount, beginning with None",
     payments,
     nearest_by_numpy,
-    pending="None as a local value",
     state=Best,
     event=PAYMENT,
     emits={"card": int, "like": int},
