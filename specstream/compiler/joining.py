@@ -375,7 +375,33 @@ class Joining:
                 if not isinstance(getattr(node, "ctx", None), ast.Store):
                     self.convert(node, self.kind(node))
             case ast.Call():
+                self.begin_sum(node)
                 self.convert_arguments(node)
+
+    def begin_sum(self, node: ast.Call) -> None:
+        """The sum of no floats is 0.0, as compiled code has it, and not an int."""
+        is_sum = isinstance(node.func, ast.Name) and node.func.id == "sum"
+        if not is_sum or "sum" in self.kinds or len(node.args) != 1 or node.keywords:
+            return
+        (summed,) = node.args
+        made = summed.id in self.made() if isinstance(summed, ast.Name) else _makes(summed)
+        if made and self.item(self.kind(summed)) == "float":
+            node.args.append(ast.copy_location(ast.Constant(0.0), node))
+
+    def made(self) -> set[str]:
+        """Names of lists, dicts and sets that the function makes."""
+        found: set[str] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and _makes(node.value):
+                found |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+            elif (
+                isinstance(node, ast.AnnAssign | ast.NamedExpr)
+                and isinstance(node.target, ast.Name)
+                and node.value is not None
+                and _makes(node.value)
+            ):
+                found.add(node.target.id)
+        return found
 
     def convert_for(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
@@ -438,6 +464,17 @@ class Joining:
                 for side in (node.left, node.right):
                     if isinstance(side, ast.List | ast.BinOp):
                         self.convert(side, kind)
+
+
+def _makes(node: ast.expr) -> bool:
+    """Whether an expression is a list, dict, set or generator of the function's own."""
+    if isinstance(node, ast.BinOp):
+        return _makes(node.left) or _makes(node.right)
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        return name in ("list", "sorted", "dict", "set", "values", "keys", "copy")
+    comprehensions = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
+    return isinstance(node, (ast.List, ast.Set, ast.Dict, *comprehensions))
 
 
 def _as_load(target: ast.expr) -> ast.expr:

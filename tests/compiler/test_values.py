@@ -559,3 +559,25 @@ def test_large_ones_take_no_room_in_the_code(monkeypatch: pytest.MonkeyPatch) ->
     started = time.process_time()
     assert len(operator_of(reads_large).program.fingerprint) < 50_000
     assert time.process_time() - started < 3.0, "10 times what it should take"
+
+
+# ---- the sum of nothing ----
+
+
+@ss.operator(state=State, event={"x": float, "k": int}, emits={"a": float, "b": float, "c": float})
+def sums_of_nothing(state, event, emit):
+    kept = [event.x] if event.k > 1 else [0.5][1:]
+    by_key = {}
+    if event.k > 2:
+        by_key[1] = event.x
+    halves = [value * 0.5 for value in kept]
+    emit(-sum(halves), -sum(value + 0.5 for value in halves), -sum(by_key.values()))
+
+
+def test_the_sum_of_no_floats_is_a_float() -> None:
+    """Which is told by the sign of its zero."""
+    table = pa.table({"x": [0.5, -0.5, 2.0], "k": [1, 2, 3]})
+    expected = run_oracle(sums_of_nothing, table)
+    assert str(expected.output.to_pylist()[0]) == "{'a': -0.0, 'b': -0.0, 'c': -0.0}"
+    for path in PATHS:
+        assert_identical(run_engine(sums_of_nothing, table, **path), expected)
