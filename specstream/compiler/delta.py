@@ -17,6 +17,7 @@ from specstream._native import lib
 from specstream.compiler.instructions import I64, Value
 from specstream.compiler.kinds import check_kind, convert
 from specstream.compiler.memory import Run
+from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import refuse
 from specstream.compiler.state_fields import field_of
 from specstream.compiler.types import EAGER, SPECULATIVE, StateType, Variant, ViewType
@@ -130,11 +131,12 @@ def _update_function(operation: str) -> Any:
             raise refuse(
                 f"{operation} works on numbers, and {target.what} is declared bool: assign to it"
             )
-        check_kind(value, storage.number, target.what, storage.name)
+        check_kind(present(value), storage.number, target.what, storage.name)
 
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             run, at = target.locate(context, builder, args[0], args[1])
-            given = convert(context, builder, args[2], sig.args[2], storage.number)
+            there = unwrapped(context, builder, sig.args[2], args[2])
+            given = convert(context, builder, there, present(sig.args[2]), storage.number)
             _update(run, operation, target.place, at, given)
             return context.get_dummy_value()
 
