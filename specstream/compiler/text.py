@@ -229,15 +229,16 @@ def formatted(typing_context: Any, value: Any, spec: Any) -> Any:
     of, given = spec.literal_value[0], spec.literal_value[1:]
     samples: dict[types.Type, Any] = {types.int64: 1, types.uint64: 1, types.float64: 1.0}
     samples[types.boolean] = True
-    sample = "" if of == "s" else samples.get(types.unliteral(value))
+    # A null that a name keeps is formatted as the 0 that it reads.
+    shown = types.unliteral(getattr(value, "of", value))
+    sample = "" if of == "s" else samples.get(shown)
     try:
         known = sample is not None and format(sample, given) is not None and given[-1:] != "c"
     except ValueError:
         known = False
     if not known:
         raise TypingError(
-            f"specstream: {types.unliteral(value)} may not be formatted by {given!r}; "
-            "write a format for its type"
+            f"specstream: {shown} may not be formatted by {given!r}; write a format for its type"
         )
     return types.void(value, spec), lambda context, builder, sig, args: context.get_dummy_value()
 
