@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import os
 import random
 from decimal import Decimal
 from pathlib import Path
@@ -76,8 +77,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("generated")
 
 
+# Each is compiled for several paths, which takes seconds. A thousand are for a quiet night.
+EXAMPLES = int(os.environ.get("EXAMPLES", "40"))
+
+
 @settings(
-    max_examples=150,
+    max_examples=EXAMPLES,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
