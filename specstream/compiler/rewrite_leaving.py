@@ -19,6 +19,7 @@ from specstream.compiler.exceptions import catches_anything, caught_classes, par
 from specstream.compiler.rewrite import Rewriter, targets_in
 from specstream.compiler.text import formatted
 from specstream.compiler.try_regions import catcher, has_begun, throw, try_begin, try_end
+from specstream.compiler.turns import MOST_TURNS, Turns
 
 __all__ = ["LeavingRewriter"]
 
@@ -32,10 +33,12 @@ class LeavingRewriter(Rewriter, ABC):
         held: what is done to leave each block around the present statement; None: a loop.
         caught: names of the exceptions that are handled there, and the variables with their
             numbers, the innermost last.
+        turns: of the loops around the present statement that do not poll.
     """
 
     held: list[Callable[[], Statements] | None]
     caught: list[tuple[str | None, str]]
+    turns: Turns
 
     @abstractmethod
     def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
@@ -58,6 +61,9 @@ class LeavingRewriter(Rewriter, ABC):
         """At the beginning of a function."""
         self.held = []
         self.caught = []
+        self.turns = Turns(
+            lambda name: None if name in self.check.locals else self.check.resolved.get(name)
+        )
 
     def do(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.stmt:
         return ast.copy_location(ast.Expr(self.core(function, *arguments, at=at)), at)
@@ -100,7 +106,9 @@ class LeavingRewriter(Rewriter, ABC):
     def visit_While(self, node: ast.While) -> Any:
         is_endless = isinstance(node.test, ast.Constant) and node.test.value and not _leaves(node)
         node.test = self.visit(node.test)
+        together, self.turns.together = self.turns.together, 1
         loop = self.loop(node, polling.poll_while)
+        self.turns.together = together
         if is_endless:
             # Numba does not know which names live in a loop that nothing leads out of.
             node.test = self.core(polling.goes_on, self.run(), at=node)
@@ -109,24 +117,37 @@ class LeavingRewriter(Rewriter, ABC):
         return loop
 
     def visit_For(self, node: ast.For) -> Any:
+        turns = self.turns.of(node.iter)
+        within = self.turns.variables(node)
         node.iter = self.some(node.iter, self.visit(node.iter))
+        before = self.turns.together, self.turns.within
+        polls = turns is None or self.turns.together * turns > MOST_TURNS
+        self.turns.together = 1 if polls or turns is None else self.turns.together * turns
+        self.turns.within = {**self.turns.within, **within}
+        looped = self.for_each(node, polling.poll_for if polls else None)
+        self.turns.together, self.turns.within = before
+        return looped
+
+    def for_each(self, node: ast.For, poll: Any) -> Any:
         if all(isinstance(one, ast.Name) for one in targets_in(node.target)):
-            return self.loop(node, polling.poll_for)
+            return self.loop(node, poll)
         # An item goes where an assignment would put it.
         item, target = self.new_name("item"), node.target
         node.target = ast.copy_location(ast.Name(item, ast.Store()), target)
         first = self.assign(target, ast.Name(item, ast.Load()), node)
-        looped: ast.For = self.loop(node, polling.poll_for)
-        looped.body[1:1] = first
+        looped = self.loop(node, poll)
+        begin = 0 if poll is None else 1
+        looped.body[begin:begin] = first
         return looped
 
     def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
         raise NotImplementedError
 
     def loop(self, node: Any, poll: Any) -> Any:
-        polling = self.do(poll, self.run(), at=node)
+        """A loop that polls at each of its turns, if it does."""
+        asks = [] if poll is None else [self.do(poll, self.run(), at=node)]
         self.held.append(None)
-        node.body = [polling, *self.statements(node.body)]
+        node.body = [*asks, *self.statements(node.body)]
         self.held.pop()
         node.orelse = self.statements(node.orelse)
         return node
