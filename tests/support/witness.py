@@ -9,6 +9,8 @@ Python"). Most of it is about integers that leave their 64 bits. So integers are
 Python's own but that an operation whose exact result is none of 64 bits raises :class:`Outside`;
 constants are replaced by such. An event that gets there is left out of the stream, as if it had
 never come: what remains is the stream on which Python and the oracle have to agree in every bit.
+
+It is one file because a witness should be read in one go: what it trusts is all here.
 """
 
 from __future__ import annotations
