@@ -215,6 +215,17 @@ class Array(np.ndarray[Any, Any]):
     def mean(self) -> float:  # type: ignore[override]
         return float(self.sum() / self.size) if self.size else NAN
 
+    def var(self) -> float:  # type: ignore[override]
+        mean = self.mean()
+        squares = [(float(one) - mean) * (float(one) - mean) for one in self.elements()]
+        total = 0.0
+        for square in squares:
+            total += square
+        return total / self.size if self.size else NAN
+
+    def std(self) -> float:  # type: ignore[override]
+        return math.sqrt(self.var())
+
     def best(self, wins: Callable[[Any, Any], bool]) -> tuple[Int, Any]:
         values = self.elements()
         if not values:
@@ -525,6 +536,19 @@ def of_numpy(name: str) -> Callable[..., Any]:
     return of_numbers
 
 
+def of_elements(name: str) -> Callable[[Any], Any]:
+    """A function of NumPy's over all elements of an array, or of a list."""
+
+    def of_all(values: Any) -> Any:
+        if not is_array(values):
+            array = np.empty(len(values), object)
+            array[:] = values
+            values = array.view(Array)
+        return getattr(values, name)()
+
+    return of_all
+
+
 def dot(first: Any, second: Any) -> Any:
     if len(first) != len(second):
         raise ValueError("different lengths")
@@ -553,6 +577,12 @@ NUMPY = types.SimpleNamespace(
     float64=float,
     bool_=bool,
     dot=dot,
+    amin=of_elements("min"),
+    amax=of_elements("max"),
+    **{
+        name: of_elements(name)
+        for name in ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all")
+    },
     **{
         name: of_numpy(name)
         for name in (
