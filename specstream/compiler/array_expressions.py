@@ -40,6 +40,12 @@ __all__ = ["array_type", "made_type", "new_list", "new_window", "view_of", "wind
 _STORED = {"int64": int, "uint64": np.uint64, "float64": float, "bool": bool}
 
 
+_ADDING = {
+    arithmetic.OPERATORS[node]
+    for node in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow)
+}
+
+
 def made_type(view: ViewType, kind: str, ndim: int) -> ViewType:
     """The type of an array in the arena, made of another one."""
     return array_type(kind, ndim, view.variant)
@@ -150,6 +156,8 @@ def _elementwise(function: Native) -> Any:
         scalars = typing_context.resolve_function_type(known, tuple(map(_scalar, args)), {})
         kind = scalar_kind(scalars.return_type)
         assert kind is not None
+        if function in _ADDING and all(scalar_kind(_scalar(one)) == "bool" for one in args):
+            raise refuse("arithmetic with arrays of bools alone: write x | y, x & y, or a loop")
         made = made_type(views[0], kind, max(one.ndim for one in views))
         taken = [types.unliteral(one) for one in args]
 

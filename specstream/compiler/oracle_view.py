@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
 import operator
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from specstream.compiler import numbers
+from specstream.compiler.bools import OF_BOOLS
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
     LOAD,
@@ -342,13 +344,14 @@ def _lift(name: str, operation: Callable[[Any, Any], Any]) -> None:
     setattr(View, f"__r{name}__", reflected)
 
 
-for _name, _operation in (
-    *((name, getattr(operator, name)) for name in ("add", "sub", "mul", "truediv", "floordiv")),
-    *((name, getattr(operator, name)) for name in ("mod", "lshift", "rshift", "xor")),
-    *(("and", operator.and_), ("or", operator.or_)),
-    *((name, getattr(operator, name)) for name in ("lt", "le", "gt", "ge")),
+for _name, _node in (
+    *(("add", ast.Add), ("sub", ast.Sub), ("mul", ast.Mult), ("floordiv", ast.FloorDiv)),
+    *(("mod", ast.Mod), ("lshift", ast.LShift), ("rshift", ast.RShift)),
+    *(("xor", ast.BitXor), ("and", ast.BitAnd), ("or", ast.BitOr)),
 ):
-    _lift(_name, _operation)
+    _lift(_name, OF_BOOLS[_node])
+for _name in ("truediv", "lt", "le", "gt", "ge"):
+    _lift(_name, getattr(operator, _name))
 _lift("pow", numbers.power)
 for _name, _of_one in (
     ("neg", numbers.negate),

@@ -77,6 +77,8 @@ class _Analysis(Analysis):
     def __init__(self, operator: str, event: Schema, emits: Schema, layout: Layout) -> None:
         super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
         self.layout = layout
+        fields = [one for one in layout.fields if one.space != "locks"]
+        self.numeric_fields = {one.name for one in fields if one.storage.number != "bool"}
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []

@@ -145,6 +145,23 @@ def reduced(state, event, emit):
     emit(np.max(places) if places else -1, np.mean(places), np.std(places))
 
 
+@ss.operator(state=S, event=EVENT, emits={"i": int, "y": float})
+def of_bools(state, event, emit):
+    """A bool is a number wherever one is asked for, and stays a bool among bools."""
+    above, odd = event.x > 0.5, event.k % 2 == 1
+    emit((event.x > 0) - (event.x < 0), above * event.x)
+    emit(above + odd, True + event.x)
+    emit(odd * event.k + (not above), odd / 2)
+    emit(above * 9223372036854775807 * 2 + odd, -event.x if above & odd else odd**2 + 0.5)
+    emit((odd << 3) + (odd & event.k) + (event.k & odd) + (odd | event.k), (odd ^ above) + 0.5)
+    emit(odd // 1 + odd % 1 + sum([above, odd]), float(odd == above))
+    state.flags[event.k % 5] = above
+    state.flags[1] ^= odd
+    emit((state.flags * 3).sum(), (state.flags + event.k).mean())
+    emit((state.flags | above).sum(), (odd + state.a).mean())
+    emit(state.flags[2] + state.flags[3] + int(np.uint64(event.k & 7) + odd), 0.0)
+
+
 def scaled(values, factor):
     """Whether it is given an array is seen where it is called."""
     return values * factor
@@ -168,7 +185,7 @@ def handed_on(state, event, emit):
 
 
 @pytest.mark.parametrize(
-    "operator", [of_numbers, of_arrays, reduced, handed_on], ids=lambda one: one.name
+    "operator", [of_numbers, of_arrays, of_bools, reduced, handed_on], ids=lambda one: one.name
 )
 def test_functions_are_what_python_and_numpy_make_of_them(operator: ss.Operator) -> None:
     assert_same_everywhere(operator, events())
@@ -235,7 +252,7 @@ REFUSED = {
     "emit((not state.a) * 1.0)": r"an array has no truth",
     "emit(state.grid.tolist()[0])": r"tolist of an array of more than one axis",
     "emit(np.dot(state.a, state.n))": r"np\.dot takes arrays of the same numbers",
-    "emit((state.flags + state.flags).sum())": r"\+ of two bools",
+    "emit((state.flags + state.flags).sum())": r"with arrays of bools alone.*write x \| y",
 }
 
 
