@@ -139,18 +139,22 @@ def replay(
     the_operator = recorded.given.operator() if operator is None else operator
     start = restored(recorded.before, the_operator.layout, what)
     with refused(what):
-        strings = start.table(the_operator.program.strings)
+        strings = start.table(the_operator.program.strings, the_operator.layout)
     run = _Run(the_operator, origin, start, strings)
     is_whole = run.all(recorded.given.rows, what, pdb, event, progress)
     output = run.output()
-    state = StateView(the_operator.layout, start.words)
+    state = StateView(the_operator.layout, start.words, strings.objects)
     difference = None
     if is_whole and after is not None:
-        words = restored(after.snapshot, the_operator.layout, what).words
+        content = restored(after.snapshot, the_operator.layout, what)
+        with refused(what):
+            texts = content.table((), the_operator.layout).objects
         difference = (
             _difference_of_errors(None, run.raised())
             or first_difference(after.output, output)
-            or first_difference_of_states(StateView(the_operator.layout, words), state)
+            or first_difference_of_states(
+                StateView(the_operator.layout, content.words, texts), state
+            )
             or run.difference_of_waiting(after.pending)
         )
     elif is_whole and origin.raised is not None:

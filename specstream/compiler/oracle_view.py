@@ -17,7 +17,8 @@ from specstream.compiler.oracle_elements import (
     LOAD,
     store_of,
 )
-from specstream.compiler.text import Text, refuse
+from specstream.compiler.text import Text, refusal, refuse
+from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
 
 __all__ = ["ByValue", "View", "by_value", "to_power"]
@@ -66,6 +67,8 @@ class View:
     def zero(self) -> Int64 | Uint64 | float:
         """What a sum over the view starts from."""
         number = self._storage.number
+        if number == "str":
+            refuse(*refusal("sum"))
         return 0.0 if number == "float" else Uint64(0) if number == "uint" else Int64(0)
 
     def __len__(self) -> int:
@@ -212,6 +215,8 @@ class View:
             self._store(at, value)
 
     def sum(self) -> Any:
+        if self._storage.number == "str":
+            refuse(*refusal("sum"))
         total, *rest = self._values() or [self.zero]
         total = Int64(total) if isinstance(total, bool) else total
         for value in rest:
@@ -224,6 +229,8 @@ class View:
 
     def _extremum(self, what: str, wins: Callable[[Any, Any], bool]) -> tuple[int, Any]:
         values = self._values()
+        if self._storage.number == "str":
+            refuse(*refusal(what))
         if not values:
             raise ValueError(f"{what} of an empty array; test len(x) > 0 first")
         best = 0
@@ -362,14 +369,15 @@ class ByValue:
         return self._ordered(other, operator.ge)
 
 
-_STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool}
+_STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool, Text: str}
 
 
 def _one(operand: Any) -> Any:
     """A one of an operand's kind."""
     if not isinstance(operand, View):
         return operand
-    return {"int": Int64(1), "uint": Uint64(1), "float": 1.0}.get(operand._storage.number, True)
+    ones = {"int": Int64(1), "uint": Uint64(1), "float": 1.0, "str": Text(EMPTY, "")}
+    return ones.get(operand._storage.number, True)
 
 
 def _lift(name: str, operation: Callable[[Any, Any], Any]) -> None:
