@@ -79,13 +79,14 @@ def check_kind(
     if is_text and keeps_strings and (declared or kind) == "int":
         return
     if kind == "str" and keeps_strings and not is_text:
-        raise refuse(
-            f"{what} is declared str and gets {found or value}: keep numbers in a field of numbers"
+        way_out = (
+            'write "" for no string' if value == types.none else "keep it in a field of numbers"
         )
+        raise refuse(f"{what} is declared str and gets {found or value}: {way_out}")
     if found not in _ACCEPTED[kind]:
         way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
         if is_text:
-            way_out = "keep it in a field, or emit it into a column, that is declared str"
+            way_out = "keep it in a field, or emit it into a column that is declared str"
         raise refuse(f"{what} is declared {declared or kind} and gets {found or value}: {way_out}")
 
 

@@ -88,7 +88,7 @@ def _store_str(value: Any, what: str) -> Text:
     if not isinstance(value, Text):
         refuse(
             f"{what} is declared str and gets {value!r} ({type(value).__name__})",
-            "keep numbers in a field of numbers",
+            'write "" for no string' if value is None else "keep it in a field of numbers",
         )
     return value if value.code else _EMPTY  # of a null
 
@@ -126,7 +126,7 @@ def mismatch(what: str, declared: str, value: Any) -> str:
     if isinstance(value, Text):
         refuse(
             f"{what} is declared {declared} and gets a string",
-            "keep it in a field, or emit it into a column, that is declared str",
+            "keep it in a field, or emit it into a column that is declared str",
         )
     return f"{what} is declared {declared} and gets {value!r} ({type(value).__name__})"
 

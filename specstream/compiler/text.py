@@ -78,7 +78,8 @@ _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
 
 def refusal(what: str) -> tuple[str, str]:
     """Why strings do not have an operator or builtin, and what to write instead."""
-    found = next((one for one in _REFUSED.values() if what in one[0]), _REFUSED["conversion"])
+    kind = "letters" if hasattr(str, what) else "conversion"
+    found = next((one for one in _REFUSED.values() if what in one[0]), _REFUSED[kind])
     return f"{what} of a string: {found[1]}", found[2]
 
 
