@@ -272,7 +272,7 @@ MISTAKES = {
     "a text in a float field": Mistake(
         "state.price = event.name  # <-",
         "field 'price' is declared float and gets string",
-        "keep it in a field that is declared str",
+        "keep it in a field",
         "state.label = event.name",
     ),
     "a number in a text field": Mistake(
