@@ -436,9 +436,7 @@ class _Function(ast.NodeTransformer):
         made = copy.copy(node)
         made.args, made.keywords = list(node.args), list(map(copy.copy, node.keywords))
         values = [
-            self.form(name, value)
-            if isinstance(value, ast.JoinedStr) and self.alone.of(value).compiled is None
-            else self.rewritten(value)
+            self.form(name, _as_formatted(value)) if self.is_form(value) else self.rewritten(value)
             for name, value in given
         ]
         extra = [self.rewritten(one) for one in node.args[len(columns) :]]  # to be refused
@@ -446,6 +444,20 @@ class _Function(ast.NodeTransformer):
         for keyword, value in zip(made.keywords, values[len(node.args) :], strict=False):
             keyword.value = value
         return made
+
+    def is_form(self, node: ast.expr) -> bool:
+        """Whether a value is a formatted string, or str(x), of more than the event."""
+        if isinstance(node, ast.JoinedStr):
+            return self.alone.of(node).compiled is None
+        is_str = isinstance(node, ast.Call) and self.alone.constant(node.func) is str
+        return (
+            is_str
+            and isinstance(node, ast.Call)
+            and len(node.args) == 1
+            and not node.keywords
+            and not isinstance(node.args[0], ast.Starred)
+            and self.alone.of(node).depends == STATE
+        )
 
     def form(self, name: str, node: ast.JoinedStr) -> ast.expr:
         """A formatted string that is emitted into a column."""
@@ -864,6 +876,16 @@ def _by_keyword(function: Callable[..., Any], names: tuple[str, ...]) -> Callabl
         return function(*values[:positional], **dict(zip(names, values[positional:], strict=True)))
 
     return call
+
+
+def _as_formatted(node: ast.expr) -> ast.JoinedStr:
+    """A formatted string, and of str(x) what it is as one."""
+    if isinstance(node, ast.JoinedStr):
+        return node
+    assert isinstance(node, ast.Call)
+    part = ast.FormattedValue(node.args[0], ord("s"), None)
+    made: ast.JoinedStr = _at(ast.JoinedStr([part]), node)
+    return made
 
 
 def _part(given: Type) -> Part:

@@ -19,7 +19,8 @@ from specstream.compiler.oracle_elements import (
     store_of,
 )
 from specstream.compiler.oracle_reductions import Reductions
-from specstream.compiler.text import Text, refuse
+from specstream.compiler.text import Text, refusal, refuse
+from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
 
 __all__ = ["ByValue", "View", "by_value", "to_power"]
@@ -68,6 +69,8 @@ class View(Reductions):
     def zero(self) -> Int64 | Uint64 | float:
         """What a sum over the view starts from."""
         number = self._storage.number
+        if number == "str":
+            refuse(*refusal("sum"))
         return 0.0 if number == "float" else Uint64(0) if number == "uint" else Int64(0)
 
     def __len__(self) -> int:
@@ -191,6 +194,11 @@ class View(Reductions):
 
     def _values(self) -> list[Any]:
         return [self._load(self._words[at]) for at in self._elements()]
+
+    def _numbers(self, what: str) -> list[Any]:
+        if self._storage.number == "str":
+            refuse(*refusal(what))
+        return self._values()
 
     def __eq__(self, other: object) -> Any:
         return View.each(operator.eq, self, other)
@@ -323,14 +331,15 @@ class ByValue:
         return self._ordered(other, operator.ge)
 
 
-_STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool}
+_STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool, Text: str}
 
 
 def _one(operand: Any) -> Any:
     """A one of an operand's kind."""
     if not isinstance(operand, View):
         return operand
-    return {"int": Int64(1), "uint": Uint64(1), "float": 1.0}.get(operand._storage.number, True)
+    ones = {"int": Int64(1), "uint": Uint64(1), "float": 1.0, "str": Text(EMPTY, "")}
+    return ones.get(operand._storage.number, True)
 
 
 def _lift(name: str, operation: Callable[[Any, Any], Any]) -> None:

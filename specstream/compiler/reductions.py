@@ -37,6 +37,8 @@ def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
                 f"{name}() of one value takes an array of one axis, or a row: "
                 f"write {name}(a, b) for two numbers"
             )
+        if view.kind == "str":
+            raise no_letters(name)
         return implementation(view)
 
     return function

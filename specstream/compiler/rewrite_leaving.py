@@ -15,9 +15,9 @@ from typing import Any
 
 from specstream.compiler import locking, polling
 from specstream.compiler.exceptions import catches_anything, caught_classes, parts_of
+from specstream.compiler.formatting import formatted
 from specstream.compiler.rewrite import targets_in
 from specstream.compiler.rewrite_parts import NativeParts
-from specstream.compiler.text import formatted
 from specstream.compiler.try_regions import catcher, has_begun, throw, try_begin, try_end
 from specstream.compiler.turns import MOST_TURNS, Turns
 

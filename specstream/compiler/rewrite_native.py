@@ -67,7 +67,7 @@ from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.rewrite_none import MaybeNone
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
-from specstream.compiler.text import text_of
+from specstream.compiler.text import refusal, text_of
 from specstream.compiler.unpacking import unpacked
 from specstream.declarations.updates import update_name
 
@@ -467,6 +467,8 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         if callee.attr in draws.METHODS or callee.attr in local_methods.METHODS:
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
+            if hasattr(str, callee.attr):
+                self.check.refuse(node, *refusal(callee.attr))
             self.check.refuse(
                 node,
                 f"method {callee.attr!r} cannot be called",

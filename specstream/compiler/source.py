@@ -102,7 +102,7 @@ class _Analysis(Analysis):
             oracle=oracle,
             native=native,
             helpers=tuple(helper.__name__ for helper in self.done if helper is not function),
-            strings=tuple(dict.fromkeys(self.strings)),
+            strings=tuple(dict.fromkeys((*self.layout.strings, *self.strings))),
             fingerprint="\n".join(self.fingerprint),
             reads_timestamp=self.reads_timestamp,
             written=self.written,

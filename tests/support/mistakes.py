@@ -33,6 +33,7 @@ ACCOUNT = Account()
 class State(ss.State):
     total = ss.scalar(int)
     price = ss.scalar(float)
+    label = ss.scalar(str)
     counts = ss.array(int, 8)
     grid = ss.array(float, (4, 4))
     work = ss.scratch(float, 4)
@@ -271,8 +272,26 @@ MISTAKES = {
     "a text in a float field": Mistake(
         "state.price = event.name  # <-",
         "field 'price' is declared float and gets string",
-        "int field",
-        "state.total = event.name",
+        "keep it in a field",
+        "state.label = event.name",
+    ),
+    "a number in a text field": Mistake(
+        "state.label = event.key  # <-",
+        "field 'label' is declared str and gets int64",
+        "keep it in a field of numbers",
+        "state.total = event.key",
+    ),
+    "no text in a text field": Mistake(
+        "state.label = None  # <-",
+        "field 'label' is declared str and gets none",
+        'write "" for no string',
+        'state.label = ""',
+    ),
+    "a method of a text of the state": Mistake(
+        "if state.label.startswith('a'):  # <-\n    state.total += 1",
+        "startswith of a string",
+        "compute what is needed of the event alone",
+        "if event.name.startswith('a'):\n    state.label = event.name",
     ),
     "an array replaced": Mistake(
         "state.counts = 0  # <-",
