@@ -31,18 +31,23 @@ from specstream.compiler.memory import Run
 from specstream.compiler.native_function import Native
 from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.refusals import refuse
-from specstream.compiler.types import ViewType
+from specstream.compiler.types import Variant, ViewType
 from specstream.compiler.views import View, make_view
 from specstream.declarations.element_types import storage_of
 
-__all__ = ["made_type", "new_list", "new_window", "view_of", "window_of"]
+__all__ = ["array_type", "made_type", "new_list", "new_window", "view_of", "window_of"]
 
 _STORED = {"int64": int, "uint64": np.uint64, "float64": float, "bool": bool}
 
 
 def made_type(view: ViewType, kind: str, ndim: int) -> ViewType:
-    """The type of an array in the arena."""
-    return ViewType(storage_of(_STORED[kind], "an element"), ndim, "range", view.variant)
+    """The type of an array in the arena, made of another one."""
+    return array_type(kind, ndim, view.variant)
+
+
+def array_type(kind: str, ndim: int, variant: Variant) -> ViewType:
+    """The type of an array that is in no field."""
+    return ViewType(storage_of(_STORED[kind], "an element"), ndim, "range", variant)
 
 
 def window_of(context: Any, builder: Any, view: ViewType, value: Value) -> Window:

@@ -25,7 +25,7 @@ from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.nullable_flows import mark_null_reads
-from specstream.compiler.numpy_functions import NUMPY
+from specstream.compiler.numpy_functions import NUMPY, OF_ARRAYS
 from specstream.compiler.scopes import bound_names, own_name
 
 __all__ = [
@@ -389,7 +389,7 @@ class Check:
                 self.refuse(node, "np.random cannot be used", FORBIDDEN_MODULES["random"])
             if (
                 module is np
-                and node.attr not in (*NUMPY, "dot")
+                and node.attr not in (*NUMPY, *OF_ARRAYS)
                 and (node.attr not in numbers.NUMPY_CONSTANTS)
             ):
                 self.refuse(

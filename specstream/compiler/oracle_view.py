@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -17,13 +16,14 @@ from specstream.compiler.oracle_elements import (
     LOAD,
     store_of,
 )
+from specstream.compiler.oracle_reductions import Reductions
 from specstream.compiler.text import Text, refuse
 from specstream.declarations.element_types import Storage, storage_of
 
 __all__ = ["ByValue", "View", "by_value", "to_power"]
 
 
-class View:
+class View(Reductions):
     """An array field, or a row or slice of one, as operators see it under Python."""
 
     list_of: type[list[Any]] = list
@@ -210,47 +210,6 @@ class View:
     def fill(self, value: Any) -> None:
         for at in self._elements():
             self._store(at, value)
-
-    def sum(self) -> Any:
-        total, *rest = self._values() or [self.zero]
-        total = Int64(total) if isinstance(total, bool) else total
-        for value in rest:
-            total = total + value
-        return total
-
-    def mean(self) -> float:
-        count = math.prod(self._shape)
-        return float(self.sum() / count) if count else math.nan
-
-    def _extremum(self, what: str, wins: Callable[[Any, Any], bool]) -> tuple[int, Any]:
-        values = self._values()
-        if not values:
-            raise ValueError(f"{what} of an empty array; test len(x) > 0 first")
-        best = 0
-        for at, value in enumerate(values[1:], start=1):
-            if values[best] == values[best] and (value != value or wins(value, values[best])):
-                best = at
-        return best, values
-
-    def min(self) -> Any:
-        at, values = self._extremum("min", operator.le)
-        return values[at]
-
-    def max(self) -> Any:
-        at, values = self._extremum("max", operator.ge)
-        return values[at]
-
-    def argmin(self) -> Int64:
-        return Int64(self._extremum("argmin", operator.lt)[0])
-
-    def argmax(self) -> Int64:
-        return Int64(self._extremum("argmax", operator.gt)[0])
-
-    def any(self) -> bool:
-        return any(self._values())
-
-    def all(self) -> bool:
-        return all(self._values())
 
     def _update(self, operation: Callable[[Any, Any], Any], value: Any) -> View:
         """``self op= value``, element by element."""

@@ -121,6 +121,30 @@ def of_arrays(state, event, emit):
     emit(math.prod(state.n), math.fsum(v * 0.1 for v in state.a), math.dist(state.a, state.b))
 
 
+@ss.operator(state=S, event=EVENT, emits={"i": int, "y": float, "z": float})
+def reduced(state, event, emit):
+    """All that NumPy has as a method and as a function: of fields, slices, lists, of nothing."""
+    x, i = event.x, event.k % 8
+    state.a[i] = x
+    state.n[i] = event.k
+    state.flags[i % 5] = x > 0.5
+    emit(np.argmax(state.a), np.mean(state.a), np.std(state.a))
+    emit(np.argmin(state.n[:i]) if i else -1, np.mean(state.n[:i]), np.var(state.n[:i]))
+    emit(np.sum(state.flags), state.flags.std(), np.var(state.grid))
+    state.grid[i % 3, i] = x
+    emit(np.amin(state.n) + np.max(state.n), np.max(state.grid), state.grid[:, i].var())
+    any_all = int(np.any(state.flags)) + 2 * np.all(state.a)
+    emit(any_all, np.sum(state.a * 0.5), np.std(state.a - x))
+    near = [value for value in state.a if abs(value - x) < 0.5]
+    emit(len(near), np.mean(near), np.std(near))
+    try:
+        emit(np.argmax(near[1:]), np.min(near[1:]), np.var(near[1:]))
+    except ValueError:
+        emit(int(np.any(near)) + 2 * np.all(near[1:]), np.amax(near), np.mean(near[1:]))
+    places = [place for place, value in enumerate(state.n) if value > 2]
+    emit(np.max(places) if places else -1, np.mean(places), np.std(places))
+
+
 def scaled(values, factor):
     """Whether it is given an array is seen where it is called."""
     return values * factor
@@ -143,7 +167,9 @@ def handed_on(state, event, emit):
     emit(5, sum((row * 2.0).sum() for row in state.grid))
 
 
-@pytest.mark.parametrize("operator", [of_numbers, of_arrays, handed_on], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "operator", [of_numbers, of_arrays, reduced, handed_on], ids=lambda one: one.name
+)
 def test_functions_are_what_python_and_numpy_make_of_them(operator: ss.Operator) -> None:
     assert_same_everywhere(operator, events())
 

@@ -9,6 +9,8 @@ Python"). Most of it is about integers that leave their 64 bits. So integers are
 Python's own but that an operation whose exact result is none of 64 bits raises :class:`Outside`;
 constants are replaced by such. An event that gets there is left out of the stream, as if it had
 never come: what remains is the stream on which Python and the oracle have to agree in every bit.
+
+It is one file because a witness should be read in one go: what it trusts is all here.
 """
 
 from __future__ import annotations
@@ -212,6 +214,17 @@ class Array(np.ndarray[Any, Any]):
 
     def mean(self) -> float:  # type: ignore[override]
         return float(self.sum() / self.size) if self.size else NAN
+
+    def var(self) -> float:  # type: ignore[override]
+        mean = self.mean()
+        squares = [(float(one) - mean) * (float(one) - mean) for one in self.elements()]
+        total = 0.0
+        for square in squares:
+            total += square
+        return total / self.size if self.size else NAN
+
+    def std(self) -> float:  # type: ignore[override]
+        return math.sqrt(self.var())
 
     def best(self, wins: Callable[[Any, Any], bool]) -> tuple[Int, Any]:
         values = self.elements()
@@ -523,6 +536,19 @@ def of_numpy(name: str) -> Callable[..., Any]:
     return of_numbers
 
 
+def of_elements(name: str) -> Callable[[Any], Any]:
+    """A function of NumPy's over all elements of an array, or of a list."""
+
+    def of_all(values: Any) -> Any:
+        if not is_array(values):
+            array = np.empty(len(values), object)
+            array[:] = values
+            values = array.view(Array)
+        return getattr(values, name)()
+
+    return of_all
+
+
 def dot(first: Any, second: Any) -> Any:
     if len(first) != len(second):
         raise ValueError("different lengths")
@@ -551,6 +577,12 @@ NUMPY = types.SimpleNamespace(
     float64=float,
     bool_=bool,
     dot=dot,
+    amin=of_elements("min"),
+    amax=of_elements("max"),
+    **{
+        name: of_elements(name)
+        for name in ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all")
+    },
     **{
         name: of_numpy(name)
         for name in (
