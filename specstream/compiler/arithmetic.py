@@ -34,9 +34,11 @@ from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TextType
 
 _TWO53 = 2**53
+_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def _arithmetic_kind(what: str, args: Sequence[types.Type]) -> str:
+    _refuse_mixture(what, args)
     kinds = [require_scalar(what, arg) for arg in args]
     if "float64" in kinds:
         return "float64"
@@ -98,11 +100,24 @@ def _bitwise(what: str) -> Rule:
     return rule
 
 
+def _refuse_mixture(what: str, args: Sequence[types.Type]) -> None:
+    """A string and a number, of which Python makes nothing either."""
+    others = [arg for arg in args if not isinstance(arg, TextType)]
+    if len(others) != 1 or scalar_kind(others[0]) is None or what in ("*", "%"):
+        return
+    lacks = "order" if what in _SWAPPED else "sum or difference"
+    raise refuse(
+        f"{what} between a string and {types.unliteral(others[0])}, which have no {lacks} in "
+        "Python; write int(x), float(x) or len(x) of the string, or hash its bits, x & 65535"
+    )
+
+
 def _comparison(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         require_count(what, args, 2)
         if what in ("==", "!=") and any(isinstance(arg, TextType) for arg in args):
             return "bool", _codes(what, args)
+        _refuse_mixture(what, args)
         left, right = kinds = [require_scalar(what, arg) for arg in args]
         if left == right:
             return "bool", kinds
@@ -249,9 +264,6 @@ def _write_shift(signed: str, unsigned: str) -> Writer:
         return getattr(code.builder, signed if kinds[0] == "int64" else unsigned)(*args)
 
     return write
-
-
-_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def write_comparison(predicate: str) -> Writer:

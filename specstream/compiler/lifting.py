@@ -17,6 +17,7 @@ import ast
 import builtins
 import copy
 import difflib
+import functools
 import inspect
 import operator
 import types
@@ -40,6 +41,7 @@ from specstream.compiler.event_alone import (
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import EmittedForm, form_of
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
+from specstream.compiler.ways_out import OF_CACHED
 from specstream.declarations.derived import Derived, Part, name_of
 from specstream.declarations.forms import Form
 from specstream.declarations.pure import Pure, pure_mark
@@ -557,6 +559,9 @@ class _Function(ast.NodeTransformer):
     def unknown(self, node: ast.expr, given: Type) -> NoReturn:
         text = ast.unparse(node)
         self.refuse_misspelt(node)
+        called = self.alone.constant(node.func) if isinstance(node, ast.Call) else None
+        if isinstance(called, functools._lru_cache_wrapper) and given == ANY:
+            self.refuse(node, f"{text} {OF_CACHED[0]}", OF_CACHED[1])
         if given == ANY or ANY in given.of:
             self.refuse(
                 node,

@@ -213,8 +213,8 @@ def refuse_frozen(of: types.Type) -> None:
     """What a module has cannot be changed by an operator."""
     if getattr(of, "is_frozen", False):
         raise refuse(
-            "a list, dict, set or array of a module is frozen, and is changed here: copy it first, "
-            "list(x), dict(x) or set(x), or keep what changes in the state"
+            "a default, or a list, dict, set or array of a module is frozen, and is changed here: "
+            "copy it first, list(x), dict(x) or set(x), or keep what changes in the state"
         )
 
 

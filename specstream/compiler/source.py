@@ -70,6 +70,13 @@ def analyse(
             f"operator {operator!r} takes ({', '.join(inspect.signature(function).parameters)}); "
             "expected exactly three parameters: (state, event, emit)"
         )
+    order = ["state", "event", "emit"]
+    names = list(inspect.signature(function).parameters)
+    if names != order and sorted(names) == sorted(order):
+        raise DeclarationError(
+            f"operator {operator!r} takes ({', '.join(names)}); expected (state, event, emit), in "
+            "this order"
+        )
     return _Analysis(operator, event, emits, layout).program(function)
 
 
@@ -216,6 +223,15 @@ class _Analysis(Analysis):
                 code.co_firstlineno,
                 f"{original.__name__!r} is an async function",
                 "operators, and what they call, are plain functions: leave async out",
+            )
+        wrapped = inspect.unwrap(original)
+        if wrapped is not original:
+            raise CompileError(
+                self.operator,
+                wrapped.__code__.co_filename,
+                wrapped.__code__.co_firstlineno,
+                f"{original.__name__!r} has a decorator that makes another function of it",
+                "leave the decorator out, and call what it does",
             )
         if not found or found[0].name != code.co_name:
             raise CompileError(

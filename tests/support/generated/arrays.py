@@ -134,5 +134,3 @@ class Arrays(Drawing):
                 f"{field}.fill({one})",
             ),
         )
-
-

@@ -257,9 +257,11 @@ class Containers(Drawing):
                 f"sum({found})",
                 lambda: f"min({found}, default={self.int_(0)})",
                 lambda: f"max({found}, default=-1)",
-                lambda: f"sum(one {self.pick('^', '*', '-')} {self.int_(0)} for one in {found})"
-                if kind.name != "set"
-                else f"sum({found})",
+                lambda: (
+                    f"sum(one {self.pick('^', '*', '-')} {self.int_(0)} for one in {found})"
+                    if kind.name != "set"
+                    else f"sum({found})"
+                ),
             ]
         if kind.name == "list" and (not self.is_python or not has(element, FLOAT)):
             options.append(lambda: f"{found}.count({self.value_of(element, 0)})")
@@ -374,9 +376,11 @@ class Containers(Drawing):
                 f"{name}.clear()",
                 lambda: f"del {name}[{self.small()} : {self.small()}]",
                 lambda: f"{name} = {self.value_of(kind)}",
-                lambda: f"{name}.sort({'reverse=True' if element == INT else ''})"
-                if element == INT or (not self.is_python and element == FLOAT)
-                else f"{name}.reverse()",
+                lambda: (
+                    f"{name}.sort({'reverse=True' if element == INT else ''})"
+                    if element == INT or (not self.is_python and element == FLOAT)
+                    else f"{name}.reverse()"
+                ),
                 *([f"{name}.sort(key=lambda one: one % 3)"] if element == INT else []),
                 *([f"{name}.sort(key=inner)"] if element == INT else []),
             )
