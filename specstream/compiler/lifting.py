@@ -30,16 +30,11 @@ import numpy as np
 from specstream.columns.derived import UNREACHED
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import Analysis, FunctionSource
-from specstream.compiler.event_alone import (
-    EVENT,
-    MISSING,
-    STATE,
-    EventAlone,
-    declared_type,
-    look_up,
-)
+from specstream.compiler.bindings import MISSING, declared_type, look_up
+from specstream.compiler.event_alone import EVENT, STATE, EventAlone
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import EmittedForm, form_of
+from specstream.compiler.return_types import Returns
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.ways_out import OF_CACHED
 from specstream.declarations.derived import Derived, Part, name_of
@@ -69,6 +64,7 @@ class Lifting:
     ) -> None:
         self.analysis = analysis
         self.parse = parse
+        self.returns = Returns(analysis.event, parse)
         self.derived: list[Derived] = []
         self.forms: list[Form] = []
         self.events: dict[types.FunctionType, frozenset[str]] = {}
@@ -157,7 +153,9 @@ class _Function(ast.NodeTransformer):
         self.lifting = lifting
         self.source = source
         self.event = min(events, default="")
-        self.alone = EventAlone(source, lifting.analysis.event, events, {}, lifting.parse)
+        self.alone = EventAlone(
+            source, lifting.analysis.event, events, {}, lifting.parse, lifting.returns
+        )
         self.guards: list[Guard] = []
         self.names: dict[str, Any] = {}
         self.dropped: dict[str, Type] = {}
