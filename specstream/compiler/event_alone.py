@@ -58,6 +58,8 @@ __all__ = [
 CONSTANT, EVENT, STATE = range(3)
 """What an expression depends on: nothing that changes, the event alone, or more than that."""
 
+# As they call themselves; what os has of the system is of posix.
+_OUTSIDE = set(FORBIDDEN_MODULES) - {"datetime"} | {"secrets", "posix", "_io", "_socket", "_thread"}
 _KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
 _LETTERS = (STR, of.BYTES)
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
@@ -798,7 +800,7 @@ def is_impure(value: Any) -> bool:
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")
     root = str(module).split(".")[0]
-    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - {"datetime"} | {"secrets"})
+    return name in _IMPURE or root in _OUTSIDE
 
 
 def _makes(node: ast.expr) -> bool:
