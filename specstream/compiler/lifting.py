@@ -462,9 +462,8 @@ class _Function(ast.NodeTransformer):
     def is_text(self, node: ast.expr) -> bool:
         """Whether an expression gives a string, that of a field of the state included."""
         field = node.value if isinstance(node, ast.Subscript) else node
-        is_field = isinstance(field, ast.Attribute) and self.alone.of(field).depends == STATE
-        if is_field and field.attr in self.lifting.analysis.text_fields:
-            return True
+        if isinstance(field, ast.Attribute) and self.alone.of(field).depends == STATE:
+            return field.attr in self.lifting.analysis.text_fields
         return self.alone.of(node).type == STR
 
     def form(self, name: str, node: ast.JoinedStr) -> ast.expr:
