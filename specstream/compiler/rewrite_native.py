@@ -470,7 +470,7 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         if callee.attr in draws.METHODS or callee.attr in local_methods.METHODS:
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
-            if hasattr(str, callee.attr):
+            if hasattr(str, callee.attr) and not callee.attr.startswith("_"):
                 self.check.refuse(node, *refusal(callee.attr))
             name = ast.copy_location(ast.Constant(callee.attr), node)
             return self.core(local_methods.unknown_method, self.visit(owner), name, at=node)
