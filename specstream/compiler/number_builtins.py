@@ -29,7 +29,7 @@ from specstream.compiler.native_function import (
 from specstream.compiler.numbers import INT64_MAX, UINT64_MAX
 from specstream.compiler.refusals import refuse
 
-__all__ = ["BUILTINS", "KEYWORDS"]
+__all__ = ["BUILTINS", "KEYWORDS", "counted"]
 
 
 def _magnitude(code: Instructions, kind: str, value: Value) -> tuple[Value, Value]:
@@ -128,6 +128,24 @@ def _divmod(typing_context: Any, args: Sequence[types.Type]) -> Meaning:
         return context.make_tuple(builder, types.UniTuple(scalar, 2), both)
 
     return types.UniTuple(scalar, 2), [scalar, scalar], code
+
+
+# ---- a truth that is counted with ----
+
+counted = Core("counted", "write int(x)")
+
+
+@counted.rule
+def _counted(typing_context: Any, args: Sequence[types.Type]) -> Meaning:
+    """A bool as a number, and all else as it is."""
+    given = types.unliteral(args[0])
+    if given != types.boolean:
+        return given, (given,), lambda context, builder, sig, values: values[0]
+
+    def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+        return builder.zext(values[0], I64)
+
+    return types.int64, (given,), code
 
 
 # ---- methods ----

@@ -423,6 +423,11 @@ def _enumerate(iterable: Iterable[Any], start: int = 0) -> Iterator[tuple[Int64,
         count = count + one  # type: ignore[assignment]
 
 
+def counted(value: Any) -> Any:
+    """A bool as a number, and all else as it is."""
+    return Int64(value) if isinstance(value, bool) else value
+
+
 ORACLE_OPERATORS: dict[type[ast.operator | ast.unaryop], Callable[..., Any]] = {
     ast.Pow: power,
     ast.USub: negate,

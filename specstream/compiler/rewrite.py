@@ -20,7 +20,14 @@ from specstream.compiler.oracle_frozen import in_oracle
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 
-__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "targets_in", "without_slices"]
+__all__ = [
+    "Rewriter",
+    "counts_a_bool",
+    "expand_augmented",
+    "oracle_constant",
+    "targets_in",
+    "without_slices",
+]
 
 
 class Rewriter(ast.NodeTransformer):
@@ -93,6 +100,22 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(text, ast.Constant) and isinstance(text.value, str):
             return text
         return None
+
+
+_TRUTHS = ("any", "all", "bool")
+
+
+def counts_a_bool(node: ast.BinOp) -> bool:
+    """Whether what is on the left is a truth that is counted with: ``(x > 0) * n``. Python's own
+    bool computes that, and gives an int that does not wrap."""
+    left = node.left
+    if not isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod):
+        return False
+    if isinstance(left, ast.Call) and isinstance(left.func, ast.Name):
+        return left.func.id in _TRUTHS
+    is_not = isinstance(left, ast.UnaryOp) and isinstance(left.op, ast.Not)
+    is_written = isinstance(left, ast.Constant) and isinstance(left.value, bool)
+    return isinstance(left, ast.Compare) or is_not or is_written
 
 
 def targets_in(target: ast.expr) -> list[ast.expr]:
