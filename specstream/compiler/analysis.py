@@ -24,6 +24,7 @@ class FunctionSource:
     Attributes:
         nested: what was nested in it, rewritten for Numba as functions of their own.
         lifted: these functions.
+        spelled: what names stood for that were taken out of the tree (``spelling.py``).
     """
 
     original: types.FunctionType
@@ -35,6 +36,7 @@ class FunctionSource:
     oracle_namespace: dict[str, Any] = field(default_factory=dict)
     nested: list[ast.FunctionDef] = field(default_factory=list)
     lifted: list[types.FunctionType] = field(default_factory=list)
+    spelled: dict[str, Any] = field(default_factory=dict)
 
     def compile(self, tree: ast.FunctionDef, namespace: dict[str, Any]) -> types.FunctionType:
         module = ast.Module([tree], [])
@@ -63,6 +65,7 @@ class Analysis(ABC):
         errors: the exception classes met so far.
         uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
         reads_frozen: whether lists, dicts or sets of a module are read.
+        shapes: of the arrays of the state.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Analysis(ABC):
         self.errors = ErrorClasses()
         self.uses_arena = False
         self.reads_frozen = False
+        self.shapes: dict[str, tuple[int, ...]] = {}
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from specstream.compiler import standard_library
+from specstream.compiler.standard_library import PREFIX
+
 __all__ = ["MISSING", "Binding", "bindings_of", "declared_type", "look_up"]
 
 MISSING = object()
@@ -41,6 +44,8 @@ def look_up(function: types.FunctionType, name: str) -> Any:
             return cell.cell_contents
         except ValueError:
             return MISSING
+    if name.startswith(PREFIX):
+        return getattr(standard_library, name.removeprefix(PREFIX))
     return function.__globals__.get(name, getattr(builtins, name, MISSING))
 
 

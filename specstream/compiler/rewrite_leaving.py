@@ -100,6 +100,9 @@ class LeavingRewriter(NativeParts):
         return loop
 
     def visit_For(self, node: ast.For) -> Any:
+        node.iter = self.as_generator(node.iter)
+        if isinstance(node.iter, ast.GeneratorExp):
+            node = self.over_generator(node, node.iter)
         turns = self.turns.of(node.iter)
         within = self.turns.variables(node)
         node.iter = self.some(node.iter, self.visit(node.iter))
@@ -110,6 +113,25 @@ class LeavingRewriter(NativeParts):
         looped = self.for_each(node, polling.poll_for if polls else None)
         self.turns.together, self.turns.within = before
         return looped
+
+    def over_generator(self, node: ast.For, generator: ast.GeneratorExp) -> ast.For:
+        """A loop over a generator, as one over what that goes through."""
+        if len(generator.generators) > 1:
+            self.check.refuse(
+                node, "a loop over a generator with several for", "write the loops one in another"
+            )
+        (only,) = generator.generators
+        node.target, target = only.target, node.target
+        skipped: Statements = [
+            ast.If(ast.UnaryOp(ast.Not(), one), [ast.Continue()], []) for one in only.ifs
+        ]
+        node.iter = only.iter
+        node.body = [*skipped, ast.Assign([target], generator.elt), *node.body]
+        for statement in node.body:
+            for part in ast.walk(statement):
+                if isinstance(part, ast.expr | ast.stmt) and not hasattr(part, "lineno"):
+                    ast.copy_location(part, node)
+        return node
 
     def for_each(self, node: ast.For, poll: Any) -> Any:
         if all(isinstance(one, ast.Name) for one in targets_in(node.target)):

@@ -7,6 +7,7 @@ Literals become numbers that wrap and texts that are codes; builtins and modules
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import math
 import types
@@ -28,7 +29,12 @@ from specstream.compiler.exceptions import catches_anything, caught_classes, ste
 from specstream.compiler.forms import EmittedForm, Formed
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
-from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
+from specstream.compiler.rewrite import (
+    Rewriter,
+    expand_augmented,
+    oracle_constant,
+    targets_in,
+)
 from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
@@ -218,11 +224,12 @@ class OracleRewriter(Rewriter):
         given: ast.expr = node
         if isinstance(node, ast.Set):  # Python's own would lose their order
             given = ast.Tuple(node.elts, ast.Load())
-        elif isinstance(node, ast.Dict) and None not in node.keys:
+        elif isinstance(node, ast.Dict):
             pairs: list[ast.expr] = [
-                ast.Tuple([key, value], ast.Load())
+                ast.Starred(ast.Call(ast.Attribute(value, "items", ast.Load()), [], []), ast.Load())
+                if key is None
+                else ast.Tuple([key, value], ast.Load())
                 for key, value in zip(node.keys, node.values, strict=True)
-                if key is not None
             ]
             given = ast.Tuple(pairs, ast.Load())
         call = ast.Call(ast.Name(f"__ss_{name}", ast.Load()), [given], [])
@@ -338,6 +345,25 @@ class OracleRewriter(Rewriter):
         self.source.oracle_namespace[name] = meaning
         call = ast.Call(ast.Name(name, ast.Load()), list(operands), [])
         return ast.copy_location(call, node)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        """What a star takes is a list of the oracle's."""
+        self.generic_visit(node)
+        parts = [part for target in node.targets for part in targets_in(target)]
+        starred = [one.value for one in parts if isinstance(one, ast.Starred)]
+        if not starred:
+            return node
+        self.source.oracle_namespace["__ss_List"] = oracle_local.List
+        statements: list[ast.stmt] = [node]
+        for target in starred:
+            loaded = copy.deepcopy(target)
+            for part in ast.walk(loaded):
+                if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and part is loaded:
+                    part.ctx = ast.Load()
+            call = ast.Call(ast.Name("__ss_List", ast.Load()), [loaded], [])
+            made = ast.copy_location(ast.Assign([target], call), node)
+            statements.append(ast.fix_missing_locations(made))
+        return statements
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         if type(node.op) not in numbers.ORACLE_OPERATORS:

@@ -555,7 +555,6 @@ f = [lambda: 1] -> a lambda is not called here
 global total -> a global statement cannot be compiled; keep what changes in state fields
 del state.n -> state.n cannot be deleted; assign another value
 del y; emit(y) -> 'y' may be undefined here
-a, *b = state.a -> a star in an assignment takes a tuple apart, and gets an array; take its
 a, b, *c, d = i, 2 -> a tuple of 2 is too short for 3 names and a star; leave names out
 a, b = 1, 2, i -> a tuple of 3 is taken apart into 2; give as many names .* a, \*rest = x
 a, b = event.i -> int64 cannot be taken apart; several names take a tuple or a row

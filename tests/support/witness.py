@@ -194,6 +194,9 @@ class Array(np.ndarray[Any, Any]):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         each = np.frompyfunc(self.convert, 1, 1)
+        if isinstance(value, list | tuple):
+            items, value = value, np.empty(len(value), object)
+            value[:] = list(items)
         is_many = isinstance(value, np.ndarray) and value.size > 0
         try:
             converted = (
@@ -566,7 +569,7 @@ def dot(first: Any, second: Any) -> Any:
 
 
 BUILTINS = vars(builtins) | {
-    "int": lambda x: Int(int(x)),
+    "int": lambda x=0: Int(int(x)),
     "round": rounded,
     "pow": power,
     "divmod": with_numbers(divmod),
