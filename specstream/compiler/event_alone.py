@@ -63,6 +63,7 @@ _LETTERS = (STR, of.BYTES)
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 # Of types that are otherwise fine: what they give depends on when they are called.
+_OUTSIDE = {"secrets", "posix", "nt", "io", "socket", "select", "subprocess", "threading", "shutil"}
 _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
 
 
@@ -77,6 +78,8 @@ class Found:
         bound: which comprehensions and lambdas around it, from the outermost on, have variables
             that it uses.
         is_lifted: Python computes it before.
+        is_wide: it is an int that may well not fit 64 bits, like that of a digest, so that what is
+            computed of it is Python's as well: ``int(digest, 16) % 16``.
     """
 
     depends: int
@@ -84,6 +87,7 @@ class Found:
     compiled: Type | None = None
     bound: frozenset[int] = frozenset()
     is_lifted: bool = False
+    is_wide: bool = False
 
     @property
     def is_bound(self) -> bool:
@@ -273,7 +277,8 @@ class EventAlone:
             compiled = declared
         if binding.at is not None and compiled is None and of.is_column(given):
             compiled = given  # the whole is lifted as a tuple of so many
-        return Found(value.depends, given, compiled)
+        is_wide = value.is_wide and binding.at is None and declared is None
+        return Found(value.depends, given, compiled, is_wide=is_wide)
 
     def makes(self, node: ast.expr, given: Type) -> bool:
         """Whether an expression makes a list, dict or set, in compiled code."""
@@ -314,7 +319,8 @@ class EventAlone:
             return Found(STATE, ANY, ANY, owner.bound)
         compiles = owner.compiled == ANY and _has_field(owner.type, node.attr)
         given = self.returns.attribute(owner.type, node.attr)
-        return self.held(self.joined([owner], given, compiles))
+        found = self.held(self.joined([owner], given, compiles))
+        return replace(found, is_wide=given == INT and node.attr == "int")
 
     def column(self, name: str) -> Found:
         if name == "timestamp":
@@ -366,9 +372,18 @@ class EventAlone:
             # The bits of a string are those of its code, which Python's strings have not got.
             return Found(STATE, INT, INT, left.bound | right.bound)
         given = library.operation(node.op, of.required(left.type), of.required(right.type))
+        power: Any = getattr(node.right, "value", None)
+        if isinstance(node.op, ast.Pow) and left.type == INT and type(power) is int and power >= 0:
+            given = INT
         if STR in kinds and given == ANY:
             return Found(STATE, ANY, ANY, left.bound | right.bound)  # no such: to be refused
         compiles = self.is_number(left) and self.is_number(right)
+        is_wide = given == INT and (left.is_wide or right.is_wide)
+        if is_wide and max(left.depends, right.depends) < STATE:
+            # A remainder of what fits does fit.
+            is_small = isinstance(node.op, ast.Mod) and not right.is_wide
+            is_small = is_small or (isinstance(node.op, ast.BitAnd) and not right.is_wide)
+            return replace(self.joined([left, right], given, False), is_wide=not is_small)
         if _makes(node):  # [0.0] * n
             compiles = None not in kinds
         found = self.joined([left, right], given, compiles)
@@ -580,6 +595,8 @@ class EventAlone:
             return Found(STATE, ANY, ANY, owner.bound)
         if of.is_number(owner.type) and callee.attr in _OF_NUMBERS and not parts:
             return self.joined([owner], _OF_NUMBERS[callee.attr], True)
+        if owner.compiled == ANY and callee.attr in _OF_NUMBERS and owner.type == ANY:
+            return self.joined([owner], _OF_NUMBERS[callee.attr], True)
         given = self.returns.method(owner.type, callee.attr, node.args, self.given_types(node))
         compiles = (
             owner.compiled == ANY
@@ -626,9 +643,13 @@ class EventAlone:
         compiles = compiles and not any(
             part.compiled and part.compiled.name == "optional" for part in parts
         )
+        if value in (sorted, min, max) and depends < STATE:  # strings have an order in Python only
+            compiles &= not any(_has_string(part.type) for part in parts)
         if value is float and isinstance(node.args[0] if node.args else None, ast.Constant):
             compiles = True  # of a text that is written out
-        return self.joined(parts, self.result(node, value), compiles)
+        found = self.joined(parts, self.result(node, value), compiles)
+        is_digits = value is int and (len(parts) > 1 or not of.is_column(parts[0].type))
+        return replace(found, is_wide=is_digits or value == int.from_bytes)
 
     def result(self, node: ast.Call, value: Any) -> Type:
         """What a function that is not the user's gives."""
@@ -763,7 +784,7 @@ def _has_field(given: Type, name: str) -> bool:
         return given == ANY
     if issubclass(cls, enum.Enum):
         return name in ("name", "value") and not issubclass(cls, int | str)
-    names = getattr(cls, "_fields", None) or getattr(cls, "__dataclass_fields__", ())
+    names: Any = getattr(cls, "_fields", None) or getattr(cls, "__dataclass_fields__", ())
     return name in names
 
 
@@ -775,8 +796,8 @@ def _is_compared(given: Type | None) -> bool:
 
 
 def _has_string(given: Type | None) -> bool:
-    """Whether a tuple or list has strings in it."""
-    if given is None or given.name not in ("tuple", "list"):
+    """Whether a tuple, list or dict has strings in it."""
+    if given is None or given.name not in ("tuple", "list", "dict"):
         return False
     return any(one == STR or _has_string(one) for one in given.of)
 
@@ -798,7 +819,7 @@ def is_impure(value: Any) -> bool:
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")
     root = str(module).split(".")[0]
-    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - {"datetime"} | {"secrets"})
+    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - {"datetime"} | _OUTSIDE)
 
 
 def _makes(node: ast.expr) -> bool:

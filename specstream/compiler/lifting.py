@@ -157,6 +157,7 @@ class _Function(ast.NodeTransformer):
         self.guards: list[Guard] = []
         self.names: dict[str, Any] = {}
         self.dropped: dict[str, Type] = {}
+        self.wide: dict[str, tuple[Any, ast.expr, list[Guard]]] = {}
         self.used: set[str] = set()  # local names that stand in something lifted
         self.of_name: dict[str, int] = {}
         self.says = False  # what is gone through is what an exception is made of
@@ -166,6 +167,7 @@ class _Function(ast.NodeTransformer):
         tree = self.source.tree
         original = copy.deepcopy(tree)
         tree.body = self.block(tree.body)
+        self.leave_wide(tree)
         check_definite_assignment(
             original,
             frozenset(self.used),
@@ -336,6 +338,7 @@ class _Function(ast.NodeTransformer):
             given = of.tuple_of(*parts)
         if of.is_column(given):
             self.drop_assigned(node.value)
+            written = node.value
             unpack = len(names) if is_unpacked else 0
             number = self.seen(node.value, given, unpack)
             node.value = self.lifted(node.value, given, unpack)
@@ -348,6 +351,8 @@ class _Function(ast.NodeTransformer):
                     self.of_name[part.id] = self.item(number, at)
             if isinstance(node, ast.AnnAssign):
                 return ast.copy_location(ast.Assign([target], node.value), node)
+            if found.is_wide and isinstance(target, ast.Name) and len(targets) == 1:
+                self.wide[target.id] = (node, written, list(self.guards))
             return node
         held = [one for one in targets if isinstance(one, ast.Name)]
         if len(held) != len(targets) or not all(one.id in self.alone.bindings for one in held):
@@ -359,9 +364,26 @@ class _Function(ast.NodeTransformer):
         number = self.seen(node.value, None)
         for one in held:
             self.of_name[one.id] = number
-        check = ast.Attribute(ast.Name(self.event, ast.Load()), name_of(number), ast.Load())
-        made: ast.stmt = _at(ast.If(check, [ast.Pass()], []), node)
+        made: ast.stmt = _at(ast.If(self.check(number), [ast.Pass()], []), node)
         return made
+
+    def check(self, number: int) -> ast.expr:
+        """What raises where a derived value did."""
+        return ast.Attribute(ast.Name(self.event, ast.Load()), name_of(number), ast.Load())
+
+    def leave_wide(self, tree: ast.FunctionDef) -> None:
+        """A digest as an int, say, may be larger than compiled code's: it is not asked for what
+        compiled code does not use."""
+        loaded = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        for name, (statement, value, guards) in self.wide.items():
+            if name not in loaded:
+                self.guards = guards
+                statement.value = _at(self.check(self.seen(value, None)), statement)
+        self.guards = []
 
     def visit_parts(self, target: ast.expr) -> None:
         """What the target of an assignment reads."""
@@ -714,7 +736,7 @@ class _Function(ast.NodeTransformer):
                 setattr(copied, name, self.python_part(value, made))
         found = self.alone.found.get(node) if isinstance(node, ast.expr) else None
         is_computed = isinstance(node, ast.BinOp | ast.UnaryOp | ast.Call)
-        if found is not None and is_computed and found.type == INT:
+        if found is not None and is_computed and found.type == INT and not found.is_wide:
             copied = ast.Call(ast.Name("__ss_exact", ast.Load()), [copied], [])
         return copied
 
