@@ -289,7 +289,7 @@ class EventAlone:
     @staticmethod
     def item(given: Type, at: int, count: int) -> Type:
         given = of.required(given)
-        if given.name == "tuple":
+        if given.name == "tuple" or (given.name == "object" and given.of):
             return given.of[at] if len(given.of) == count else ANY
         return of.element(given)
 
@@ -476,17 +476,14 @@ class EventAlone:
         whole = of.required(owner.type)
         if isinstance(node.slice, ast.Slice):
             given = whole if whole.name != "tuple" else ANY
-        elif whole.name == "tuple" and isinstance(node.slice, ast.Constant):
+        elif (
+            whole.of and whole.name in ("tuple", "object") and isinstance(node.slice, ast.Constant)
+        ):
             at: Any = node.slice.value
             is_there = isinstance(at, int) and -len(whole.of) <= at < len(whole.of)
             given = whole.of[at] if is_there else ANY
         elif whole.name == "dict":
             given = whole.of[0]
-        elif whole.cls is not None and isinstance(node.slice, ast.Constant):
-            fields = getattr(whole.cls, "_fields", ())
-            given = ANY
-            if isinstance(node.slice.value, int) and node.slice.value < len(fields):
-                given = self.returns.attribute(whole, fields[node.slice.value])
         elif whole.name == "Match" and isinstance(node.slice, ast.Constant):
             given = library.method(whole, "group", [node.slice], [])
         else:

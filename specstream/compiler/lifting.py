@@ -38,6 +38,7 @@ from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.declarations.derived import Derived, Part, name_of
 from specstream.declarations.forms import Form
 from specstream.declarations.pure import Pure, pure_mark
+from specstream.declarations.state import Layout
 
 __all__ = ["Lifting"]
 
@@ -51,6 +52,7 @@ class Lifting:
     Args:
         analysis: of the operator.
         parse: gives the source of a function.
+        layout: of the state.
 
     Attributes:
         derived: the values that are derived, in the order in which they are computed.
@@ -58,9 +60,13 @@ class Lifting:
     """
 
     def __init__(
-        self, analysis: Analysis, parse: Callable[[types.FunctionType], FunctionSource]
+        self,
+        analysis: Analysis,
+        parse: Callable[[types.FunctionType], FunctionSource],
+        layout: Layout,
     ) -> None:
         self.analysis = analysis
+        self.layout = layout
         self.parse = parse
         self.returns = Returns(analysis.event, parse)
         self.derived: list[Derived] = []
@@ -311,8 +317,9 @@ class _Function(ast.NodeTransformer):
         self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr], annotation: Any
     ) -> ast.stmt:
         assert node.value is not None
-        found = self.alone.of(node.value)
         target = targets[0]
+        self.expect_of_field(target, node.value)
+        found = self.alone.of(node.value)
         for one in ast.walk(ast.Tuple(targets)):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                 self.guards_of[one.id] = list(self.guards)
@@ -397,6 +404,7 @@ class _Function(ast.NodeTransformer):
                 self.visit_parts(one)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.expect_of_field(node.target, node.value)
         node.value = self.expression(node.value)
         self.visit_parts(node.target)
         return node
@@ -453,6 +461,10 @@ class _Function(ast.NodeTransformer):
         columns = dict(self.lifting.analysis.emits)
         given = [*zip(columns, node.args, strict=False)]
         given += [(one.arg or "", one.value) for one in node.keywords]
+        for name, value in given:
+            if name in columns:
+                kind = Type(columns[name].kind)
+                self.expect(value, of.optional(kind) if columns[name].nullable else kind)
         made = copy.copy(node)
         made.args, made.keywords = list(node.args), list(map(copy.copy, node.keywords))
         values = [
@@ -466,6 +478,25 @@ class _Function(ast.NodeTransformer):
         for keyword, value in zip(made.keywords, values[len(node.args) :], strict=False):
             keyword.value = value
         return made
+
+    def expect(self, node: ast.expr, wanted: Type) -> None:
+        """What Python gives of no known type, where a column or field needs this one: another
+        raises there."""
+        found = self.alone.of(node)
+        is_open = found.type == ANY and found.compiled is None and not found.is_bound
+        if found.depends == EVENT and is_open and of.is_column(wanted):
+            compiled = of.required(wanted)
+            self.alone.found[node] = replace(found, type=wanted, compiled=compiled, is_lifted=True)
+
+    def expect_of_field(self, target: ast.expr, value: ast.expr) -> None:
+        """The same for what is stored into a field of the state."""
+        owner = target.value if isinstance(target, ast.Subscript) else target
+        if not isinstance(owner, ast.Attribute) or not isinstance(owner.value, ast.Name):
+            return
+        field = self.lifting.layout.field(owner.attr)
+        is_state = owner.value.id == next(iter(self.source.parameters), None)
+        if field is not None and is_state and bool(field.shape) == (target is not owner):
+            self.expect(value, Type(field.kind))
 
     def form(self, name: str, node: ast.JoinedStr) -> ast.expr:
         """A formatted string that is emitted into a column."""
@@ -565,7 +596,8 @@ class _Function(ast.NodeTransformer):
     def unknown(self, node: ast.expr, given: Type) -> NoReturn:
         text = ast.unparse(node)
         self.refuse_misspelt(node)
-        if given == ANY or ANY in given.of:
+        if not of.is_known(given):
+            self.refuse_helper(node)
             self.refuse(
                 node,
                 f"{text} is computed by Python before the operator runs, and what it gives is not "
@@ -578,6 +610,23 @@ class _Function(ast.NodeTransformer):
             f"{text} is a {of.described(given)}, which only Python has",
             "take out of it what is needed, as an int, float, bool, str, or a tuple of these",
         )
+
+    def refuse_helper(self, node: ast.expr) -> None:
+        """A function of the user's, which could say what it returns."""
+        for part in ast.walk(node):
+            function = self.alone.constant(part.func) if isinstance(part, ast.Call) else None
+            is_plain = isinstance(function, types.FunctionType)
+            if is_plain and function in self.lifting.returns.reasons:
+                filename, line, culprit = self.lifting.returns.reasons[function]
+                where = "" if filename == self.source.filename else f" of {filename}"
+                arguments = ", ".join(inspect.signature(function).parameters)
+                self.refuse(
+                    node,
+                    f"{function.__name__}() is called by Python before the operator runs, and what "
+                    f"it returns is not known: the type of {culprit} in line {line}{where} is not",
+                    f"say it where it is defined, like def {function.__name__}({arguments}) -> "
+                    "float, or int, bool, str, a tuple of these, or one of these or None",
+                )
 
     def refuse_misspelt(self, node: ast.expr) -> None:
         """A name that a module has not: Python would say so only when the operator gets there."""

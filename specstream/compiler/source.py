@@ -84,7 +84,7 @@ class _Analysis(Analysis):
         self.known = Known(event, layout, lambda one: self.parse(one).tree, {}, [])
         self.next_site = 1  # 0 stands for no line
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
-        self.lifting = Lifting(self, self.parse)
+        self.lifting = Lifting(self, self.parse, layout)
 
     def program(self, function: types.FunctionType) -> Program:
         called: list[Any] = [function]

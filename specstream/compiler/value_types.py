@@ -32,6 +32,7 @@ __all__ = [
     "described",
     "dict_of",
     "element",
+    "hints_of",
     "is_column",
     "is_known",
     "is_number",
@@ -208,7 +209,17 @@ def of_class(cls: type) -> Type:
     is_library = cls.__module__.split(".")[0] in sys.stdlib_module_names - {"__main__"}
     if is_library and cls.__name__ in _LIBRARY:
         return Type(cls.__name__)
-    return Type("object", (), cls)
+    names = getattr(cls, "_fields", ())
+    hints = hints_of(cls) if names else {}
+    return Type("object", tuple(of_hint(hints.get(name, Any)) for name in names), cls)
+
+
+def hints_of(cls: type) -> dict[str, Any]:
+    """The annotations of a class; none where they name what is not there."""
+    try:
+        return typing.get_type_hints(cls)
+    except Exception:
+        return {}
 
 
 # Classes of the standard library whose methods and attributes are in a table.
@@ -300,4 +311,4 @@ def element(of: Type) -> Type:
         return INT
     if of.name in ("list", "dict"):
         return of.of[-1]
-    return join(of.of) if of.name == "tuple" and of.of else ANY
+    return join(of.of) if of.of else ANY
