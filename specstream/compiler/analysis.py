@@ -54,6 +54,7 @@ class Analysis(ABC):
         event: columns of its events.
         emits: columns of its rows.
         operations: names of the operations on boosted fields.
+        numeric_fields: those of the state that hold no bools.
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
@@ -70,6 +71,7 @@ class Analysis(ABC):
         self.event = event
         self.emits = emits
         self.operations = operations
+        self.numeric_fields: set[str] = set()
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False

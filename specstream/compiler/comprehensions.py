@@ -272,9 +272,6 @@ class Comprehensions(NestedFunctions, LocalContainers):
         steps.append(part(0))
         return ast.Subscript(ast.Tuple(steps, ast.Load()), ast.Constant(len(steps) - 1), ast.Load())
 
-    def new_name(self, what: str) -> str:
-        raise NotImplementedError
-
 
 def _any(loop: _Loop, item: ast.expr, found: bool, is_list: bool) -> list[ast.stmt]:
     """``any``, or ``all`` of the opposite; a list is made whole before."""

@@ -24,6 +24,7 @@ from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.types import (
     EventType,
 )
+from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Kind
 
@@ -42,10 +43,8 @@ class _EventAttribute(AttributeTemplate):
             return _derived_type(place)
         kind = event.schema.kind(name)
         if kind is None:
-            raise refuse(
-                f"the event has no column {name!r}: it has {', '.join(event.schema.names)}"
-                ", and timestamp, source and sequence"
-            )
+            names = [*event.schema.names, "timestamp", "source", "sequence"]
+            raise refuse(f"the event has no column {name!r}; {names_it_has(name, names)}")
         return NUMBA_KINDS[kind]
 
 

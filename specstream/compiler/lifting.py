@@ -17,6 +17,7 @@ import ast
 import builtins
 import copy
 import difflib
+import functools
 import inspect
 import operator
 import types
@@ -35,6 +36,7 @@ from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import EmittedForm, form_of
 from specstream.compiler.return_types import Returns
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
+from specstream.compiler.ways_out import OF_CACHED
 from specstream.declarations.derived import Derived, Part, name_of
 from specstream.declarations.forms import Form
 from specstream.declarations.pure import Pure, pure_mark
@@ -468,9 +470,7 @@ class _Function(ast.NodeTransformer):
         made = copy.copy(node)
         made.args, made.keywords = list(node.args), list(map(copy.copy, node.keywords))
         values = [
-            self.form(name, value)
-            if isinstance(value, ast.JoinedStr) and self.alone.of(value).compiled is None
-            else self.rewritten(value)
+            self.form(name, _as_formatted(value)) if self.is_form(value) else self.rewritten(value)
             for name, value in given
         ]
         extra = [self.rewritten(one) for one in node.args[len(columns) :]]  # to be refused
@@ -497,6 +497,20 @@ class _Function(ast.NodeTransformer):
         is_state = owner.value.id == next(iter(self.source.parameters), None)
         if field is not None and is_state and bool(field.shape) == (target is not owner):
             self.expect(value, Type(field.kind))
+
+    def is_form(self, node: ast.expr) -> bool:
+        """Whether a value is a formatted string, or str(x), of more than the event."""
+        if isinstance(node, ast.JoinedStr):
+            return self.alone.of(node).compiled is None
+        is_str = isinstance(node, ast.Call) and self.alone.constant(node.func) is str
+        return (
+            is_str
+            and isinstance(node, ast.Call)
+            and len(node.args) == 1
+            and not node.keywords
+            and not isinstance(node.args[0], ast.Starred)
+            and self.alone.of(node).depends == STATE
+        )
 
     def form(self, name: str, node: ast.JoinedStr) -> ast.expr:
         """A formatted string that is emitted into a column."""
@@ -596,6 +610,9 @@ class _Function(ast.NodeTransformer):
     def unknown(self, node: ast.expr, given: Type) -> NoReturn:
         text = ast.unparse(node)
         self.refuse_misspelt(node)
+        called = self.alone.constant(node.func) if isinstance(node, ast.Call) else None
+        if isinstance(called, functools._lru_cache_wrapper) and given == ANY:
+            self.refuse(node, f"{text} {OF_CACHED[0]}", OF_CACHED[1])
         if not of.is_known(given):
             self.refuse_helper(node)
             self.refuse(
@@ -933,6 +950,16 @@ def _by_keyword(function: Callable[..., Any], names: tuple[str, ...]) -> Callabl
         return function(*values[:positional], **dict(zip(names, values[positional:], strict=True)))
 
     return call
+
+
+def _as_formatted(node: ast.expr) -> ast.JoinedStr:
+    """A formatted string, and of str(x) what it is as one."""
+    if isinstance(node, ast.JoinedStr):
+        return node
+    assert isinstance(node, ast.Call)
+    part = ast.FormattedValue(node.args[0], ord("s"), None)
+    made: ast.JoinedStr = _at(ast.JoinedStr([part]), node)
+    return made
 
 
 def _part(given: Type) -> Part:

@@ -13,9 +13,10 @@ from numba.core import types
 
 from specstream.compiler import arithmetic, conversions
 from specstream.compiler.core_function import Core, Meaning, also, resolved_call
-from specstream.compiler.instructions import BIT, Value
+from specstream.compiler.instructions import BIT, I64, Value
 from specstream.compiler.native_function import Native
-from specstream.compiler.reductions import contains
+from specstream.compiler.number_builtins import BUILTINS
+from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 
 __all__ = ["tuple_of"]
@@ -171,3 +172,49 @@ def _contains(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None
 
 
 also(contains, _contains, types.Any, types.BaseTuple)
+
+
+def _best(name: str) -> Any:
+    """``max((a, b))`` is ``max(a, b)``."""
+
+    def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], types.BaseTuple):
+            return None
+        parts = _parts(args[0])
+        if not parts:
+            raise refuse(f"{name} of no value raises ValueError; write {name}(x, default=y)")
+        result = parts[0]
+        if len(parts) > 1:
+            result = _typed(typing_context, BUILTINS[name], *parts).return_type
+
+        def code(context: Any, builder: Any, sig: Any, values: Any) -> Value:
+            found = [builder.extract_value(values[0], at) for at in range(len(parts))]
+            if len(parts) == 1:
+                return found[0]
+            return resolved_call(context, builder, BUILTINS[name], parts, found)[1]
+
+        return result, [types.BaseTuple.from_types(parts)], code
+
+    return rule
+
+
+def _sum(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 1 or not isinstance(args[0], types.BaseTuple):
+        return None
+    parts, result = _parts(args[0]), types.int64
+    for part in parts:
+        result = _typed(typing_context, arithmetic.add, result, part).return_type
+
+    def code(context: Any, builder: Any, sig: Any, values: Any) -> Value:
+        of, total = types.int64, I64(0)
+        for at, part in enumerate(parts):
+            pair = (total, builder.extract_value(values[0], at))
+            of, total = resolved_call(context, builder, arithmetic.add, (of, part), pair)
+        return total
+
+    return result, [types.BaseTuple.from_types(parts)], code
+
+
+for _name in ("min", "max"):
+    also(OF_AN_ARRAY[_name], _best(_name), types.BaseTuple)
+also(OF_AN_ARRAY["sum"], _sum, types.BaseTuple)

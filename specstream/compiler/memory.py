@@ -45,6 +45,7 @@ from specstream.compiler.instructions import (
     Value,
 )
 from specstream.compiler.types import EAGER, PROFILED, SPECULATIVE, UNDOING, Variant
+from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Number, Storage
 from specstream.declarations.schema import Kind
 
@@ -212,6 +213,9 @@ class Run(Instructions):
         if not storage.is_narrow:
             if storage.number == "float":
                 return builder.bitcast(bits, F64)
+            if storage.number == "str":
+                none = builder.icmp_unsigned("==", bits, I64(0))
+                return builder.select(none, I64(EMPTY), bits)
             if storage.number == "bool":
                 return builder.icmp_unsigned("!=", bits, I64(0))
             return bits
@@ -225,6 +229,9 @@ class Run(Instructions):
     def narrow(self, storage: Storage, value: Value) -> Value:
         """A number as an element's bits; a fault where it is outside of an integer's range."""
         builder = self.builder
+        if storage.number == "str":
+            empty = builder.icmp_unsigned("==", value, I64(EMPTY))
+            return builder.select(empty, I64(0), value)
         if not storage.is_narrow:
             return self.to_bits(storage.number, value)
         if storage.number == "float":

@@ -21,6 +21,7 @@ from specstream.compiler.oracle_elements import (
     LOAD,
     STORE,
     OverlaidWords,
+    TextWords,
     elements_of,
     emitted,
     load_int,
@@ -315,6 +316,7 @@ class Oracle:
     ) -> None:
         self._function = program.oracle
         self._journal: list[tuple[Any, int, Any]] = []
+        self._texts: list[TextWords] = []
         scratch = np.zeros(layout.words("scratch"), np.int64)
         self._scratch = scratch
         elements: dict[tuple[Space, str], Any] = {}
@@ -322,7 +324,10 @@ class Oracle:
             if field.space == "locks":
                 continue
             of_space = words if field.space == "state" else scratch
-            view = elements_of(of_space.view(field.storage.dtype))
+            view: Any = elements_of(of_space.view(field.storage.dtype))
+            if field.kind == "str":
+                view = TextWords(view)
+                self._texts.append(view)
             is_overlaid = overlay and field.space == "state"
             elements.setdefault(
                 (field.space, field.storage.name), OverlaidWords(view) if is_overlaid else view
@@ -344,6 +349,8 @@ class Oracle:
         Their sequence numbers run on from ``first_sequence``, unless ``sequences`` has them. The
         texts of the columns are in ``strings``, which is needed where values are derived.
         """
+        for words in self._texts:
+            words.texts = strings
         self._event = OracleEvent(event, columns, first_sequence, seed, sequences, strings)
         self._emit = OracleEmit(emits)
 

@@ -358,11 +358,13 @@ class Set:
     def __lt__(self, other: Set) -> bool:
         return len(self) < len(other) and self.issubset(other)
 
+    # Not by the other's operators: Python asks a frozen set, which is a class of its own, first.
+
     def __ge__(self, other: Set) -> bool:
-        return other <= self
+        return other.issubset(self)
 
     def __gt__(self, other: Set) -> bool:
-        return other < self
+        return len(self) > len(other) and other.issubset(self)
 
 
 def _sorted(values: Iterable[Any], *, key: Any = None, reverse: Any = False) -> List:

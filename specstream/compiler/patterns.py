@@ -21,7 +21,7 @@ from numba.extending import intrinsic
 from specstream.compiler.flow import is_irrefutable
 from specstream.compiler.none_types import fits_none
 from specstream.compiler.refusals import refuse
-from specstream.compiler.rewrite import Rewriter
+from specstream.compiler.rewrite_parts import NativeParts
 
 __all__ = ["MatchStatements"]
 
@@ -68,14 +68,8 @@ def is_sequence(typing_context: Any, value: Any, least: Any, has_star: Any) -> A
     )
 
 
-class MatchStatements(Rewriter):
+class MatchStatements(NativeParts):
     """What the native rewriting does with match statements."""
-
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        raise NotImplementedError
-
-    def new_name(self, what: str) -> str:
-        raise NotImplementedError
 
     def visit_Match(self, node: ast.Match) -> Any:
         subject = self.new_name("subject")

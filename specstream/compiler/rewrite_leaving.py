@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import ast
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 from specstream.compiler import locking, polling
 from specstream.compiler.exceptions import catches_anything, caught_classes, parts_of
-from specstream.compiler.rewrite import Rewriter, targets_in
-from specstream.compiler.text import formatted
+from specstream.compiler.formatting import formatted
+from specstream.compiler.rewrite import targets_in
+from specstream.compiler.rewrite_parts import NativeParts
 from specstream.compiler.try_regions import catcher, has_begun, throw, try_begin, try_end
 from specstream.compiler.turns import MOST_TURNS, Turns
 
@@ -26,7 +26,7 @@ __all__ = ["LeavingRewriter"]
 Statements = list[ast.stmt]
 
 
-class LeavingRewriter(Rewriter, ABC):
+class LeavingRewriter(NativeParts):
     """The part of the rewriting that is about leaving.
 
     Attributes:
@@ -39,23 +39,6 @@ class LeavingRewriter(Rewriter, ABC):
     held: list[Callable[[], Statements] | None]
     caught: list[tuple[str | None, str]]
     turns: Turns
-
-    @abstractmethod
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        """A call of a core function."""
-
-    @abstractmethod
-    def new_name(self, what: str) -> str:
-        """A name that no user can write."""
-
-    @abstractmethod
-    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> Statements:
-        """An assignment to any target."""
-
-    @staticmethod
-    @abstractmethod
-    def run() -> ast.expr:
-        """The running transaction."""
 
     def leave_nothing(self) -> None:
         """At the beginning of a function."""
@@ -139,9 +122,6 @@ class LeavingRewriter(Rewriter, ABC):
         begin = 0 if poll is None else 1
         looped.body[begin:begin] = first
         return looped
-
-    def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
-        raise NotImplementedError
 
     def loop(self, node: Any, poll: Any) -> Any:
         """A loop that polls at each of its turns, if it does."""

@@ -20,7 +20,8 @@ from specstream.compiler import (
 )
 from specstream.compiler.check import is_none
 from specstream.compiler.local_methods import METHODS
-from specstream.compiler.rewrite import Rewriter, targets_in
+from specstream.compiler.rewrite import targets_in
+from specstream.compiler.rewrite_parts import NativeParts
 
 __all__ = ["CONTAINERS", "LocalContainers"]
 
@@ -29,24 +30,12 @@ CONTAINERS = ("list", "dict", "set", "sorted", "reversed")
 EMPTY = ("[]", "{}", "list()", "dict()", "set()")
 
 
-class LocalContainers(Rewriter):
+class LocalContainers(NativeParts):
     """What the native rewriting does with lists, dicts and sets.
 
     For what lowers comprehensions: :meth:`new` and :meth:`add` are expressions that make a list,
     dict or set, and that put something into one. Their arguments are rewritten already.
     """
-
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        raise NotImplementedError
-
-    def run(self) -> ast.expr:
-        raise NotImplementedError
-
-    def index(self, node: ast.expr) -> ast.expr:
-        raise NotImplementedError
-
-    def positional(self, node: ast.Call, name: str) -> None:
-        raise NotImplementedError
 
     @functools.cached_property
     def makes_any(self) -> bool:
@@ -92,9 +81,6 @@ class LocalContainers(Rewriter):
         self.analysis.uses_arena = True
         made = self.core(local_lists.declared, self.run(), self.constant(said, node), at=node)
         return self.assign(node.target, made, node)
-
-    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
-        raise NotImplementedError
 
     def visit_List(self, node: ast.List) -> Any:
         self.generic_visit(node)
@@ -188,9 +174,6 @@ class LocalContainers(Rewriter):
         ast.fix_missing_locations(kept)
         sort = list_methods.list_sorted_by
         return self.core(sort, kept, backwards, self.visit(keys), at=node)
-
-    def new_name(self, what: str) -> str:
-        raise NotImplementedError
 
     @staticmethod
     def constant(value: Any, at: ast.AST) -> ast.expr:

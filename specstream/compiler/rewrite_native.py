@@ -14,6 +14,7 @@ import functools
 import inspect
 import math
 import types
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,11 @@ from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.rewrite_none import MaybeNone
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
-from specstream.compiler.text import text_of
+from specstream.compiler.text import refusal, text_of
 from specstream.compiler.unpacking import unpacked
+from specstream.compiler.ways_out import is_of_a_library, of_library
 from specstream.declarations.updates import update_name
+from specstream.errors import CompileError
 
 __all__ = ["NativeRewriter"]
 
@@ -467,14 +470,10 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         if callee.attr in draws.METHODS or callee.attr in local_methods.METHODS:
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
-            self.check.refuse(
-                node,
-                f"method {callee.attr!r} cannot be called",
-                "an event has random(i), random_bits(i), normal(i), integer(low, high, i), "
-                "choice(n, i) and is_null(name), a lock acquire() and "
-                "release(), a boosted field the operations that it declares; use plain functions "
-                "for the rest",
-            )
+            if hasattr(str, callee.attr):
+                self.check.refuse(node, *refusal(callee.attr))
+            name = ast.copy_location(ast.Constant(callee.attr), node)
+            return self.core(local_methods.unknown_method, self.visit(owner), name, at=node)
         self.positional(node, callee.attr)
         if len(node.args) != 1:
             self.check.refuse(
@@ -559,7 +558,7 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             self.check.refuse(node, f"{name} takes no keywords", "give the values by position")
 
     def helper(self, node: ast.Call, callee: ast.Name, value: types.FunctionType) -> ast.expr:
-        function = self.bound(f"__ss_function_{callee.id}", self.analysis.compiled(value), callee)
+        function = self.bound(f"__ss_function_{callee.id}", self.compiled(value, callee), callee)
         given = bind(node, callee.id, parameters_of_function(value), self.check.refuse)
         # Keywords stay keywords: the order in which they are written is that of their evaluation.
         arguments = [self.run(), *(self.argument(self.visit(one)) for one in node.args)]
@@ -573,6 +572,15 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             ast.keyword(name, self.argument(self.visit(argument))) for name, argument in named
         ]
         return ast.copy_location(ast.Call(function, arguments, keywords), node)
+
+    def compiled(self, value: types.FunctionType, callee: ast.Name) -> Any:
+        """A plain function; what is wrong with one of a library is told where it is called."""
+        library = of_library(value)
+        if library is None or is_of_a_library(self.source.original):
+            return self.analysis.compiled(value)
+        with suppress(CompileError):
+            return self.analysis.compiled(value)
+        return self.check.refuse(callee, f"{callee.id!r} {library[0]}", library[1])
 
     def completed(self, node: ast.Call, name: str, value: functools.partial[Any]) -> ast.Call:
         """A call with the arguments that were bound before."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from specstream.columns.strings import string_code
 from specstream.compiler import numbers, oracle_local, oracle_nulls, oracle_view
+from specstream.compiler.bools import OF_BOOLS, Bools
 from specstream.compiler.check import (
     builtin_name,
     default_name,
@@ -42,6 +43,7 @@ _ORACLE_NUMPY = OracleNumpy()
 class OracleRewriter(Rewriter):
     def rewrite(self) -> ast.FunctionDef:
         self.finals = 0
+        self.bools = self.where_bools_may_be()
         namespace = self.source.oracle_namespace
         for name, value in self.check.resolved.items():
             namespace[name] = self.freeze(name, value)
@@ -301,9 +303,27 @@ class OracleRewriter(Rewriter):
         call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [node], [])
         return ast.copy_location(call, node)
 
+    def where_bools_may_be(self) -> Bools:
+        names = {name for name, column in self.analysis.event if column.kind != "bool"}
+        names |= self.analysis.numeric_fields
+        counting = {
+            name
+            for name, value in self.check.resolved.items()
+            if value in (int, float, len, abs, round) and name not in self.check.locals
+        }
+        return Bools(self.source.tree, names, counting)
+
     def visit_BinOp(self, node: ast.BinOp) -> Any:
+        operation = OF_BOOLS.get(type(node.op)) if self.bools.may_be(node.left) else None
         self.generic_visit(node)
+        if operation is not None:
+            return self.called(f"__ss_bool_{type(node.op).__name__}", operation, node)
         return self.function(node, node.left, node.right)
+
+    def called(self, name: str, function: Any, node: ast.BinOp) -> ast.expr:
+        self.source.oracle_namespace[name] = function
+        call = ast.Call(ast.Name(name, ast.Load()), [node.left, node.right], [])
+        return ast.copy_location(call, node)
 
     def unary(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)

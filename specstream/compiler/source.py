@@ -70,6 +70,13 @@ def analyse(
             f"operator {operator!r} takes ({', '.join(inspect.signature(function).parameters)}); "
             "expected exactly three parameters: (state, event, emit)"
         )
+    order = ["state", "event", "emit"]
+    names = list(inspect.signature(function).parameters)
+    if names != order and sorted(names) == sorted(order):
+        raise DeclarationError(
+            f"operator {operator!r} takes ({', '.join(names)}); expected (state, event, emit), in "
+            "this order"
+        )
     return _Analysis(operator, event, emits, layout).program(function)
 
 
@@ -77,6 +84,8 @@ class _Analysis(Analysis):
     def __init__(self, operator: str, event: Schema, emits: Schema, layout: Layout) -> None:
         super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
         self.layout = layout
+        fields = [one for one in layout.fields if one.space != "locks"]
+        self.numeric_fields = {one.name for one in fields if one.storage.number != "bool"}
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
@@ -100,7 +109,7 @@ class _Analysis(Analysis):
             oracle=oracle,
             native=native,
             helpers=tuple(helper.__name__ for helper in self.done if helper is not function),
-            strings=tuple(dict.fromkeys(self.strings)),
+            strings=tuple(dict.fromkeys((*self.layout.strings, *self.strings))),
             fingerprint="\n".join(self.fingerprint),
             reads_timestamp=self.reads_timestamp,
             written=self.written,
@@ -214,6 +223,15 @@ class _Analysis(Analysis):
                 code.co_firstlineno,
                 f"{original.__name__!r} is an async function",
                 "operators, and what they call, are plain functions: leave async out",
+            )
+        wrapped = inspect.unwrap(original)
+        if wrapped is not original:
+            raise CompileError(
+                self.operator,
+                wrapped.__code__.co_filename,
+                wrapped.__code__.co_firstlineno,
+                f"{original.__name__!r} has a decorator that makes another function of it",
+                "leave the decorator out, and call what it does",
             )
         if not found or found[0].name != code.co_name:
             raise CompileError(

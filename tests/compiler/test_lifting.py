@@ -515,7 +515,8 @@ def list_in_compiled_code(state, event, emit):
 
 
 def unknown_type(state, event, emit):
-    emit(event.key, json.loads(event.text))
+    found = json.loads(event.text)
+    emit(event.key, found + state.n)
 
 
 def loop_over_letters(state, event, emit):
@@ -554,7 +555,7 @@ def late_name(state, event, emit):
         (element_by_the_state, 1, r"state\.n is known only when the event runs"),
         (prefix_of_the_state, 2, "name is known only when the event runs"),
         (list_in_compiled_code, 2, r"state\.n is known only|list of str, which only Python"),
-        (unknown_type, 1, r"json\.loads\(event\.text\) is computed by Python.*annotate"),
+        (unknown_type, 2, r"found is computed by Python.*annotate"),
         (loop_over_letters, 1, "a loop over event.key"),
         (formatted_state, 1, r"formatted string cannot stand here: state\.n is known only"),
         (wrong_format, 1, "Unknown format code 'd'.*write a format that fits"),

@@ -654,6 +654,32 @@ def test_what_cannot_be_is_refused_with_its_line_and_a_way_out(
     assert f":{first + line}:" in str(caught.value)
 
 
+def test_builtins_take_tuples() -> None:
+    @ss.operator(
+        state=S,
+        event={"a": int, "x": float, "b": bool},
+        emits={"sum": int, "max": float, "min": int, "one": int, "mixed": float, "zero": float},
+    )
+    def reduced(state, event, emit):
+        mixed = (event.x, event.a, event.b)
+        x = event.x
+        emit(
+            sum((event.a, 1, event.b)),
+            max((x, 2.0, -x)),
+            min((event.a, 3, -4)),
+            max((event.a,)),
+            sum(mixed),
+            sum((x, x)),
+        )
+
+    columns = {"a": [1, -5, 9], "x": [-0.0, 2.5, float("nan")], "b": [True, False, True]}
+    table = pa.table(columns)
+    expected = run_oracle(reduced, table)
+    assert expected.output["mixed"].to_pylist()[:2] == [2.0, -2.5]
+    assert_identical(run_engine(reduced, table, horizon=0), expected)
+    assert witness.assert_agrees(reduced, table) == 3
+
+
 def test_they_travel_and_are_profiled() -> None:
     table = events(60)
     expected = run_oracle(mixtures, table)

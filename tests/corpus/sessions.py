@@ -301,7 +301,7 @@ def active_users(state, event, emit):
 
 
 class Path(ss.State):
-    previous = ss.array(int, 8)
+    previous = ss.array(str, 8)
     moves = ss.scalar(int)
 
 
@@ -319,7 +319,6 @@ def moves_by_pandas(table):
     "moves from page to page; strings kept in the state",
     clicks,
     moves_by_pandas,
-    defect="a string from an int field is a number in a formatted string",
     state=Path,
     event=CLICK,
     emits={"before": str, "page": str, "text": str},

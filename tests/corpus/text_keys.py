@@ -386,7 +386,6 @@ class Seen(ss.State):
             strict=True,
         )
     ],
-    defect="no field holds strings",
     state=Seen,
     event=LINE,
     emits={"first": str, "key": str, "same": bool},

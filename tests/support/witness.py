@@ -9,6 +9,8 @@ Python"). Most of it is about integers that leave their 64 bits. So integers are
 Python's own but that an operation whose exact result is none of 64 bits raises :class:`Outside`;
 constants are replaced by such. An event that gets there is left out of the stream, as if it had
 never come: what remains is the stream on which Python and the oracle have to agree in every bit.
+
+It is one file because a witness should be read in one go: what it trusts is all here.
 """
 
 from __future__ import annotations
@@ -152,6 +154,8 @@ def converter(storage: Any) -> Callable[[Any], Any]:
     """What a field of this type holds of a value, as a NumPy array of the type would."""
     if storage.number == "bool":
         return bool
+    if storage.number == "str":
+        return text
     if storage.name == "float32":
 
         def rounded(value: Any) -> float:
@@ -172,6 +176,12 @@ def converter(storage: Any) -> Callable[[Any], Any]:
         return number
 
     return Unsigned if storage.number == "uint" else integer
+
+
+def text(value: Any) -> Text:
+    """What a field of strings holds: a null is an empty one."""
+    assert isinstance(value, str), f"{value!r} is no string"
+    return Text(value)
 
 
 class Array(np.ndarray[Any, Any]):
@@ -213,6 +223,17 @@ class Array(np.ndarray[Any, Any]):
     def mean(self) -> float:  # type: ignore[override]
         return float(self.sum() / self.size) if self.size else NAN
 
+    def var(self) -> float:  # type: ignore[override]
+        mean = self.mean()
+        squares = [(float(one) - mean) * (float(one) - mean) for one in self.elements()]
+        total = 0.0
+        for square in squares:
+            total += square
+        return total / self.size if self.size else NAN
+
+    def std(self) -> float:  # type: ignore[override]
+        return math.sqrt(self.var())
+
     def best(self, wins: Callable[[Any, Any], bool]) -> tuple[Int, Any]:
         values = self.elements()
         if not values:
@@ -253,7 +274,7 @@ class State:
     """Fields as attributes: numbers and :class:`Array`."""
 
     converters: dict[str, Callable[[Any], Any]]
-    scratch: list[str]
+    scratch: dict[str, Any]
 
     def __init__(self, layout: Any) -> None:
         converters: dict[str, Callable[[Any], Any]] = {}
@@ -268,7 +289,9 @@ class State:
             made.convert = convert
             made[...] = one.fill
             self.__dict__[one.name] = made
-        self.__dict__["scratch"] = [one.name for one in layout.fields if one.space == "scratch"]
+        self.__dict__["scratch"] = {
+            one.name: one.fill for one in layout.fields if one.space == "scratch"
+        }
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = self.converters[name](value)
@@ -289,8 +312,8 @@ class State:
                 self.__dict__[name] = value
 
     def begin(self) -> None:
-        for name in self.scratch:
-            self.__dict__[name][...] = 0
+        for name, fill in self.scratch.items():
+            self.__dict__[name][...] = fill
 
 
 # ---- events and rows ----
@@ -523,6 +546,19 @@ def of_numpy(name: str) -> Callable[..., Any]:
     return of_numbers
 
 
+def of_elements(name: str) -> Callable[[Any], Any]:
+    """A function of NumPy's over all elements of an array, or of a list."""
+
+    def of_all(values: Any) -> Any:
+        if not is_array(values):
+            array = np.empty(len(values), object)
+            array[:] = values
+            values = array.view(Array)
+        return getattr(values, name)()
+
+    return of_all
+
+
 def dot(first: Any, second: Any) -> Any:
     if len(first) != len(second):
         raise ValueError("different lengths")
@@ -567,6 +603,12 @@ NUMPY = types.SimpleNamespace(
     float64=float,
     bool_=bool,
     dot=dot,
+    amin=of_elements("min"),
+    amax=of_elements("max"),
+    **{
+        name: of_elements(name)
+        for name in ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all")
+    },
     **{
         name: of_numpy(name)
         for name in (
@@ -717,6 +759,8 @@ def run(
 
 def word(value: Any) -> Any:
     """A value by its bits; there is one NaN."""
+    if isinstance(value, str):
+        return str(value)
     if not isinstance(value, float):
         return value if value is None else int(value)
     return struct.pack("d", NAN if value != value else value)
@@ -753,7 +797,7 @@ def assert_agrees(
     assert found == emitted if columns else expected.output.num_rows == len(emitted)
     for name, values in expected.state.items():
         theirs = np.asarray(seen.state[name], object).reshape(-1).tolist()
-        ours = np.asarray(values).reshape(-1).tolist()
+        ours = np.asarray(values, object).reshape(-1).tolist()
         assert list(map(word, ours)) == list(map(word, theirs)), f"field {name}"
     return len(seen.kept)
 
