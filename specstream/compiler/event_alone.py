@@ -17,10 +17,11 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from specstream.columns.instants import when
@@ -35,7 +36,10 @@ from specstream.compiler.check import (
     is_container,
     math_name,
 )
+from specstream.compiler.elements import Elements, captured
+from specstream.compiler.found import CONSTANT, EVENT, STATE, Binding, Found
 from specstream.compiler.frozen_types import can_freeze
+from specstream.compiler.list_use import groups_found, iterator_type
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Schema
@@ -53,9 +57,6 @@ __all__ = [
     "look_up",
 ]
 
-CONSTANT, EVENT, STATE = range(3)
-"""What an expression depends on: nothing that changes, the event alone, or more than that."""
-
 MISSING = object()
 
 _KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
@@ -65,46 +66,6 @@ _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 # Of types that are otherwise fine: what they give depends on when they are called.
 _PARAMETER = frozenset({-1})
 _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
-
-
-@dataclass(frozen=True)
-class Found:
-    """What is known of an expression.
-
-    Attributes:
-        depends: CONSTANT, EVENT or STATE.
-        type: what it is for Python.
-        compiled: what it is for compiled code, where that can compute it; None: it cannot.
-        bound: which comprehensions and lambdas around it, from the outermost on, have variables
-            that it uses.
-        is_lifted: Python computes it before.
-    """
-
-    depends: int
-    type: Type
-    compiled: Type | None = None
-    bound: frozenset[int] = frozenset()
-    is_lifted: bool = False
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it means nothing outside of what stands around it."""
-        return bool(self.bound)
-
-
-@dataclass(frozen=True)
-class Binding:
-    """The one place where a name is assigned.
-
-    Attributes:
-        value: what is assigned.
-        annotation: its declared type.
-        at: which element of the value, of so many; None: the value itself.
-    """
-
-    value: ast.expr
-    annotation: ast.expr | None = None
-    at: tuple[int, int] | None = None
 
 
 def look_up(function: types.FunctionType, name: str) -> Any:
@@ -122,7 +83,7 @@ def look_up(function: types.FunctionType, name: str) -> Any:
 _OF_NUMBERS = {"is_integer": BOOL, "bit_count": INT, "bit_length": INT}
 
 
-class EventAlone:
+class EventAlone(Elements):
     """The expressions of one function.
 
     Args:
@@ -157,6 +118,7 @@ class EventAlone:
         self.bound: list[dict[str, Found]] = []
         self.open: set[str] = set()
         self.frozen: dict[int, bool] = {}
+        super().__init__()
 
     def of(self, node: ast.expr) -> Found:
         """What is known of an expression."""
@@ -166,16 +128,12 @@ class EventAlone:
             known = self.found[node] = self.lifted(rule(node))
         return known
 
-    @staticmethod
-    def lifted(found: Found) -> Found:
+    def lifted(self, found: Found) -> Found:
         """The same, lifted where it has to be and can be."""
-        if (
-            found.depends == EVENT
-            and found.compiled is None
-            and not found.is_bound
-            and of.is_column(found.type)
-        ):
-            return replace(found, compiled=found.type, is_lifted=True)
+        if found.depends == EVENT and found.compiled is None:
+            of_element = self.is_of_element(found) and of.is_scalar(found.type)
+            if of_element or (not found.is_bound and of.is_column(found.type)):
+                return replace(found, compiled=found.type, is_lifted=True)
         return found
 
     def truth(self, node: ast.expr) -> Found:
@@ -191,7 +149,7 @@ class EventAlone:
             known = self.of(node)
             if known.compiled is not None and _is_scalar(known.compiled):
                 return known
-            if known.depends == EVENT and not known.is_bound:
+            if known.depends == EVENT and (not known.is_bound or self.is_of_element(known)):
                 self.truths.add(node)
                 known = replace(known, type=BOOL, compiled=BOOL, is_lifted=True)
             else:
@@ -246,22 +204,33 @@ class EventAlone:
         self.open.remove(name)
         if value.depends == STATE or (value.compiled is not None and _makes(binding.value)):
             return Found(STATE, ANY, ANY)  # the latter: statements change what it holds
+        if of.required(value.type).name in ("list", "dict") and name in self.changed:
+            return Found(STATE, ANY, ANY)
+        if binding.loop is not None:
+            return self.element(binding, value)
+        inside = value.bound & self.loops.keys()
+        if not all(self.stays_in(name, self.loops[one]) for one in inside):
+            return Found(STATE, ANY, ANY)
         declared = None if binding.annotation is None else of.annotated(binding.annotation)
         given = declared or value.type
         if binding.at is not None:
-            given = self.item(given, *binding.at)
+            given = self.item(given, *binding.at, binding.star)
         compiled = value.compiled
         if binding.at is not None and compiled is not None:
             compiled = self.item(compiled, *binding.at)
         if compiled is None and declared is not None and value.depends == EVENT:
-            compiled = declared
+            compiled = declared if of.is_column(declared) else None
         if binding.at is not None and compiled is None and of.is_column(given):
             compiled = given  # the whole is lifted as a tuple of so many
-        return Found(value.depends, given, compiled)
+        if inside and (compiled is None or not of.is_scalar(compiled)):
+            compiled = None
+        return Found(value.depends, given, compiled, inside)
 
     @staticmethod
-    def item(given: Type, at: int, count: int) -> Type:
+    def item(given: Type, at: int, count: int, star: int | None = None) -> Type:
         given = of.required(given)
+        if star is not None:
+            return of.list_of(of.element(given)) if at == star else of.element(given)
         if given.name == "tuple":
             return given.of[at] if len(given.of) == count else ANY
         return of.element(given)
@@ -483,7 +452,11 @@ class EventAlone:
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
         compiled = ANY if compiles else None
-        return replace(found, compiled=compiled, bound=found.bound - {len(self.bound)})
+        generators = node.generators  # type: ignore[attr-defined]
+        own = {len(self.bound)} | {
+            number for number, one in self.loops.items() if one in generators
+        }
+        return replace(found, compiled=compiled, bound=found.bound - own)
 
     def comprehended(
         self, generators: list[ast.comprehension], results: list[ast.expr]
@@ -493,6 +466,10 @@ class EventAlone:
         for one in generators:
             iterated = self.of(one.iter)
             parts.append(iterated)
+            items = self.goes_through(one) if one is generators[0] else None
+            if items is not None and self.take_apart(one, items):
+                parts += [replace(iterated, compiled=None), *map(self.truth, one.ifs)]
+                continue
             if of.required(iterated.type) in _LETTERS:
                 parts.append(replace(iterated, compiled=None))
             element = of.element(iterated.type) if iterated.depends < STATE else ANY
@@ -540,6 +517,8 @@ class EventAlone:
                 return self.joined([owner], _OF_NUMBERS[callee.attr], True)
             types_given = [self.of(one).type for one in node.args]
             given = of.method(owner.type, callee.attr, node.args, types_given)
+            if isinstance(owner_value, re.Pattern) and callee.attr == "findall":
+                given = groups_found(owner_value)
             return self.joined([owner, *parts], given, False)
         return Found(STATE, ANY, ANY, _bound(parts))
 
@@ -572,8 +551,23 @@ class EventAlone:
         if value is float and isinstance(node.args[0] if node.args else None, ast.Constant):
             compiles = True  # of a text that is written out
         is_math = math_name(value) is not None
-        result = _of_math(value) if is_math else of.function(value, given)
+        result = _of_math(value) if is_math else self.made(node, value, given)
         return self.joined(parts, result, compiles)
+
+    def made(self, node: ast.Call, value: Any, given: list[Type]) -> Type:
+        """What a function gives that is no user's."""
+
+        def result(element: Type) -> Type:
+            function = self.constant(node.args[0])
+            mark = pure_mark(function)
+            if mark is not None:
+                return of.annotated(mark.returns) or ANY
+            return ANY if function is MISSING else of.function(function, [element])
+
+        known = iterator_type(value, given, result)
+        if value is re.findall and node.args and isinstance(node.args[0], ast.Constant):
+            known = groups_found(node.args[0].value)
+        return of.function(value, given) if known is None else known
 
     def truth_of_call(self, node: ast.Call, part: Found) -> Found:
         compiles = part.compiled is not None and _is_scalar(part.compiled)
@@ -748,10 +742,29 @@ def _bindings(tree: ast.FunctionDef) -> tuple[frozenset[str], dict[str, Binding]
                 if isinstance(target, ast.Name):
                     places[target.id] = Binding(node.value)
                 elif isinstance(target, ast.Tuple | ast.List):
-                    names = [one for one in target.elts if isinstance(one, ast.Name)]
-                    if len(names) == len(target.elts):
+                    stars = [
+                        at for at, one in enumerate(target.elts) if isinstance(one, ast.Starred)
+                    ]
+                    star = stars[0] if stars else None
+                    parts = [
+                        one.value if isinstance(one, ast.Starred) else one for one in target.elts
+                    ]
+                    names = [one for one in parts if isinstance(one, ast.Name)]
+                    if len(names) == len(parts):
                         for at, name in enumerate(names):
-                            places[name.id] = Binding(node.value, None, (at, len(names)))
+                            places[name.id] = Binding(node.value, None, (at, len(names)), star)
+        elif isinstance(node, ast.For):
+            if isinstance(node.target, ast.Name):
+                places[node.target.id] = Binding(node.iter, loop=node)
+            elif isinstance(node.target, ast.Tuple):
+                for at, part in enumerate(node.target.elts):
+                    if isinstance(part, ast.Name):
+                        count_of = (at, len(node.target.elts))
+                        places[part.id] = Binding(node.iter, at=count_of, loop=node)
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                for name_of, value in captured(case.pattern, node.subject):
+                    places[name_of] = Binding(value)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if node.value is not None:
                 places[node.target.id] = Binding(node.value, declared_type(node))
