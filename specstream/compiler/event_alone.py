@@ -21,9 +21,8 @@ import functools
 import re
 import sys
 import types
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from specstream.columns.instants import when
@@ -40,8 +39,11 @@ from specstream.compiler.check import (
     is_container,
     math_name,
 )
+from specstream.compiler.elements import Elements
+from specstream.compiler.found import CONSTANT, EVENT, STATE, Found, Results
 from specstream.compiler.frozen import Frozen
 from specstream.compiler.frozen_types import can_freeze
+from specstream.compiler.list_use import groups_found
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Schema
@@ -55,8 +57,6 @@ __all__ = [
     "Found",
 ]
 
-CONSTANT, EVENT, STATE = range(3)
-"""What an expression depends on: nothing that changes, the event alone, or more than that."""
 
 _KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
 _LETTERS = (STR, of.BYTES)
@@ -64,75 +64,15 @@ _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 # Of types that are otherwise fine: what they give depends on when they are called.
 _OUTSIDE = {"secrets", "posix", "nt", "io", "socket", "select", "subprocess", "threading", "shutil"}
+_PURE = {"datetime", "uuid"}
 _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
-
-
-@dataclass(frozen=True)
-class Found:
-    """What is known of an expression.
-
-    Attributes:
-        depends: CONSTANT, EVENT or STATE.
-        type: what it is for Python.
-        compiled: what it is for compiled code, where that can compute it; None: it cannot.
-        bound: which comprehensions and lambdas around it, from the outermost on, have variables
-            that it uses.
-        is_lifted: Python computes it before.
-        is_wide: it is an int that may well not fit 64 bits, like that of a digest, so that what is
-            computed of it is Python's as well: ``int(digest, 16) % 16``.
-    """
-
-    depends: int
-    type: Type
-    compiled: Type | None = None
-    bound: frozenset[int] = frozenset()
-    is_lifted: bool = False
-    is_wide: bool = False
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it means nothing outside of what stands around it."""
-        return bool(self.bound)
 
 
 # Methods of numbers that are compiled.
 _OF_NUMBERS = {"is_integer": BOOL, "bit_count": INT, "bit_length": INT}
 
 
-class Results(ABC):
-    """What functions of the user's give, which Python calls: see
-    :mod:`specstream.compiler.return_types`."""
-
-    @abstractmethod
-    def bound(
-        self, function: types.FunctionType, parts: list[Found], names: list[str | None]
-    ) -> dict[str, Found] | None:
-        """What the parameters are, of a call with these parts, the last ones by their names; None:
-        there can be no such call."""
-
-    @abstractmethod
-    def compiles(self, source: FunctionSource, given: dict[str, Found], of_numbers: bool) -> bool:
-        """Whether a function is compiled along, or refused by whoever tries; what takes only
-        numbers is, unless it makes of them what only Python has."""
-
-    @abstractmethod
-    def of(self, function: types.FunctionType, given: list[Type]) -> Type:
-        """What a function gives, of parameters of these types."""
-
-    @abstractmethod
-    def of_bound(self, function: types.FunctionType, given: dict[str, Type]) -> Type:
-        """The same, with the parameters by their names."""
-
-    @abstractmethod
-    def method(self, owner: Type, name: str, arguments: list[ast.expr], given: list[Type]) -> Type:
-        """What a method gives, of these arguments and their types."""
-
-    @abstractmethod
-    def attribute(self, owner: Type, name: str) -> Type:
-        """What an attribute is."""
-
-
-class EventAlone:
+class EventAlone(Elements):
     """The expressions of one function.
 
     Args:
@@ -170,6 +110,7 @@ class EventAlone:
         self.bound: list[dict[str, Found]] = []
         self.open: set[str] = set()
         self.constants: dict[int, tuple[Any, bool, Type]] = {}
+        super().__init__()
 
     def of(self, node: ast.expr) -> Found:
         """What is known of an expression."""
@@ -181,13 +122,13 @@ class EventAlone:
 
     def lifted(self, node: ast.expr, found: Found) -> Found:
         """The same, lifted where it has to be and can be."""
+        if found.compiled is not None or found.depends == STATE:
+            return found
         is_computed = isinstance(node, ast.Call | ast.JoinedStr | ast.Subscript | ast.BinOp)
-        if (
-            (found.depends == EVENT or (found.depends == CONSTANT and self.events and is_computed))
-            and found.compiled is None
-            and not found.is_bound
-            and of.is_column(found.type)
-        ):
+        if found.depends == CONSTANT and not (self.events and is_computed):
+            return found
+        of_element = self.is_of_element(found) and of.is_scalar(found.type)
+        if of_element or (not found.is_bound and of.is_column(found.type)):
             return replace(found, compiled=found.type, is_lifted=True)
         return found
 
@@ -204,7 +145,7 @@ class EventAlone:
             known = self.of(node)
             if known.compiled is not None and _is_scalar(known.compiled):
                 return known
-            if known.depends == EVENT and not known.is_bound:
+            if known.depends == EVENT and (not known.is_bound or self.is_of_element(known)):
                 self.truths.add(node)
                 known = replace(known, type=BOOL, compiled=BOOL, is_lifted=True)
             else:
@@ -266,19 +207,30 @@ class EventAlone:
         value = self.of(binding.value)
         self.bound = bound
         self.open.remove(name)
+        if value.depends == STATE:
+            return Found(STATE, ANY, ANY)
+        if of.required(value.type).name in ("list", "dict") and name in self.changed:
+            return Found(STATE, ANY, ANY)
+        if binding.loop is not None:
+            return self.element(binding, value)
+        inside = value.bound & self.loops.keys()
+        if not all(self.stays_in(name, self.loops[one]) for one in inside):
+            return Found(STATE, ANY, ANY)
         declared = None if binding.annotation is None else of.annotated(binding.annotation)
         given, compiled = declared or value.type, value.compiled
         if binding.at is not None:
-            given = self.item(given, *binding.at)
+            given = self.item(given, *binding.at, binding.star)
             compiled = None if compiled is None else self.item(compiled, *binding.at)
-        if value.depends == STATE or (compiled is not None and self.makes(binding.value, given)):
-            return Found(STATE, ANY, ANY)  # the latter: statements change what it holds
+        if compiled is not None and self.makes(binding.value, given):
+            return Found(STATE, ANY, ANY)  # statements change what it holds
         if compiled is None and declared is not None and value.depends == EVENT:
-            compiled = declared
+            compiled = declared if of.is_column(declared) else None
         if binding.at is not None and compiled is None and of.is_column(given):
             compiled = given  # the whole is lifted as a tuple of so many
         is_wide = value.is_wide and binding.at is None and declared is None
-        return Found(value.depends, given, compiled, is_wide=is_wide)
+        if inside and (compiled is None or not of.is_scalar(compiled)):
+            compiled = None
+        return Found(value.depends, given, compiled, inside, is_wide=is_wide)
 
     def makes(self, node: ast.expr, given: Type) -> bool:
         """Whether an expression makes a list, dict or set, in compiled code."""
@@ -287,8 +239,10 @@ class EventAlone:
         return of.required(given).name in ("list", "dict") and self.constant(node) is MISSING
 
     @staticmethod
-    def item(given: Type, at: int, count: int) -> Type:
+    def item(given: Type, at: int, count: int, star: int | None = None) -> Type:
         given = of.required(given)
+        if star is not None:
+            return of.list_of(of.element(given)) if at == star else of.element(given)
         if given.name == "tuple" or (given.name == "object" and given.of):
             return given.of[at] if len(given.of) == count else ANY
         return of.element(given)
@@ -529,7 +483,11 @@ class EventAlone:
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
         compiled = ANY if compiles else None
-        return replace(found, compiled=compiled, bound=found.bound - {len(self.bound)})
+        generators = node.generators  # type: ignore[attr-defined]
+        own = {len(self.bound)} | {
+            number for number, one in self.loops.items() if one in generators
+        }
+        return replace(found, compiled=compiled, bound=found.bound - own)
 
     def comprehended(
         self, generators: list[ast.comprehension], results: list[ast.expr]
@@ -539,6 +497,10 @@ class EventAlone:
         for one in generators:
             iterated = self.of(one.iter)
             parts.append(iterated)
+            items = self.goes_through(one) if one is generators[0] else None
+            if items is not None and self.take_apart(one, items):
+                parts += [replace(iterated, compiled=None), *map(self.truth, one.ifs)]
+                continue
             if of.required(iterated.type) in _LETTERS:
                 parts.append(replace(iterated, compiled=None))
             element = of.element(iterated.type) if iterated.depends < STATE else ANY
@@ -595,6 +557,9 @@ class EventAlone:
         if owner.compiled == ANY and callee.attr in _OF_NUMBERS and owner.type == ANY:
             return self.joined([owner], _OF_NUMBERS[callee.attr], True)
         given = self.returns.method(owner.type, callee.attr, node.args, self.given_types(node))
+        value = self.constant(callee.value)
+        if isinstance(value, re.Pattern) and callee.attr == "findall":
+            given = groups_found(value)
         compiles = (
             owner.compiled == ANY
             and owner.type.name in ("list", "dict")
@@ -657,9 +622,8 @@ class EventAlone:
                 return of.join([of.element(given[0]), *given[1:]])
         if value in (map, functools.reduce, filter) and len(given) > 1:
             return self.applied(node, value, given)
-        if value in (re.findall,) and len(node.args) > 1:
-            pattern = self.constant_of(node.args[0])
-            return _found_all(pattern)
+        if value is re.findall and node.args:
+            return groups_found(self.constant_of(node.args[0]))
         return library.function(value, given)
 
     def applied(self, node: ast.Call, value: Any, given: list[Type]) -> Type:
@@ -799,15 +763,6 @@ def _has_string(given: Type | None) -> bool:
     return any(one == STR or _has_string(one) for one in given.of)
 
 
-def _found_all(pattern: Any) -> Type:
-    """What findall gives: strings, or tuples of as many as the pattern has groups."""
-    try:
-        groups = re.compile(pattern).groups
-    except (TypeError, re.error):
-        return ANY
-    return of.list_of(STR if groups < 2 else of.tuple_of(*[STR] * groups))
-
-
 def is_impure(value: Any) -> bool:
     """Whether what a function gives depends on more than its arguments."""
     name = getattr(value, "__name__", "")
@@ -816,7 +771,7 @@ def is_impure(value: Any) -> bool:
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")
     root = str(module).split(".")[0]
-    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - {"datetime"} | _OUTSIDE)
+    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - _PURE | _OUTSIDE)
 
 
 def _makes(node: ast.expr) -> bool:

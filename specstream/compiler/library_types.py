@@ -373,7 +373,8 @@ def attribute(owner: Type, name: str) -> Type:
         # All that it can be is there.
         if name == "name":
             return STR
-        return join(of.of_value(getattr(one, name, None)) for one in owner.cls)
+        values = [getattr(one, name, ...) for one in owner.cls]
+        return ANY if ... in values else join(map(of.of_value, values))
     fields: tuple[str, ...] = getattr(owner.cls, "_fields", ())
     hint = of.hints_of(owner.cls).get(name)
     if hint is not None:

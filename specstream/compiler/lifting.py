@@ -34,7 +34,13 @@ from specstream.compiler.bindings import MISSING, declared_type, look_up
 from specstream.compiler.event_alone import EVENT, STATE, EventAlone
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import EmittedForm, form_of
+from specstream.compiler.lifted_lists import Guard, ListLifting
+from specstream.compiler.lifted_loops import NAMES, taken_apart
+from specstream.compiler.lifted_loops import at_place as _at
+from specstream.compiler.list_use import is_list, list_part
+from specstream.compiler.loop_names import tell_apart
 from specstream.compiler.return_types import Returns
+from specstream.compiler.scopes import COMPREHENSIONS
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.ways_out import OF_CACHED
 from specstream.declarations.derived import Derived, Part, name_of
@@ -44,8 +50,8 @@ from specstream.declarations.state import Layout
 
 __all__ = ["Lifting"]
 
-Guard = tuple[ast.expr, bool]
-"""A condition, and whether it holds where it guards."""
+Unpack = tuple[int, int | None]
+"""How many names a value is taken apart into, and which of them has a star."""
 
 
 class Lifting:
@@ -120,6 +126,7 @@ class Lifting:
             isinstance(node, ast.JoinedStr) for node in ast.walk(source.tree)
         ):
             return {}
+        tell_apart(source.tree)
         return _Function(self, source, events).lift()
 
     def add(self, derived: Derived, key: Any) -> int:
@@ -152,7 +159,7 @@ def _collect(
                     continue
 
 
-class _Function(ast.NodeTransformer):
+class _Function(ListLifting):
     """Lifts out of one function."""
 
     def __init__(self, lifting: Lifting, source: FunctionSource, events: frozenset[str]) -> None:
@@ -170,6 +177,7 @@ class _Function(ast.NodeTransformer):
         self.of_name: dict[str, int] = {}
         self.says = False  # what is gone through is what an exception is made of
         self.guards_of: dict[str, list[Guard]] = {}
+        super().__init__()
 
     def lift(self) -> dict[str, Any]:
         tree = self.source.tree
@@ -185,6 +193,7 @@ class _Function(ast.NodeTransformer):
                 f"assign {name!r} on every path before, for instance at the top of the function",
             ),
         )
+        self.keep_lists(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and node.id in self.dropped:
                 self.refuse(
@@ -238,9 +247,12 @@ class _Function(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.stmt:
+        if self.alone.goes_through(node) is not None:
+            return self.loop(node)
         found = self.alone.of(node.iter)
         iterated = of.required(found.type)
-        if found.depends == EVENT and (iterated == STR or found.compiled is None):
+        is_left = self.is_left(node.iter)
+        if found.depends == EVENT and (iterated == STR or (found.compiled is None and not is_left)):
             self.refuse(
                 node,
                 f"a loop over {ast.unparse(node.iter)}, {of.described(found.type)}, which only "
@@ -325,7 +337,11 @@ class _Function(ast.NodeTransformer):
         for one in ast.walk(ast.Tuple(targets)):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                 self.guards_of[one.id] = list(self.guards)
-        if found.depends != EVENT or (found.compiled is not None and not found.is_lifted):
+        is_ours = found.compiled is not None and not found.is_lifted
+        if found.is_bound and not is_ours:
+            return self.of_element(node, targets, found)
+        is_one = not isinstance(target, ast.Tuple | ast.List)
+        if found.depends != EVENT or is_ours or (is_one and self.is_left(node.value)):
             node.value = self.expression(node.value)
             for part in targets:
                 self.visit_parts(part)
@@ -337,18 +353,25 @@ class _Function(ast.NodeTransformer):
             self.refuse(
                 node,
                 f"the annotation {ast.unparse(annotation)} of what Python computes",
-                "annotate it int, float, bool, str, a tuple of these, or one of these or None",
+                "annotate it int, float, bool, str, a tuple or list of these, or one of these or "
+                "None",
             )
         given = declared or found.type
         names = list(target.elts) if isinstance(target, ast.Tuple | ast.List) else []
-        is_unpacked = bool(names) and not any(isinstance(one, ast.Starred) for one in names)
-        if is_unpacked:
-            parts = [self.alone.item(given, at, len(names)) for at in range(len(names))]
+        stars = [at for at, one in enumerate(names) if isinstance(one, ast.Starred)]
+        star = stars[0] if stars else None
+        if names:
+            parts = [self.alone.item(given, at, len(names), star) for at in range(len(names))]
             given = of.tuple_of(*parts)
-        if of.is_column(given):
+        if of.is_column(given) or (star is not None and all(map(_is_held, given.of))):
             self.drop_assigned(node.value)
             written = node.value
-            unpack = len(names) if is_unpacked else 0
+            unpack = (len(names), star) if names else (0, None)
+            if star is not None:
+                names = [one.value if isinstance(one, ast.Starred) else one for one in names]
+                target = ast.copy_location(ast.Tuple(names, ast.Store()), target)
+                targets = [target]
+                node.targets = targets  # type: ignore[union-attr]
             number = self.seen(node.value, given, unpack)
             node.value = self.lifted(node.value, given, unpack)
             for part in targets:
@@ -364,6 +387,17 @@ class _Function(ast.NodeTransformer):
                 self.wide[target.id] = (node, written, list(self.guards))
             return node
         held = [one for one in targets if isinstance(one, ast.Name)]
+        is_known = len(held) == len(targets) and all(
+            one.id in self.alone.bindings and self.alone.of_local(one.id).depends == EVENT
+            for one in held
+        )
+        if is_list(given) and self.alone.kind_of(node.value) == "list" and not is_known:
+            node.value = self.lifted(node.value, given)
+            for part in targets:
+                self.visit_parts(part)
+            if isinstance(node, ast.AnnAssign):
+                return ast.copy_location(ast.Assign([target], node.value), node)
+            return node
         if len(held) != len(targets) or not all(one.id in self.alone.bindings for one in held):
             self.unknown(node.value, given)
         for one in held:
@@ -374,6 +408,8 @@ class _Function(ast.NodeTransformer):
         for one in held:
             self.of_name[one.id] = number
         made: ast.stmt = _at(ast.If(self.check(number), [ast.Pass()], []), node)
+        if is_list(given) and self.alone.kind_of(node.value) == "list":
+            self.lists |= {one.id: (made, node, given) for one in held}
         return made
 
     def check(self, number: int) -> ast.expr:
@@ -438,8 +474,20 @@ class _Function(ast.NodeTransformer):
         found = self.alone.found.get(node)
         if found is not None and found.is_lifted:
             self.drop_assigned(node)
-            return self.lifted(node, BOOL if node in self.alone.truths else found.type)
-        if found is not None and found.compiled is None and not found.is_bound:
+            given = BOOL if node in self.alone.truths else found.type
+            return self.item_read(node, given) if found.is_bound else self.lifted(node, given)
+        if found is not None and self.is_hidden_list(node):
+            return node if isinstance(node, ast.Name) else self.lifted(node, found.type)
+        if isinstance(node, COMPREHENSIONS) and (
+            self.alone.goes_through(node.generators[0]) is not None
+        ):
+            return self.comprehension(node)
+        if (
+            found is not None
+            and found.compiled is None
+            and not found.is_bound
+            and not self.is_left(node)
+        ):
             self.cannot(node, found.depends, found.type)
         if isinstance(node, ast.BoolOp):
             return self.bool_op(node)
@@ -625,7 +673,8 @@ class _Function(ast.NodeTransformer):
         self.refuse(
             node,
             f"{text} is a {of.described(given)}, which only Python has",
-            "take out of it what is needed, as an int, float, bool, str, or a tuple of these",
+            "take out of it what is needed, as an int, float, bool, str, or a tuple or list of "
+            "these",
         )
 
     def refuse_helper(self, node: ast.expr) -> None:
@@ -661,11 +710,13 @@ class _Function(ast.NodeTransformer):
 
     # ---- derived values ----
 
-    def lifted(self, node: ast.expr, given: Type, unpack: int = 0) -> ast.expr:
+    def lifted(self, node: ast.expr, given: Type, unpack: Unpack = (0, None)) -> ast.expr:
         """The reads of hidden columns that stand for an expression."""
         number = self.seen(node, given, unpack)
         event = ast.Name(self.event, ast.Load())
         count = len(given.of) if given.name == "tuple" else 1
+        if any(one.name == "list" for one in (given, *given.of)):
+            self.uses_arena()
         reads: list[ast.expr] = [
             ast.Attribute(event, name_of(number, at), ast.Load()) for at in range(count)
         ]
@@ -673,7 +724,7 @@ class _Function(ast.NodeTransformer):
         placed: ast.expr = _at(made, node)
         return placed
 
-    def seen(self, node: ast.expr, given: Type | None, unpack: int = 0) -> int:
+    def seen(self, node: ast.expr, given: Type | None, unpack: Unpack = (0, None)) -> int:
         """The derived value of an expression that the operator gets to; None: no column has it."""
         is_tuple = given is not None and given.name == "tuple"
         columns = () if given is None else given.of if is_tuple else (given,)
@@ -685,14 +736,41 @@ class _Function(ast.NodeTransformer):
         node: ast.expr,
         shape: Shape,
         is_truth: bool = False,
-        unpack: int = 0,
+        unpack: Unpack = (0, None),
     ) -> int:
         """The number of the derived value that Python makes of an expression."""
         made = Made(self.source)
         body = self.python(node, made)
         if is_truth:
             body = ast.Call(ast.Name("__ss_bool", ast.Load()), [body], [])
-        guards = self.guarding(node, made)
+        return self.function(node, body, made, shape, self.guarding(node, made), unpack)
+
+    def uses_arena(self) -> None:
+        self.lifting.analysis.uses_arena = True
+
+    def nothing_made(self) -> Made:
+        return Made(self.source)
+
+    def made(
+        self,
+        node: ast.expr,
+        body: ast.expr,
+        made: Any,
+        parts: tuple[Part, ...],
+        guards: list[ast.expr],
+    ) -> int:
+        return self.function(node, body, made, Shape(parts, False, True), guards)
+
+    def function(
+        self,
+        node: ast.expr,
+        body: ast.expr,
+        made: Made,
+        shape: Shape,
+        guards: list[ast.expr],
+        unpack: Unpack = (0, None),
+    ) -> int:
+        """The same, of the expression for Python and of what it is made of."""
         function, key = made.function(_at(body, node), guards, unpack)
         self.names |= made.names
         derived = Derived(
@@ -764,7 +842,7 @@ class _Function(ast.NodeTransformer):
                 self.of_name[name] = self.derive(binding.value, held)
             else:
                 at, count = binding.at
-                whole = self.derive(binding.value, held, unpack=count)
+                whole = self.derive(binding.value, held, unpack=(count, binding.star))
                 self.of_name[name] = self.item(whole, at)
             self.guards = guards
         return self.of_name[name]
@@ -815,6 +893,12 @@ class _Function(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load):
             return node
         binding = self.alone.bindings.get(name)
+        if binding is not None and self.alone.of(node).bound:
+            if binding.loop is not None:
+                return ast.copy_location(ast.Name(name, ast.Load()), node)
+            self.used.add(name)
+            inside = self.python(binding.value, made)
+            return inside if binding.at is None else taken_apart(inside, *binding.at)
         if binding is not None:
             self.used.add(name)
             is_simple = isinstance(binding.value, ast.Constant | ast.Name | ast.Attribute)
@@ -891,7 +975,7 @@ class Made:
             self.names[name] = _frozen(value)
 
     def function(
-        self, body: ast.expr, guards: list[ast.expr], unpack: int
+        self, body: ast.expr, guards: list[ast.expr], unpack: Unpack
     ) -> tuple[Callable[..., Any], Any]:
         """The function, and what tells it from others."""
         statements: list[ast.stmt] = []
@@ -903,9 +987,12 @@ class Made:
             kind = ast.Name("__ss_exception", ast.Load())
             handler = ast.ExceptHandler(kind, None, [leave])
             statements.append(ast.Try([tried], [handler], [], []))
-        if unpack:
-            names = [f"__ss_part_{at}" for at in range(unpack)]
+        count, star = unpack
+        if count:
+            names = [f"__ss_part_{at}" for at in range(count)]
             stored: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+            if star is not None:
+                stored[star] = ast.Starred(stored[star], ast.Store())
             statements.append(ast.Assign([ast.Tuple(stored, ast.Store())], body))
             body = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         statements.append(ast.Return(body))
@@ -921,6 +1008,7 @@ class Made:
         module = ast.fix_missing_locations(ast.Module([tree], []))
         namespace = {
             **self.names,
+            **NAMES,
             "__name__": self.source.original.__module__,
             "__ss_bool": bool,
             "__ss_exact": _exact,
@@ -962,14 +1050,12 @@ def _as_formatted(node: ast.expr) -> ast.JoinedStr:
     return made
 
 
+def _is_held(given: Type) -> bool:
+    return is_list(given) or of.is_scalar(of.required(given))
+
+
 def _part(given: Type) -> Part:
+    if given.name == "list":
+        return list_part(given)
     kind: Any = of.required(given).name
     return Part(kind, given.name == "optional")
-
-
-def _at(made: Any, node: ast.AST) -> Any:
-    """New nodes, at the place of an old one."""
-    for part in ast.walk(made):
-        if not hasattr(part, "lineno"):
-            ast.copy_location(part, node)
-    return made

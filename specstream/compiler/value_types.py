@@ -200,7 +200,7 @@ def of_class(cls: type) -> Type:
     """The type of what a class makes; that of a class of the standard library is its name."""
     if cls in (int, float, bool, str, bytes, type(None)):
         return NONE if cls is type(None) else Type(cls.__name__)
-    if cls in (object, type):
+    if cls in (object, type, Any):
         return ANY
     if cls in (list, set, frozenset):
         return list_of(ANY)
@@ -252,8 +252,8 @@ def of_hint(hint: Any) -> Type:
 
 
 def annotated(annotation: Any) -> Type | None:
-    """The type that an annotation says: one of int, float, bool, str, None, a tuple of such, or one
-    of these or None; None: it is no such.
+    """The type that an annotation says: one of int, float, bool, str, None, a tuple or list of
+    such, or one of these or None; None: it is no such.
 
     >>> described(annotated(ast.parse("tuple[int, str] | None", mode="eval").body))
     'tuple of (int, str) or None'
@@ -276,6 +276,8 @@ def annotated(annotation: Any) -> Type | None:
     found = typing.cast(list[Type], inner)
     if origin is tuple:
         return tuple_of(*found)
+    if origin is list:
+        return list_of(*found)
     if origin in (typing.Union, types.UnionType):
         return join(found)
     return None
@@ -297,6 +299,8 @@ def _written(node: ast.expr) -> Type | None:
             return None
         if name in ("tuple", "Tuple"):
             return tuple_of(*(one for one in found if one))
+        if name in ("list", "List") and found[0]:
+            return list_of(found[0])
         if name == "Optional" and found[0]:
             return optional(found[0])
     return None

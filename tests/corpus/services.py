@@ -267,7 +267,6 @@ def routes_by_pandas(table):
     "routes, by match over the parts of a path",
     requests,
     routes_by_pandas,
-    defect="match over a list of strings of the event",
     state=Routes,
     event=REQUEST,
     emits={"version": int, "api": int, "writes": int},

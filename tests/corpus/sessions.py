@@ -192,7 +192,6 @@ def search_by_pandas(table):
     "search terms, by a pure function of the standard library",
     clicks,
     search_by_pandas,
-    defect="a star in the assignment of a list of strings of the event",
     state=Words,
     event=CLICK,
     emits={"query": str, "number": int, "has_words": bool},
