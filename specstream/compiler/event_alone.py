@@ -586,6 +586,9 @@ class EventAlone(Elements):
             return self.helper(node, value, parts)
         if isinstance(value, functools.partial) and isinstance(value.func, types.FunctionType):
             return here
+        if isinstance(value, functools._lru_cache_wrapper) and depends < STATE:
+            cached: Any = value.__wrapped__
+            return self.joined(parts, self.returns.of(cached, self.given_types(node)), False)
         if isinstance(value, Frozen):  # an enum, in an operator that was pickled
             return self.held(self.joined(parts, ANY, all(part.compiled for part in parts)))
         if isinstance(value, type) and not _is_of_numbers(value):

@@ -533,6 +533,7 @@ class _Function(ListLifting):
         found = self.alone.of(node)
         is_open = found.type == ANY and found.compiled is None and not found.is_bound
         if found.depends == EVENT and is_open and of.is_column(wanted):
+            self.refuse_misspelt(node)
             compiled = of.required(wanted)
             self.alone.found[node] = replace(found, type=wanted, compiled=compiled, is_lifted=True)
 
