@@ -9,31 +9,17 @@ from __future__ import annotations
 import ast
 import builtins
 import types
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from specstream.compiler import standard_library
+from specstream.compiler.elements import captured
+from specstream.compiler.found import Binding
 from specstream.compiler.standard_library import PREFIX
 
-__all__ = ["MISSING", "Binding", "bindings_of", "declared_type", "look_up"]
+__all__ = ["MISSING", "bindings_of", "declared_type", "look_up"]
 
 MISSING = object()
-
-
-@dataclass(frozen=True)
-class Binding:
-    """The one place where a name is assigned.
-
-    Attributes:
-        value: what is assigned.
-        annotation: its declared type.
-        at: which element of the value, of so many; None: the value itself.
-    """
-
-    value: ast.expr
-    annotation: ast.expr | None = None
-    at: tuple[int, int] | None = None
 
 
 def look_up(function: types.FunctionType, name: str) -> Any:
@@ -80,19 +66,24 @@ def bindings_of(tree: ast.FunctionDef) -> tuple[frozenset[str], dict[str, Bindin
                 if isinstance(target, ast.Name):
                     place(target.id, Binding(node.value))
                 elif isinstance(target, ast.Tuple | ast.List):
-                    names = [one for one in target.elts if isinstance(one, ast.Name)]
-                    if len(names) == len(target.elts):
-                        for at, name in enumerate(names):
-                            place(name.id, Binding(node.value, None, (at, len(names))))
+                    _place_parts(target.elts, node.value, place)
+        elif isinstance(node, ast.For):
+            if isinstance(node.target, ast.Name):
+                place(node.target.id, Binding(node.iter, loop=node))
+            elif isinstance(node.target, ast.Tuple):
+                for at, part in enumerate(node.target.elts):
+                    if isinstance(part, ast.Name):
+                        count_of = (at, len(node.target.elts))
+                        place(part.id, Binding(node.iter, at=count_of, loop=node))
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                for name_of, value in captured(case.pattern, node.subject):
+                    place(name_of, Binding(value))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if node.value is not None:
                 place(node.target.id, Binding(node.value, declared_type(node)))
         elif isinstance(node, ast.NamedExpr):
             place(node.target.id, Binding(node.value))
-        elif isinstance(node, ast.Match):
-            for case in node.cases:
-                for captured, value in _captures(case.pattern, node.subject):
-                    place(captured, Binding(value))
     single = {
         name: given[0]
         for name, given in places.items()
@@ -101,21 +92,16 @@ def bindings_of(tree: ast.FunctionDef) -> tuple[frozenset[str], dict[str, Bindin
     return frozenset(counts), single
 
 
-def _captures(pattern: ast.pattern, subject: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a pattern captures, and the parts of the subject that they are."""
-    if isinstance(pattern, ast.MatchAs):
-        if pattern.name is not None:
-            yield pattern.name, subject
-        if pattern.pattern is not None:
-            yield from _captures(pattern.pattern, subject)
-    elif isinstance(pattern, ast.MatchOr):
-        for one in pattern.patterns:
-            yield from _captures(one, subject)
-    elif isinstance(pattern, ast.MatchSequence) and isinstance(subject, ast.Tuple):
-        starred = any(isinstance(one, ast.MatchStar) for one in pattern.patterns)
-        if not starred and len(pattern.patterns) == len(subject.elts):
-            for one, part in zip(pattern.patterns, subject.elts, strict=True):
-                yield from _captures(one, part)
+def _place_parts(
+    targets: list[ast.expr], value: ast.expr, place: Callable[[str, Binding], None]
+) -> None:
+    """Several names are assigned."""
+    stars = [at for at, one in enumerate(targets) if isinstance(one, ast.Starred)]
+    parts = [one.value if isinstance(one, ast.Starred) else one for one in targets]
+    if all(isinstance(one, ast.Name) for one in parts):
+        for at, one in enumerate(parts):
+            assert isinstance(one, ast.Name)
+            place(one.id, Binding(value, None, (at, len(parts)), stars[0] if stars else None))
 
 
 def declared_type(node: ast.AnnAssign) -> ast.expr:

@@ -21,9 +21,8 @@ import functools
 import re
 import sys
 import types
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from specstream.columns.instants import when
@@ -40,8 +39,11 @@ from specstream.compiler.check import (
     is_container,
     math_name,
 )
+from specstream.compiler.elements import Elements
+from specstream.compiler.found import CONSTANT, EVENT, STATE, Found, Results
 from specstream.compiler.frozen import Frozen
 from specstream.compiler.frozen_types import can_freeze
+from specstream.compiler.list_use import groups_found
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Schema
@@ -55,82 +57,34 @@ __all__ = [
     "Found",
 ]
 
-CONSTANT, EVENT, STATE = range(3)
-"""What an expression depends on: nothing that changes, the event alone, or more than that."""
 
-# As they call themselves; what os has of the system is of posix.
-_OUTSIDE = set(FORBIDDEN_MODULES) - {"datetime"} | {"secrets", "posix", "_io", "_socket", "_thread"}
 _KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
 _LETTERS = (STR, of.BYTES)
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 # Of types that are otherwise fine: what they give depends on when they are called.
+_OUTSIDE = {
+    "secrets",
+    "posix",
+    "nt",
+    "io",
+    "_io",
+    "_thread",
+    "socket",
+    "select",
+    "subprocess",
+    "threading",
+    "shutil",
+}
+_PURE = {"datetime", "uuid"}
 _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
-
-
-@dataclass(frozen=True)
-class Found:
-    """What is known of an expression.
-
-    Attributes:
-        depends: CONSTANT, EVENT or STATE.
-        type: what it is for Python.
-        compiled: what it is for compiled code, where that can compute it; None: it cannot.
-        bound: which comprehensions and lambdas around it, from the outermost on, have variables
-            that it uses.
-        is_lifted: Python computes it before.
-    """
-
-    depends: int
-    type: Type
-    compiled: Type | None = None
-    bound: frozenset[int] = frozenset()
-    is_lifted: bool = False
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it means nothing outside of what stands around it."""
-        return bool(self.bound)
 
 
 # Methods of numbers that are compiled.
 _OF_NUMBERS = {"is_integer": BOOL, "bit_count": INT, "bit_length": INT}
 
 
-class Results(ABC):
-    """What functions of the user's give, which Python calls: see
-    :mod:`specstream.compiler.return_types`."""
-
-    @abstractmethod
-    def bound(
-        self, function: types.FunctionType, parts: list[Found], names: list[str | None]
-    ) -> dict[str, Found] | None:
-        """What the parameters are, of a call with these parts, the last ones by their names; None:
-        there can be no such call."""
-
-    @abstractmethod
-    def compiles(self, source: FunctionSource, given: dict[str, Found], of_numbers: bool) -> bool:
-        """Whether a function is compiled along, or refused by whoever tries; what takes only
-        numbers is, unless it makes of them what only Python has."""
-
-    @abstractmethod
-    def of(self, function: types.FunctionType, given: list[Type]) -> Type:
-        """What a function gives, of parameters of these types."""
-
-    @abstractmethod
-    def of_bound(self, function: types.FunctionType, given: dict[str, Type]) -> Type:
-        """The same, with the parameters by their names."""
-
-    @abstractmethod
-    def method(self, owner: Type, name: str, arguments: list[ast.expr], given: list[Type]) -> Type:
-        """What a method gives, of these arguments and their types."""
-
-    @abstractmethod
-    def attribute(self, owner: Type, name: str) -> Type:
-        """What an attribute is."""
-
-
-class EventAlone:
+class EventAlone(Elements):
     """The expressions of one function.
 
     Args:
@@ -168,6 +122,7 @@ class EventAlone:
         self.bound: list[dict[str, Found]] = []
         self.open: set[str] = set()
         self.constants: dict[int, tuple[Any, bool, Type]] = {}
+        super().__init__()
 
     def of(self, node: ast.expr) -> Found:
         """What is known of an expression."""
@@ -179,13 +134,13 @@ class EventAlone:
 
     def lifted(self, node: ast.expr, found: Found) -> Found:
         """The same, lifted where it has to be and can be."""
+        if found.compiled is not None or found.depends == STATE:
+            return found
         is_computed = isinstance(node, ast.Call | ast.JoinedStr | ast.Subscript | ast.BinOp)
-        if (
-            (found.depends == EVENT or (found.depends == CONSTANT and self.events and is_computed))
-            and found.compiled is None
-            and not found.is_bound
-            and of.is_column(found.type)
-        ):
+        if found.depends == CONSTANT and not (self.events and is_computed):
+            return found
+        of_element = self.is_of_element(found) and of.is_scalar(found.type)
+        if of_element or (not found.is_bound and of.is_column(found.type)):
             return replace(found, compiled=found.type, is_lifted=True)
         return found
 
@@ -202,7 +157,7 @@ class EventAlone:
             known = self.of(node)
             if known.compiled is not None and _is_scalar(known.compiled):
                 return known
-            if known.depends == EVENT and not known.is_bound:
+            if known.depends == EVENT and (not known.is_bound or self.is_of_element(known)):
                 self.truths.add(node)
                 known = replace(known, type=BOOL, compiled=BOOL, is_lifted=True)
             else:
@@ -264,18 +219,30 @@ class EventAlone:
         value = self.of(binding.value)
         self.bound = bound
         self.open.remove(name)
+        if value.depends == STATE:
+            return Found(STATE, ANY, ANY)
+        if of.required(value.type).name in ("list", "dict") and name in self.changed:
+            return Found(STATE, ANY, ANY)
+        if binding.loop is not None:
+            return self.element(binding, value)
+        inside = value.bound & self.loops.keys()
+        if not all(self.stays_in(name, self.loops[one]) for one in inside):
+            return Found(STATE, ANY, ANY)
         declared = None if binding.annotation is None else of.annotated(binding.annotation)
         given, compiled = declared or value.type, value.compiled
         if binding.at is not None:
-            given = self.item(given, *binding.at)
+            given = self.item(given, *binding.at, binding.star)
             compiled = None if compiled is None else self.item(compiled, *binding.at)
-        if value.depends == STATE or (compiled is not None and self.makes(binding.value, given)):
-            return Found(STATE, ANY, ANY)  # the latter: statements change what it holds
+        if compiled is not None and self.makes(binding.value, given):
+            return Found(STATE, ANY, ANY)  # statements change what it holds
         if compiled is None and declared is not None and value.depends == EVENT:
-            compiled = declared
+            compiled = declared if of.is_column(declared) else None
         if binding.at is not None and compiled is None and of.is_column(given):
             compiled = given  # the whole is lifted as a tuple of so many
-        return Found(value.depends, given, compiled)
+        is_wide = value.is_wide and binding.at is None and declared is None
+        if inside and (compiled is None or not of.is_scalar(compiled)):
+            compiled = None
+        return Found(value.depends, given, compiled, inside, is_wide=is_wide)
 
     def makes(self, node: ast.expr, given: Type) -> bool:
         """Whether an expression makes a list, dict or set, in compiled code."""
@@ -284,9 +251,11 @@ class EventAlone:
         return of.required(given).name in ("list", "dict") and self.constant(node) is MISSING
 
     @staticmethod
-    def item(given: Type, at: int, count: int) -> Type:
+    def item(given: Type, at: int, count: int, star: int | None = None) -> Type:
         given = of.required(given)
-        if given.name == "tuple":
+        if star is not None:
+            return of.list_of(of.element(given)) if at == star else of.element(given)
+        if given.name == "tuple" or (given.name == "object" and given.of):
             return given.of[at] if len(given.of) == count else ANY
         return of.element(given)
 
@@ -316,7 +285,8 @@ class EventAlone:
             return Found(STATE, ANY, ANY, owner.bound)
         compiles = owner.compiled == ANY and _has_field(owner.type, node.attr)
         given = self.returns.attribute(owner.type, node.attr)
-        return self.held(self.joined([owner], given, compiles))
+        found = self.held(self.joined([owner], given, compiles))
+        return replace(found, is_wide=given == INT and node.attr == "int")
 
     def column(self, name: str) -> Found:
         if name == "timestamp":
@@ -368,13 +338,18 @@ class EventAlone:
             # The bits of a string are those of its code, which Python's strings have not got.
             return Found(STATE, INT, INT, left.bound | right.bound)
         given = library.operation(node.op, of.required(left.type), of.required(right.type))
-        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
-            exponent: Any = node.right.value
-            if left.type == INT and type(exponent) is int and exponent >= 0:
-                given = INT  # else it is a float
+        power: Any = getattr(node.right, "value", None)
+        if isinstance(node.op, ast.Pow) and left.type == INT and type(power) is int and power >= 0:
+            given = INT
         if STR in kinds and given == ANY:
             return Found(STATE, ANY, ANY, left.bound | right.bound)  # no such: to be refused
         compiles = self.is_number(left) and self.is_number(right)
+        is_wide = given == INT and (left.is_wide or right.is_wide)
+        if is_wide and max(left.depends, right.depends) < STATE:
+            # A remainder of what fits does fit.
+            is_small = isinstance(node.op, ast.Mod) and not right.is_wide
+            is_small = is_small or (isinstance(node.op, ast.BitAnd) and not right.is_wide)
+            return replace(self.joined([left, right], given, False), is_wide=not is_small)
         if _makes(node):  # [0.0] * n
             compiles = None not in kinds
         found = self.joined([left, right], given, compiles)
@@ -469,17 +444,14 @@ class EventAlone:
         whole = of.required(owner.type)
         if isinstance(node.slice, ast.Slice):
             given = whole if whole.name != "tuple" else ANY
-        elif whole.name == "tuple" and isinstance(node.slice, ast.Constant):
+        elif (
+            whole.of and whole.name in ("tuple", "object") and isinstance(node.slice, ast.Constant)
+        ):
             at: Any = node.slice.value
             is_there = isinstance(at, int) and -len(whole.of) <= at < len(whole.of)
             given = whole.of[at] if is_there else ANY
         elif whole.name == "dict":
             given = whole.of[0]
-        elif whole.cls is not None and isinstance(node.slice, ast.Constant):
-            fields = getattr(whole.cls, "_fields", ())
-            given = ANY
-            if isinstance(node.slice.value, int) and node.slice.value < len(fields):
-                given = self.returns.attribute(whole, fields[node.slice.value])
         elif whole.name == "Match" and isinstance(node.slice, ast.Constant):
             given = library.method(whole, "group", [node.slice], [])
         else:
@@ -527,7 +499,11 @@ class EventAlone:
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
         compiled = ANY if compiles else None
-        return replace(found, compiled=compiled, bound=found.bound - {len(self.bound)})
+        generators = node.generators  # type: ignore[attr-defined]
+        own = {len(self.bound)} | {
+            number for number, one in self.loops.items() if one in generators
+        }
+        return replace(found, compiled=compiled, bound=found.bound - own)
 
     def comprehended(
         self, generators: list[ast.comprehension], results: list[ast.expr]
@@ -537,6 +513,10 @@ class EventAlone:
         for one in generators:
             iterated = self.of(one.iter)
             parts.append(iterated)
+            items = self.goes_through(one) if one is generators[0] else None
+            if items is not None and self.take_apart(one, items):
+                parts += [replace(iterated, compiled=None), *map(self.truth, one.ifs)]
+                continue
             if of.required(iterated.type) in _LETTERS:
                 parts.append(replace(iterated, compiled=None))
             element = of.element(iterated.type) if iterated.depends < STATE else ANY
@@ -590,7 +570,12 @@ class EventAlone:
             return Found(STATE, ANY, ANY, owner.bound)
         if of.is_number(owner.type) and callee.attr in _OF_NUMBERS and not parts:
             return self.joined([owner], _OF_NUMBERS[callee.attr], True)
+        if owner.compiled == ANY and callee.attr in _OF_NUMBERS and owner.type == ANY:
+            return self.joined([owner], _OF_NUMBERS[callee.attr], True)
         given = self.returns.method(owner.type, callee.attr, node.args, self.given_types(node))
+        value = self.constant(callee.value)
+        if isinstance(value, re.Pattern) and callee.attr == "findall":
+            given = groups_found(value)
         compiles = (
             owner.compiled == ANY
             and owner.type.name in ("list", "dict")
@@ -629,6 +614,9 @@ class EventAlone:
             return self.helper(node, value, parts)
         if isinstance(value, functools.partial) and isinstance(value.func, types.FunctionType):
             return here
+        if isinstance(value, functools._lru_cache_wrapper) and depends < STATE:
+            cached: Any = value.__wrapped__
+            return self.joined(parts, self.returns.of(cached, self.given_types(node)), False)
         if isinstance(value, Frozen):  # an enum, in an operator that was pickled
             return self.held(self.joined(parts, ANY, all(part.compiled for part in parts)))
         if isinstance(value, type) and not _is_of_numbers(value):
@@ -648,9 +636,13 @@ class EventAlone:
         compiles = compiles and not any(
             part.compiled and part.compiled.name == "optional" for part in parts
         )
+        if value in (sorted, min, max) and depends < STATE:  # strings have an order in Python only
+            compiles &= not any(_has_string(part.type) for part in parts)
         if value is float and isinstance(node.args[0] if node.args else None, ast.Constant):
             compiles = True  # of a text that is written out
-        return self.joined(parts, self.result(node, value), compiles)
+        found = self.joined(parts, self.result(node, value), compiles)
+        is_digits = value is int and (len(parts) > 1 or not of.is_column(parts[0].type))
+        return replace(found, is_wide=is_digits or value == int.from_bytes)
 
     def result(self, node: ast.Call, value: Any) -> Type:
         """What a function that is not the user's gives."""
@@ -661,9 +653,8 @@ class EventAlone:
                 return of.join([of.element(given[0]), *given[1:]])
         if value in (map, functools.reduce, filter) and len(given) > 1:
             return self.applied(node, value, given)
-        if value in (re.findall,) and len(node.args) > 1:
-            pattern = self.constant_of(node.args[0])
-            return _found_all(pattern)
+        if value is re.findall and node.args:
+            return groups_found(self.constant_of(node.args[0]))
         return library.function(value, given)
 
     def applied(self, node: ast.Call, value: Any, given: list[Type]) -> Type:
@@ -792,7 +783,7 @@ def _has_field(given: Type, name: str) -> bool:
         return given == ANY
     if issubclass(cls, enum.Enum):
         return name in ("name", "value") and not issubclass(cls, int | str)
-    names = getattr(cls, "_fields", None) or getattr(cls, "__dataclass_fields__", ())
+    names: Any = getattr(cls, "_fields", None) or getattr(cls, "__dataclass_fields__", ())
     return name in names
 
 
@@ -804,19 +795,10 @@ def _is_compared(given: Type | None) -> bool:
 
 
 def _has_string(given: Type | None) -> bool:
-    """Whether a tuple or list has strings in it."""
-    if given is None or given.name not in ("tuple", "list"):
+    """Whether a tuple, list or dict has strings in it."""
+    if given is None or given.name not in ("tuple", "list", "dict"):
         return False
     return any(one == STR or _has_string(one) for one in given.of)
-
-
-def _found_all(pattern: Any) -> Type:
-    """What findall gives: strings, or tuples of as many as the pattern has groups."""
-    try:
-        groups = re.compile(pattern).groups
-    except (TypeError, re.error):
-        return ANY
-    return of.list_of(STR if groups < 2 else of.tuple_of(*[STR] * groups))
 
 
 def is_impure(value: Any) -> bool:
@@ -827,7 +809,7 @@ def is_impure(value: Any) -> bool:
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")
     root = str(module).split(".")[0]
-    return name in _IMPURE or root in _OUTSIDE
+    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - _PURE | _OUTSIDE)
 
 
 def _makes(node: ast.expr) -> bool:

@@ -13,7 +13,6 @@ import enum
 import functools
 import operator
 import sys
-import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -374,21 +373,15 @@ def attribute(owner: Type, name: str) -> Type:
         # All that it can be is there.
         if name == "name":
             return STR
-        return join(of.of_value(getattr(one, name, None)) for one in owner.cls)
+        values = [getattr(one, name, ...) for one in owner.cls]
+        return ANY if ... in values else join(map(of.of_value, values))
     fields: tuple[str, ...] = getattr(owner.cls, "_fields", ())
-    hint = _hints(owner.cls).get(name)
+    hint = of.hints_of(owner.cls).get(name)
     if hint is not None:
         return of.of_hint(hint)
     if name in fields:
         return owner.of[fields.index(name)] if len(owner.of) == len(fields) else ANY
     return ANY
-
-
-def _hints(cls: type) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(cls)
-    except Exception:  # what the annotations name is not there
-        return {}
 
 
 def function(value: Any, given: list[Type]) -> Type:
@@ -435,7 +428,7 @@ def _made(cls: type, given: list[Type]) -> Type:
     if cls is tuple:
         return first if not given or first.name == "tuple" else list_of(element(first))
     made = of.of_class(cls)
-    if made.cls is not None and hasattr(cls, "_fields"):
+    if ANY in made.of and len(made.of) == len(given):  # a named tuple without annotations
         return Type(made.name, tuple(given), cls)
     return made
 

@@ -25,7 +25,8 @@ from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.bindings import MISSING, declared_type
 from specstream.compiler.check import is_constant
-from specstream.compiler.event_alone import CONSTANT, EVENT, EventAlone, Found, Results
+from specstream.compiler.event_alone import EventAlone
+from specstream.compiler.found import CONSTANT, EVENT, Found, Results
 from specstream.compiler.scopes import own_name
 from specstream.compiler.value_types import ANY, NEVER, NONE, Type
 from specstream.declarations.schema import Schema

@@ -48,6 +48,7 @@ from specstream.compiler.check import (
 )
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
+from specstream.compiler.event_lists import ItemRead, item_read
 from specstream.compiler.forms import EmittedForm
 from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
@@ -168,6 +169,9 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
     def visit__InPlace(self, node: _InPlace) -> Any:
         self.generic_visit(node)
         return self.core(arithmetic.IN_PLACE[type(node.op)], node.left, node.right, at=node)
+
+    def visit_ItemRead(self, node: ItemRead) -> Any:
+        return self.core(item_read, node.status, node.value, at=node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)

@@ -25,6 +25,7 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
+from specstream.compiler.event_lists import ItemRead, oracle_item
 from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
 from specstream.compiler.forms import EmittedForm, Formed
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
@@ -100,6 +101,9 @@ class OracleRewriter(Rewriter):
         number = ast.copy_location(ast.Constant(node.number), node)
         name = ast.Name("__ss_formed", ast.Load())
         return ast.copy_location(ast.Call(name, [number, *parts], []), node)
+
+    def visit_ItemRead(self, node: ItemRead) -> Any:
+        return self.ours(oracle_item, node.status, node.value, at=node)
 
     def visit_Raise(self, node: ast.Raise) -> Any:
         if self.analysis.catches:

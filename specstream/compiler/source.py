@@ -130,7 +130,7 @@ class _Analysis(Analysis):
         self.of_operator: types.FunctionType | None = None
         self.next_site = 1  # 0 stands for no line
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
-        self.lifting = Lifting(self, self.parse)
+        self.lifting = Lifting(self, self.parse, layout)
 
     def program(self, function: types.FunctionType) -> Program:
         self.of_operator = function

@@ -32,6 +32,7 @@ __all__ = [
     "described",
     "dict_of",
     "element",
+    "hints_of",
     "is_column",
     "is_known",
     "is_number",
@@ -199,7 +200,7 @@ def of_class(cls: type) -> Type:
     """The type of what a class makes; that of a class of the standard library is its name."""
     if cls in (int, float, bool, str, bytes, type(None)):
         return NONE if cls is type(None) else Type(cls.__name__)
-    if cls in (object, type):
+    if cls in (object, type, Any):
         return ANY
     if cls in (list, set, frozenset):
         return list_of(ANY)
@@ -208,7 +209,17 @@ def of_class(cls: type) -> Type:
     is_library = cls.__module__.split(".")[0] in sys.stdlib_module_names - {"__main__"}
     if is_library and cls.__name__ in _LIBRARY:
         return Type(cls.__name__)
-    return Type("object", (), cls)
+    names = getattr(cls, "_fields", ())
+    hints = hints_of(cls) if names else {}
+    return Type("object", tuple(of_hint(hints.get(name, Any)) for name in names), cls)
+
+
+def hints_of(cls: type) -> dict[str, Any]:
+    """The annotations of a class; none where they name what is not there."""
+    try:
+        return typing.get_type_hints(cls)
+    except Exception:
+        return {}
 
 
 # Classes of the standard library whose methods and attributes are in a table.
@@ -241,8 +252,8 @@ def of_hint(hint: Any) -> Type:
 
 
 def annotated(annotation: Any) -> Type | None:
-    """The type that an annotation says: one of int, float, bool, str, None, a tuple of such, or one
-    of these or None; None: it is no such.
+    """The type that an annotation says: one of int, float, bool, str, None, a tuple or list of
+    such, or one of these or None; None: it is no such.
 
     >>> described(annotated(ast.parse("tuple[int, str] | None", mode="eval").body))
     'tuple of (int, str) or None'
@@ -265,6 +276,8 @@ def annotated(annotation: Any) -> Type | None:
     found = typing.cast(list[Type], inner)
     if origin is tuple:
         return tuple_of(*found)
+    if origin is list:
+        return list_of(*found)
     if origin in (typing.Union, types.UnionType):
         return join(found)
     return None
@@ -286,6 +299,8 @@ def _written(node: ast.expr) -> Type | None:
             return None
         if name in ("tuple", "Tuple"):
             return tuple_of(*(one for one in found if one))
+        if name in ("list", "List") and found[0]:
+            return list_of(found[0])
         if name == "Optional" and found[0]:
             return optional(found[0])
     return None
@@ -300,4 +315,4 @@ def element(of: Type) -> Type:
         return INT
     if of.name in ("list", "dict"):
         return of.of[-1]
-    return join(of.of) if of.name == "tuple" and of.of else ANY
+    return join(of.of) if of.of else ANY

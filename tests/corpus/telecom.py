@@ -366,7 +366,6 @@ class Sketch(ss.State):
     "how many different pairs call (a log-log sketch over random bits)",
     calls,
     None,
-    pending="round() with digits; bit_length of what is computed of the event",
     state=Sketch,
     event=CALL,
     emits={"estimate": float},

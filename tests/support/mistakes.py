@@ -625,6 +625,12 @@ MISTAKES = {
         "a generator or a comprehension",
         "state.total = sum(abs(one) for one in state.counts)",
     ),
+    "what a type is": Mistake(
+        "if type(state.total) is int:  # <-\n    state.total = 1",
+        "cannot be compiled",
+        "compare with ==",
+        "if isinstance(event.key, int):\n    state.total = 1",
+    ),
     "the clock by another name": Mistake(
         "state.total = now().hour  # <-",
         "'now' is of the library 'datetime'",
@@ -674,10 +680,10 @@ MISTAKES = {
     "a cache": Mistake(
         "@functools.lru_cache\ndef fee(x):\n    return x + 1\n\n\n"
         + START
-        + "    state.total = fee(event.key)  # <-\n",
+        + "    state.total = fee(state.total)  # <-\n",
         "keeps what it gave in a cache",
         "leave the decorator out",
-        "def fee(x):\n    return x + 1\n\n\n" + START + "    state.total = fee(event.key)\n",
+        "def fee(x):\n    return x + 1\n\n\n" + START + "    state.total = fee(state.total)\n",
     ),
     "a decorator": Mistake(
         "def twice(f):\n    @functools.wraps(f)\n    def inner(x):\n        return 2 * f(x)\n\n"
@@ -708,7 +714,7 @@ MISTAKES = {
         "state.total = event.key % 2 == 0",
     ),
     "a document of the event": Mistake(
-        "order = json.loads(event.name)\nstate.price = order['price']  # <-",
+        "order = json.loads(event.name)\nstate.price += order['price'] * state.total  # <-",
         "what it gives is not known",
         "annotate it where it is assigned",
         "if event.name == '{}':\n    price: float = json.loads(event.name)['price']\n"

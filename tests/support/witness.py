@@ -568,8 +568,24 @@ def dot(first: Any, second: Any) -> Any:
     return (first * second).sum()
 
 
+class OfIntegers(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, int)
+
+
+class Integer(metaclass=OfIntegers):
+    """``int``. A digest, written in another base than ten, may have as many bits as it likes."""
+
+    def __new__(cls, *values: Any, **named: Any) -> Any:
+        made = int(*values, **named)
+        is_digest = len(values) + len(named) > 1 and not LOW <= made <= HIGH
+        return made if is_digest else Int(made)
+
+    from_bytes = int.from_bytes
+
+
 BUILTINS = vars(builtins) | {
-    "int": lambda x=0: Int(int(x)),
+    "int": Integer,
     "round": rounded,
     "pow": power,
     "divmod": with_numbers(divmod),
