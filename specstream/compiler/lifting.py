@@ -123,7 +123,7 @@ class Lifting:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = len(self.derived)
-            self.derived.append(replace(derived, status=self.analysis.errors.status_of))
+            self.derived.append(replace(derived, tells=self.analysis.tells and derived.is_seen))
         return known
 
 
@@ -163,6 +163,11 @@ class _Function(ast.NodeTransformer):
         self.of_name: dict[str, int] = {}
         self.says = False  # what is gone through is what an exception is made of
         self.guards_of: dict[str, list[Guard]] = {}
+        self.caught = {
+            node.name
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.ExceptHandler) and node.name
+        }
 
     def lift(self) -> dict[str, Any]:
         tree = self.source.tree
@@ -449,6 +454,8 @@ class _Function(ast.NodeTransformer):
         """Whether a value is a formatted string, or str(x), of more than the event."""
         if isinstance(node, ast.JoinedStr):
             return self.alone.of(node).compiled is None
+        if any(isinstance(one, ast.Name) and one.id in self.caught for one in ast.walk(node)):
+            return not isinstance(node, ast.Name)
         is_str = isinstance(node, ast.Call) and self.alone.constant(node.func) is str
         return (
             is_str
@@ -469,7 +476,8 @@ class _Function(ast.NodeTransformer):
                 "emit it into a column that is declared str",
             )
         try:
-            form, parts = form_of(node, name, self.source.filename)
+            texts = self.lifting.analysis.texts
+            form, parts = form_of(node, name, self.source.filename, self.caught, texts)
         except ValueError as error:
             problem, _, way_out = str(error).partition(": ")
             self.refuse(node, problem, way_out)
@@ -882,8 +890,11 @@ def _as_formatted(node: ast.expr) -> ast.JoinedStr:
     """A formatted string, and of str(x) what it is as one."""
     if isinstance(node, ast.JoinedStr):
         return node
-    assert isinstance(node, ast.Call)
-    part = ast.FormattedValue(node.args[0], ord("s"), None)
+    is_str = (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str"
+    )
+    value = node.args[0] if isinstance(node, ast.Call) and is_str else node
+    part = ast.FormattedValue(value, ord("s"), None)
     made: ast.JoinedStr = _at(ast.JoinedStr([part]), node)
     return made
 

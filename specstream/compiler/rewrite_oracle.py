@@ -23,8 +23,9 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
+from specstream.compiler.error_texts import ErrorTexts
 from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
-from specstream.compiler.forms import EmittedForm, Formed
+from specstream.compiler.forms import CaughtName, EmittedForm, Formed
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
 from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
@@ -93,7 +94,31 @@ class OracleRewriter(Rewriter):
         name = ast.Name("__ss_formed", ast.Load())
         return ast.copy_location(ast.Call(name, [number, *parts], []), node)
 
+    def visit_CaughtName(self, node: CaughtName) -> Any:
+        return self.ours(ErrorTexts.known, ast.Name(node.id, ast.Load()), at=node)
+
+    def told(self, node: ast.expr | None) -> ast.expr | None:
+        """An exception that somebody may ask for its text; None: nobody could tell it."""
+        called = node.func if isinstance(node, ast.Call) else node
+        error = None if called is None else self.check.static_value(called)
+        if not self.analysis.tells or node is None or error is None:
+            return None
+        texts, names = self.analysis.texts, self.check.caught
+        site, parts = texts.site(node, error, names, self.source.filename)
+        if not site:
+            return None
+        values = [self.visit(part.value) for part in parts]
+        return self.ours(texts.raised, ast.Constant(site), *values, at=node)
+
     def visit_Raise(self, node: ast.Raise) -> Any:
+        told = self.told(node.exc)
+        if told is not None:
+            node.exc = told
+            if isinstance(node.cause, ast.Call):
+                node.cause.args = [self.said(one) for one in node.cause.args]
+                for keyword in node.cause.keywords:
+                    keyword.value = self.said(keyword.value)
+            return node
         if self.analysis.catches:
             for made in (node.exc, node.cause):
                 if isinstance(made, ast.Call):
