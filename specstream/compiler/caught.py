@@ -79,32 +79,33 @@ def tell_again(typing_context: Any, run: Any, error: Any) -> Any:
 
 
 @intrinsic
-def tell(typing_context: Any, run: Any, status: Any, *parts: Any) -> Any:
+def tell(typing_context: Any, run: Any, *told: Any) -> Any:
     """Puts down what an exception is made of; its status, or that of its class where a part is
-    nothing that could be put down."""
-    given = parts[0] if len(parts) == 1 and isinstance(parts[0], types.BaseTuple) else parts
+    nothing that could be put down. ``told`` is the status, and the parts."""
+    whole = told[0] if len(told) == 1 and isinstance(told[0], types.BaseTuple) else told
+    given = list(whole)[1:]
     kinds = [_kind(part) for part in given]
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         own = Run(context, builder, args[0])
-        unknown = builder.and_(args[1], I64(CLASSES - 1))
+        status, *values = cgutils.unpack_tuple(builder, args[1], 1 + len(given))
+        unknown = builder.and_(status, I64(CLASSES - 1))
         known = [kind for kind in kinds if kind is not None]
         if len(known) < len(kinds):
             return unknown
-        values = cgutils.unpack_tuple(builder, args[2], len(given))
-        told, words = args[1], []
+        words = []
         for of, value, kind in zip(given, values, known, strict=True):
             if may_be_none(of):
                 is_none = missing(context, builder, of, value)
-                told = builder.select(is_none, unknown, told)
+                status = builder.select(is_none, unknown, status)
                 value = value_or_zero(context, builder, of, value)
             value = context.cast(builder, value, present(of), NUMBA_KINDS[kind])
             words.append(own.to_bits(kind, value))
         own.store_told(tuple(known), words)
-        return told
+        return status
 
-    taken = types.BaseTuple.from_types([types.unliteral(part) for part in given])
-    return types.int64(run, types.int64, taken), code
+    taken = types.BaseTuple.from_types([types.int64, *map(types.unliteral, given)])
+    return types.int64(run, taken), code
 
 
 def _kind(of: types.Type) -> Any:

@@ -21,12 +21,13 @@ from typing import Any, TypeGuard
 
 from specstream.compiler.error_classes import CLASSES, ErrorClasses
 from specstream.compiler.exceptions import Part, parts_of
+from specstream.compiler.numbers import Int64
 from specstream.compiler.text import Text, refuse
 from specstream.declarations.forms import MOST_TOLD
 
 __all__ = [
-    *("NOT_A_NUMBER", "NO_ITEM", "ErrorTexts"),
-    *("division_site", "tell_lifted", "tells_text"),
+    *("NOT_A_NUMBER", "NO_ITEM", "NO_KEY", "ErrorTexts"),
+    *("as_told", "division_site", "tell_lifted", "tells_text", "with_texts_in_place"),
 ]
 
 _UNKNOWN = (
@@ -59,7 +60,9 @@ _NO_ITEM = _says(lambda: _none[0])
 _PYTHONS = tuple(dict.fromkeys((*_DIVISIONS.values(), _NOT_A_NUMBER, _NO_ITEM)))
 """Texts that have no values in them, as this version of Python has them."""
 
-_LIFTED = len(_PYTHONS) + 1
+NO_KEY = len(_PYTHONS) + 1
+"""The site of a KeyError of a dict or set; the key is put down."""
+_LIFTED = NO_KEY + 1
 """The site of what Python computed before the operator ran."""
 _FIRST = 64
 
@@ -95,6 +98,57 @@ def _names(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.Name) and node.id == name:
         return True
     return any(_names(child, name) for child in ast.iter_child_nodes(node))
+
+
+def with_texts_in_place(handler: ast.ExceptHandler, tree: ast.FunctionDef) -> list[ast.stmt]:
+    """The statements of a handler; ``message = str(error)`` is written where the name stands.
+
+    A text does not change, so that is the same, if the name has no other meaning.
+    """
+    kept: list[ast.stmt] = []
+    for statement in handler.body:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if (
+            isinstance(statement, ast.Assign)
+            and isinstance(target, ast.Name)
+            and len(statement.targets) == 1
+            and _is_of_text(statement.value, handler.name)
+            and _uses(tree, target.id) == _uses(handler, target.id)
+            and [type(one.ctx) for one in _uses(tree, target.id)].count(ast.Store) == 1
+        ):
+            place = _InPlace(target.id, statement.value)
+            rest = handler.body[handler.body.index(statement) + 1 :]
+            return with_texts_in_place(
+                ast.ExceptHandler(
+                    handler.type, handler.name, [*kept, *(place.visit(one) for one in rest)]
+                ),
+                tree,
+            )
+        kept.append(statement)
+    return kept
+
+
+def _uses(tree: ast.AST, name: str) -> list[ast.Name]:
+    return [node for node in ast.walk(tree) if _is_name(node) and node.id == name]
+
+
+def _is_of_text(value: ast.expr, name: str | None) -> bool:
+    """Whether a value is made of the caught exception alone, and is a text."""
+    names = {node.id for node in ast.walk(value) if _is_name(node)}
+    is_call = isinstance(value, ast.Call) and isinstance(value.func, ast.Name)
+    is_text = isinstance(value, ast.JoinedStr) or (is_call and names & {"str", "repr"})
+    return bool(is_text) and name in names and names <= {name, "str", "repr"}
+
+
+class _InPlace(ast.NodeTransformer):
+    """Writes a value where a name is read, and into the formatted strings where it stands."""
+
+    def __init__(self, name: str, value: ast.expr) -> None:
+        self.name = name
+        self.value = value
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return copy.deepcopy(self.value) if node.id == self.name else node
 
 
 @dataclass(frozen=True)
@@ -159,6 +213,8 @@ class ErrorTexts:
             found: Any = known[status % CLASSES](*parts[:1])
             assert isinstance(found, Exception)
             return found
+        if site == NO_KEY:
+            return KeyError(*parts[:1])
         if site < _FIRST:
             error, text = _PYTHONS[site - 1]
             return error(text)
@@ -175,7 +231,7 @@ class ErrorTexts:
 
     def raised(self, number: int, *parts: Any) -> Exception:
         """The exception of a raise statement, which is told from others later."""
-        error = self.sites[number - _FIRST].function(*parts)
+        error = self.sites[number - _FIRST].function(*map(as_told, parts))
         if all(isinstance(part, int | float | Text) for part in parts):
             error.__dict__["__ss_told"] = True
         return error
@@ -184,9 +240,21 @@ class ErrorTexts:
     def known(error: Exception) -> Exception:
         """An exception whose text compiled code knows as well; refuses others."""
         is_told = "__ss_told" in vars(error) or _site_of((type(error), str(error)))
-        if not is_told:
+        if is_told:
+            return error
+        if not _is_of_a_key(error):
             refuse(*_UNKNOWN)
-        return error
+        return KeyError(as_told(error.args[0]))
+
+
+def _is_of_a_key(error: Exception) -> bool:
+    are_keys = [isinstance(one, Int64 | float | Text) for one in error.args]
+    return type(error) is KeyError and are_keys == [True]
+
+
+def as_told(part: Any) -> Any:
+    """A part as a row gives it back: a string that was null is none."""
+    return None if isinstance(part, Text) and part.code == 0 else part
 
 
 def tell_lifted(error: Exception, status: int) -> None:

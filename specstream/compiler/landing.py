@@ -22,6 +22,7 @@ from specstream.compiler.error_classes import CLASSES, LEAVES, number_of
 
 __all__ = [
     "STATUS",
+    "TELLS",
     "Landing",
     "OperatorContext",
     "end_landing",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 STATUS = ir.IntType(32)  # of Numba's calling convention
+TELLS = "__ss_tells_texts"
+"""A global of the functions of an operator that emits the texts of caught exceptions."""
 
 Value = Any
 """An LLVM value."""
@@ -137,7 +140,13 @@ class _OperatorCallConv(CPUCallConv):
 
 
 class OperatorContext(CPUContext):
-    """Numba's context while the code of an operator is written."""
+    """Numba's context while the code of an operator is written.
+
+    Attributes:
+        tells_texts: whether the operator emits the texts of exceptions that it catches.
+    """
+
+    tells_texts = False
 
     @property
     def call_conv(self) -> Any:

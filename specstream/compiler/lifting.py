@@ -29,6 +29,7 @@ import numpy as np
 from specstream.columns.derived import UNREACHED
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import Analysis, FunctionSource
+from specstream.compiler.error_texts import with_texts_in_place
 from specstream.compiler.event_alone import (
     EVENT,
     MISSING,
@@ -260,7 +261,7 @@ class _Function(ast.NodeTransformer):
         node.body, node.orelse = self.block(node.body), self.block(node.orelse)
         node.finalbody = self.block(node.finalbody)
         for handler in node.handlers:
-            handler.body = self.block(handler.body)
+            handler.body = self.block(with_texts_in_place(handler, self.source.tree))
         return node
 
     def visit_Match(self, node: ast.Match) -> ast.stmt:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from specstream._native import ffi, lib
 from specstream.columns.derived import raise_again
 from specstream.columns.strings import StringTable
-from specstream.compiler.error_texts import tell_lifted
+from specstream.compiler.error_texts import as_told, tell_lifted
 from specstream.compiler.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
@@ -300,7 +300,7 @@ class OracleEmit:
         form = self._schema.forms[value.number] if isinstance(value, Formed) else None
         if form is None or not form.errors:
             return value
-        text = form.function(*value.parts)
+        text = form.function(*map(as_told, value.parts))
         assert self._strings is not None
         return Text(self._strings.add(text), text)
 

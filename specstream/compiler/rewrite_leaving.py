@@ -297,26 +297,25 @@ class LeavingRewriter(Rewriter, ABC):
             return ast.copy_location(ast.Raise(self.load("__ss_Fault", node), None), node)
         if node.exc is None:
             return self.thrown(self.load(self.caught[-1][1], node), node)
-        told = self.told(node)
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        told = self.told(node.exc, self.check.static_value(called), node.cause, node)
         if told is not None:
             return told
         statements = [*self.evaluated(node.exc, node), *self.evaluated(node.cause, node)]
         for name, error in self.caught:
             if isinstance(node.exc, ast.Name) and node.exc.id == name:
                 return [*statements, *self.thrown(self.load(error, node), node)]
-        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         number = self.number_of_class(self.check.static_value(called))
         return [*statements, *self.thrown(number, node)]
 
-    def told(self, node: ast.Raise) -> Statements | None:
+    def told(
+        self, made: ast.expr, error: Any, cause: ast.expr | None, node: ast.stmt
+    ) -> Statements | None:
         """A raise whose exception somebody may ask for its text; None: nobody could tell it."""
-        assert node.exc is not None
-        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        error = self.check.static_value(called)
         if not self.analysis.tells or error is None:
             return None
         names = self.check.caught
-        site, parts = self.analysis.texts.site(node.exc, error, names, self.source.filename)
+        site, parts = self.analysis.texts.site(made, error, names, self.source.filename)
         if not site:
             return None
         statements: Statements = []
@@ -326,7 +325,7 @@ class LeavingRewriter(Rewriter, ABC):
             statements.append(self.assign_name(name, self.visit(part.value), node))
             values.append(self.load(name, node))
             statements += self.format_checked(self.load(name, node), part, node)
-        statements += self.evaluated(node.cause, node)
+        statements += self.evaluated(cause, node)
         status = ast.Constant(self.analysis.errors.number(error) + CLASSES * site)
         return [
             *statements,
@@ -356,8 +355,8 @@ class LeavingRewriter(Rewriter, ABC):
         test = self.visit(node.test)
         failing = ast.copy_location(ast.Raise(None, None), node)
         if self.analysis.catches:
-            message = None if node.msg is None else ast.Call(node.test, [node.msg], [])
-            failed = [
+            message = ast.Call(node.test, [] if node.msg is None else [node.msg], [])
+            failed = self.told(message, AssertionError, None, node) or [
                 *self.evaluated(message, node),
                 *self.thrown(self.number_of_class(AssertionError), node),
             ]

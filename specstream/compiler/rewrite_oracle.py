@@ -97,10 +97,8 @@ class OracleRewriter(Rewriter):
     def visit_CaughtName(self, node: CaughtName) -> Any:
         return self.ours(ErrorTexts.known, ast.Name(node.id, ast.Load()), at=node)
 
-    def told(self, node: ast.expr | None) -> ast.expr | None:
+    def told(self, node: ast.expr | None, error: Any) -> ast.expr | None:
         """An exception that somebody may ask for its text; None: nobody could tell it."""
-        called = node.func if isinstance(node, ast.Call) else node
-        error = None if called is None else self.check.static_value(called)
         if not self.analysis.tells or node is None or error is None:
             return None
         texts, names = self.analysis.texts, self.check.caught
@@ -111,7 +109,8 @@ class OracleRewriter(Rewriter):
         return self.ours(texts.raised, ast.Constant(site), *values, at=node)
 
     def visit_Raise(self, node: ast.Raise) -> Any:
-        told = self.told(node.exc)
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        told = self.told(node.exc, None if called is None else self.check.static_value(called))
         if told is not None:
             node.exc = told
             if isinstance(node.cause, ast.Call):
@@ -129,6 +128,12 @@ class OracleRewriter(Rewriter):
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.visit(node.test)
+        message = ast.Call(node.test, [] if node.msg is None else [node.msg], [])
+        told = self.told(ast.copy_location(message, node), AssertionError)
+        if told is not None:
+            passing = ast.copy_location(ast.Pass(), node)
+            failing = ast.copy_location(ast.Raise(told, None), node)
+            return ast.copy_location(ast.If(node.test, [passing], [failing]), node)
         if self.analysis.catches and node.msg is not None:
             node.msg = self.said(node.msg)
         return node
