@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from specstream.compiler.error_classes import ErrorClasses
+from specstream.compiler.error_texts import ErrorTexts
 from specstream.compiler.scopes import own_name
 from specstream.declarations.schema import Schema
 from specstream.errors import CompileError
@@ -63,6 +64,8 @@ class Analysis(ABC):
         reads_timestamp: whether ``event.timestamp`` was met.
         catches: whether any of its functions has a try statement.
         errors: the exception classes met so far.
+        tells: whether texts of caught exceptions are emitted.
+        texts: where their texts come from.
         uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
         reads_frozen: whether lists, dicts or sets of a module are read.
         shapes: of the arrays of the state.
@@ -82,6 +85,8 @@ class Analysis(ABC):
         self.reads_timestamp = False
         self.catches = False
         self.errors = ErrorClasses()
+        self.tells = False
+        self.texts = ErrorTexts(self.errors)
         self.uses_arena = False
         self.reads_frozen = False
         self.shapes: dict[str, tuple[int, ...]] = {}

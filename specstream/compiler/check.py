@@ -23,6 +23,7 @@ from specstream.compiler import frozen, frozen_types, numbers, standard_library
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
+from specstream.compiler.forms import CaughtName
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.nullable_flows import mark_null_reads
 from specstream.compiler.numpy_functions import NUMPY, OF_ARRAYS
@@ -277,12 +278,13 @@ class Check:
     def name(self, node: ast.Name) -> None:
         name = node.id
         if name in self.caught:
-            if node not in self.raising:
+            if node not in self.raising and not isinstance(node, CaughtName):
                 self.refuse(
                     node,
-                    f"{name!r} is a caught exception, which can only be raised again",
-                    f"write raise, raise {name}, or raise SomeError(...) from {name}; catch each "
-                    "class in a clause of its own to tell them apart",
+                    f"{name!r} is a caught exception, which can only be raised again, or emitted "
+                    "as text",
+                    f"write raise, raise {name}, raise SomeError(...) from {name}, or in emit "
+                    f"str({name}); catch each class in a clause of its own to tell them apart",
                 )
             return
         if name in self.locals or name in self.resolved:

@@ -54,6 +54,7 @@ from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import SET_ITEM, set_item, updated
+from specstream.compiler.landing import TELLS
 from specstream.compiler.lengths import length_of
 from specstream.compiler.math_exact import DEFAULTS, MATH
 from specstream.compiler.nested import RUN, Nested
@@ -140,6 +141,8 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         self.begin()
         namespace = self.source.native_namespace
         namespace["__ss_Fault"] = OperatorFault
+        if self.analysis.tells:
+            namespace[TELLS] = True
         for name, value in self.check.constants.items():
             namespace[name] = _native_constant(value)
         tree = super().rewrite()

@@ -25,9 +25,10 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
+from specstream.compiler.error_texts import ErrorTexts
 from specstream.compiler.event_lists import ItemRead, oracle_item
 from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
-from specstream.compiler.forms import EmittedForm, Formed
+from specstream.compiler.forms import CaughtName, EmittedForm, Formed
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
 from specstream.compiler.rewrite import (
@@ -105,7 +106,30 @@ class OracleRewriter(Rewriter):
     def visit_ItemRead(self, node: ItemRead) -> Any:
         return self.ours(oracle_item, node.status, node.value, at=node)
 
+    def visit_CaughtName(self, node: CaughtName) -> Any:
+        return self.ours(ErrorTexts.known, ast.Name(node.id, ast.Load()), at=node)
+
+    def told(self, node: ast.expr | None, error: Any) -> ast.expr | None:
+        """An exception that somebody may ask for its text; None: nobody could tell it."""
+        if not self.analysis.tells or node is None or error is None:
+            return None
+        texts, names = self.analysis.texts, self.check.caught
+        site, parts = texts.site(node, error, names, self.source.filename)
+        if not site:
+            return None
+        values = [self.visit(part.value) for part in parts]
+        return self.ours(texts.raised, ast.Constant(site), *values, at=node)
+
     def visit_Raise(self, node: ast.Raise) -> Any:
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        told = self.told(node.exc, None if called is None else self.check.static_value(called))
+        if told is not None:
+            node.exc = told
+            if isinstance(node.cause, ast.Call):
+                node.cause.args = [self.said(one) for one in node.cause.args]
+                for keyword in node.cause.keywords:
+                    keyword.value = self.said(keyword.value)
+            return node
         if self.analysis.catches:
             for made in (node.exc, node.cause):
                 if isinstance(made, ast.Call):
@@ -116,6 +140,12 @@ class OracleRewriter(Rewriter):
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.visit(node.test)
+        message = ast.Call(node.test, [] if node.msg is None else [node.msg], [])
+        told = self.told(ast.copy_location(message, node), AssertionError)
+        if told is not None:
+            passing = ast.copy_location(ast.Pass(), node)
+            failing = ast.copy_location(ast.Raise(told, None), node)
+            return ast.copy_location(ast.If(node.test, [passing], [failing]), node)
         if self.analysis.catches and node.msg is not None:
             node.msg = self.said(node.msg)
         return node

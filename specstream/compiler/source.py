@@ -31,7 +31,8 @@ from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.array_use import computes_arrays
 from specstream.compiler.bindings import look_up
 from specstream.compiler.check import Check
-from specstream.compiler.exceptions import reaches_try
+from specstream.compiler.error_texts import tells_text
+from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
 from specstream.compiler.joining import Joining, Known
 from specstream.compiler.lifting import Lifting
@@ -137,7 +138,9 @@ class _Analysis(Analysis):
         called: list[Any] = [function]
         for _, one in self.layout.operations:
             called += [of for of in (one.function, one.inverse) if of is not None]
-        self.catches = any(reaches_try(one, self.tree_of) for one in called)
+        reached = [tree for one in called for tree in trees_reached(one, self.tree_of)]
+        self.catches = any(map(has_try, reached))
+        self.tells = any(map(tells_text, reached))
         self.lifting.begin(function)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
@@ -154,7 +157,8 @@ class _Analysis(Analysis):
             operations=operations,
             catches=self.catches,
             derived=tuple(
-                replace(one, status=self.errors.status_of) for one in self.lifting.derived
+                replace(one, status=self.texts.status_of if self.tells else self.errors.status_of)
+                for one in self.lifting.derived
             ),
             forms=tuple(self.lifting.forms),
             uses_arena=self.uses_arena or self.makes_arrays(function),

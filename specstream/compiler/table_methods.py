@@ -227,7 +227,7 @@ def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
         entry = table.find(args[1])
         missing = _is_null(table, entry)
         if not default:
-            table.fault_if(missing, KeyError)
+            table.fault_if_missing(entry, args[1])
             return _taken(table, entry)
         builder = table.builder
         cases = []
@@ -307,7 +307,7 @@ def _delete(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        table.fault_if(_is_null(table, entry), KeyError)
+        table.fault_if_missing(entry, args[1])
         table.call("ss_table_remove", _VOID, table.pointer, entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
@@ -410,7 +410,7 @@ def _discard(of: SetType, key: types.Type) -> Meaning:
 def _remove(of: SetType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        table.fault_if(_is_null(table, entry), KeyError)
+        table.fault_if_missing(entry, args[1])
         table.call("ss_table_remove", _VOID, table.pointer, entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
