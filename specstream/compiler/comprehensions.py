@@ -80,6 +80,9 @@ class Comprehensions(NestedFunctions, LocalContainers):
 
     def consume(self, node: ast.Call, name: str) -> ast.expr | None:
         """A builtin over one iterable, as a loop; None: another form of it, not meant here."""
+        if name in ("min", "max") and len(node.args) > 1 and node.keywords:
+            whole = ast.copy_location(ast.Tuple(node.args, ast.Load()), node)
+            node = ast.copy_location(ast.Call(node.func, [whole], node.keywords), node)
         if not node.args or len(node.args) > (2 if name == "sum" else 1):
             if any(isinstance(one, ast.GeneratorExp) for one in node.args):
                 takes = "one generator, and sum a start" if name == "sum" else "one generator"

@@ -572,6 +572,8 @@ class EventAlone:
         if value is float and isinstance(node.args[0] if node.args else None, ast.Constant):
             compiles = True  # of a text that is written out
         is_math = math_name(value) is not None
+        if value in (min, max):
+            given = given[: len(node.args)]  # what key= gives is only compared
         result = _of_math(value) if is_math else of.function(value, given)
         return self.joined(parts, result, compiles)
 

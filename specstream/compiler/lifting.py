@@ -376,6 +376,11 @@ class _Function(ast.NodeTransformer):
             for one in target.elts:
                 self.visit_parts(one)
 
+    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
+        for target in node.targets:
+            self.visit_parts(target)
+        return node
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         node.value = self.expression(node.value)
         self.visit_parts(node.target)

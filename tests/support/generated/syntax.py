@@ -35,8 +35,9 @@ class Syntax(Drawing):
             f"sum([{item} {loop}])",
             f"sum(({item} {loop}), {b})",
             lambda: f"{self.pick('min', 'max')}(({item} {loop}), default={a})",
-            lambda: f"{self.pick('min', 'max')}(({name} {loop}), key=lambda {name}: {key}, "
-            "default=-1)",
+            lambda: (
+                f"{self.pick('min', 'max')}(({name} {loop}), key=lambda {name}: {key}, default=-1)"
+            ),
             f"max(state.a, key=lambda {name}: {key})",
             f"(lambda {name}, w=3: {key} ^ w)({a})",
             f"sum({item} - u {loop} for u in range({name} & 3))",

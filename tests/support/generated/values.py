@@ -124,7 +124,8 @@ class Values(Drawing):
 
     def has_code(self) -> str:
         """That the event's string is none that is null."""
-        return self.pick("not event.is_null('code')", "event.code is not None")
+        asked = "not event.is_null('code')"
+        return self.pick(asked, "event.code is not None") if self.asks_none else asked
 
     def code_bits(self) -> str:
         if self.asks_none:
@@ -221,8 +222,9 @@ class Values(Drawing):
                 lambda: f"({self.value()} < 0.5)",
                 "(state.n % 2 == 0)",
                 lambda: f"(event.code {self.pick('==', '!=')} {self.text(0)})",
-                lambda: f"(event.code {self.pick('in', 'not in')} "
-                f"{self.pick('TEXTS', '(ONE, ONE)')})",
+                lambda: (
+                    f"(event.code {self.pick('in', 'not in')} {self.pick('TEXTS', '(ONE, ONE)')})"
+                ),
                 "event.is_null('value')",
                 'event.is_null("code")',
                 *self.calls("flip(state, state.n)"),
@@ -239,10 +241,13 @@ class Values(Drawing):
             lambda: f"(not {self.bool_(depth - 1)})",
             lambda: f"({self.bool_(depth - 1)} {self.pick('and', 'or')} {self.bool_(depth - 1)})",
             lambda: f"({self.int_(0)} < {self.int_(0)} <= {self.int_(0)})",
-            lambda: f"({self.float_(0)} < {one} {self.pick('<', '!=')} {self.int_(0)} > "
-            f"{self.int_(0)})",
-            lambda: f"({self.int_(0)} {self.pick('in', 'not in')} "
-            f"{self.pick('state.a', 'state.c', 'PRIMES', f'state.a[{self.at(16, 0)} :]')})",
+            lambda: (
+                f"({self.float_(0)} < {one} {self.pick('<', '!=')} {self.int_(0)} > {self.int_(0)})"
+            ),
+            lambda: (
+                f"({self.int_(0)} {self.pick('in', 'not in')} "
+                f"{self.pick('state.a', 'state.c', 'PRIMES', f'state.a[{self.at(16, 0)} :]')})"
+            ),
             lambda: f"math.isfinite({self.float_(0)})",
             lambda: f"({self.text()} {self.pick('==', '!=')} {self.text()})",
             lambda: f"({self.bool_(0)} {self.pick('&', '|', '^', '==')} {self.bool_(0)})",
