@@ -448,6 +448,11 @@ class _Function(ListLifting):
             for one in target.elts:
                 self.visit_parts(one)
 
+    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
+        for target in node.targets:
+            self.visit_parts(target)
+        return node
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.expect_of_field(node.target, node.value)
         node.value = self.expression(node.value)
