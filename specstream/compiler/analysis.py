@@ -55,6 +55,7 @@ class Analysis(ABC):
         emits: columns of its rows.
         operations: names of the operations on boosted fields.
         numeric_fields: those of the state that hold no bools.
+        text_fields: those of the state that hold strings.
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
@@ -72,6 +73,7 @@ class Analysis(ABC):
         self.emits = emits
         self.operations = operations
         self.numeric_fields: set[str] = set()
+        self.text_fields: set[str] = set()
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False

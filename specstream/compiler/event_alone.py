@@ -58,13 +58,14 @@ __all__ = [
 ]
 
 
+# As they call themselves; what os has of the system is of posix.
+_OUTSIDE = set(FORBIDDEN_MODULES) - {"datetime", "uuid"}
+_OUTSIDE |= {"posix", "nt", "_io", "io", "_socket", "socket", "_thread", "threading", "subprocess"}
 _KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
 _LETTERS = (STR, of.BYTES)
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 # Of types that are otherwise fine: what they give depends on when they are called.
-_OUTSIDE = {"secrets", "posix", "nt", "io", "socket", "select", "subprocess", "threading", "shutil"}
-_PURE = {"datetime", "uuid"}
 _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
 
 
@@ -774,7 +775,7 @@ def is_impure(value: Any) -> bool:
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")
     root = str(module).split(".")[0]
-    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - _PURE | _OUTSIDE)
+    return name in _IMPURE or root in _OUTSIDE
 
 
 def _makes(node: ast.expr) -> bool:

@@ -34,6 +34,7 @@ from specstream.compiler.bindings import MISSING, declared_type, look_up
 from specstream.compiler.event_alone import EVENT, STATE, EventAlone
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import EmittedForm, form_of
+from specstream.compiler.joined_strings import as_joined
 from specstream.compiler.lifted_lists import Guard, ListLifting
 from specstream.compiler.lifted_loops import NAMES, taken_apart
 from specstream.compiler.lifted_loops import at_place as _at
@@ -517,10 +518,10 @@ class _Function(ListLifting):
                 self.expect(value, of.optional(kind) if columns[name].nullable else kind)
         made = copy.copy(node)
         made.args, made.keywords = list(node.args), list(map(copy.copy, node.keywords))
-        values = [
-            self.form(name, _as_formatted(value)) if self.is_form(value) else self.rewritten(value)
-            for name, value in given
-        ]
+        values = []
+        for name, value in given:
+            form = self.as_form(value)
+            values.append(self.rewritten(value) if form is None else self.form(name, form))
         extra = [self.rewritten(one) for one in node.args[len(columns) :]]  # to be refused
         made.args = values[: len(node.args)] + extra
         for keyword, value in zip(made.keywords, values[len(node.args) :], strict=False):
@@ -547,19 +548,25 @@ class _Function(ListLifting):
         if field is not None and is_state and bool(field.shape) == (target is not owner):
             self.expect(value, Type(field.kind))
 
-    def is_form(self, node: ast.expr) -> bool:
-        """Whether a value is a formatted string, or str(x), of more than the event."""
+    def as_form(self, node: ast.expr) -> ast.JoinedStr | None:
+        """The formatted string that a value is, if it is one of more than the event."""
+        found = self.alone.of(node)
         if isinstance(node, ast.JoinedStr):
-            return self.alone.of(node).compiled is None
-        is_str = isinstance(node, ast.Call) and self.alone.constant(node.func) is str
-        return (
-            is_str
-            and isinstance(node, ast.Call)
-            and len(node.args) == 1
-            and not node.keywords
-            and not isinstance(node.args[0], ast.Starred)
-            and self.alone.of(node).depends == STATE
+            return node if found.compiled is None else None
+        if found.depends != STATE:
+            return None
+        return as_joined(
+            node,
+            lambda callee: self.alone.constant(callee) is str,
+            self.is_text,
         )
+
+    def is_text(self, node: ast.expr) -> bool:
+        """Whether an expression gives a string, that of a field of the state included."""
+        field = node.value if isinstance(node, ast.Subscript) else node
+        if isinstance(field, ast.Attribute) and self.alone.of(field).depends == STATE:
+            return field.attr in self.lifting.analysis.text_fields
+        return self.alone.of(node).type == STR
 
     def form(self, name: str, node: ast.JoinedStr) -> ast.expr:
         """A formatted string that is emitted into a column."""
@@ -1039,16 +1046,6 @@ def _by_keyword(function: Callable[..., Any], names: tuple[str, ...]) -> Callabl
         return function(*values[:positional], **dict(zip(names, values[positional:], strict=True)))
 
     return call
-
-
-def _as_formatted(node: ast.expr) -> ast.JoinedStr:
-    """A formatted string, and of str(x) what it is as one."""
-    if isinstance(node, ast.JoinedStr):
-        return node
-    assert isinstance(node, ast.Call)
-    part = ast.FormattedValue(node.args[0], ord("s"), None)
-    made: ast.JoinedStr = _at(ast.JoinedStr([part]), node)
-    return made
 
 
 def _is_held(given: Type) -> bool:

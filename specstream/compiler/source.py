@@ -85,6 +85,7 @@ class _Analysis(Analysis):
         super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
         self.layout = layout
         fields = [one for one in layout.fields if one.space != "locks"]
+        self.text_fields = {one.name for one in fields if one.storage.number == "str"}
         self.numeric_fields = {one.name for one in fields if one.storage.number != "bool"}
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}

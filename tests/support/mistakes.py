@@ -528,13 +528,6 @@ MISTAKES = {
         "sorted(x) makes a list in order",
         "for i, one in enumerate(sorted(state.counts)):\n    state.counts[i] = one",
     ),
-    "a deviation": Mistake(
-        "state.price = state.grid[0].std()  # <-",
-        "an array has no method 'std'",
-        "it has sum, mean",
-        "mean = state.grid[0].mean()\n"
-        "state.price = math.sqrt(sum((v - mean) ** 2 for v in state.grid[0]) / 4)",
-    ),
     "a list in an array": Mistake(
         "state.counts[:2] = [1, 2]  # <-",
         "gets list",
@@ -589,12 +582,6 @@ MISTAKES = {
         "write math.exp",
         "state.price = math.exp(event.x)",
     ),
-    "a mean of NumPy": Mistake(
-        "state.price = np.mean(state.grid[0])  # <-",
-        "np.mean is not compiled",
-        "write x.mean()",
-        "state.price = state.grid[0].mean()",
-    ),
     "an array of NumPy": Mistake(
         "seen = np.zeros(4)  # <-\nstate.price = seen[0]",
         "np.zeros is not compiled",
@@ -637,12 +624,6 @@ MISTAKES = {
         "'map' is a builtin, and is not compiled",
         "a generator or a comprehension",
         "state.total = sum(abs(one) for one in state.counts)",
-    ),
-    "what a type is": Mistake(
-        "if type(state.total) is int:  # <-\n    state.total = 1",
-        "cannot be compiled",
-        "compare with ==",
-        "if isinstance(event.key, int):\n    state.total = 1",
     ),
     "the clock by another name": Mistake(
         "state.total = now().hour  # <-",
