@@ -587,8 +587,9 @@ class EventAlone(Elements):
             return self.helper(node, value, parts)
         if isinstance(value, functools.partial) and isinstance(value.func, types.FunctionType):
             return here
-        if isinstance(value, functools._lru_cache_wrapper) and depends < STATE:
-            cached: Any = value.__wrapped__
+        cached: Any = getattr(value, "__wrapped__", None)
+        is_cached = isinstance(value, functools._lru_cache_wrapper)
+        if is_cached and depends < STATE and not is_of_a_library(cached):
             return self.joined(parts, self.returns.of(cached, self.given_types(node)), False)
         if isinstance(value, Frozen):  # an enum, in an operator that was pickled
             return self.held(self.joined(parts, ANY, all(part.compiled for part in parts)))

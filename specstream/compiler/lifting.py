@@ -687,7 +687,14 @@ class _Function(ListLifting):
 
     def refuse_helper(self, node: ast.expr) -> None:
         """A function of the user's, which could say what it returns."""
-        for part in ast.walk(node):
+        waiting, met = [node], set[str]()
+        while waiting:
+            part: ast.AST = waiting.pop()
+            waiting += [one for one in ast.iter_child_nodes(part) if isinstance(one, ast.expr)]
+            binding = self.alone.bindings.get(part.id) if isinstance(part, ast.Name) else None
+            if isinstance(part, ast.Name) and binding is not None and part.id not in met:
+                met.add(part.id)
+                waiting.append(binding.value)
             function = self.alone.constant(part.func) if isinstance(part, ast.Call) else None
             is_plain = isinstance(function, types.FunctionType)
             if is_plain and function in self.lifting.returns.reasons:
