@@ -234,7 +234,7 @@ def ints_or_texts(text):
     [
         (
             of_anything,
-            r"of_anything\(\) is called by Python.*the type of json.loads\(text\) in line",
+            r"of_anything\(\) is called by Python.*the type of found in line",
         ),
         (ints_or_texts, r"type of text.upper\(\) if text else 0 in line \d+ is not; say it where"),
     ],
