@@ -333,12 +333,19 @@ def _arrays(derived: Derived, checked: list[Any], strings: StringTable) -> list[
             np.int64,
         )
     ]
+    if derived.tells:
+        texts = [_text_of(one.error) if isinstance(one, Raised) else None for one in checked]
+        arrays.append(_array(Part("str"), texts, strings))
     for number, part in enumerate(derived.parts):
         values = [None if value is None else value[number] for value in reached]
         arrays.append(_array(part, values, strings))
         if part.nullable:
             arrays.append(np.array([value is None for value in values], np.uint8))
     return arrays
+
+
+def _text_of(error: Exception) -> str:
+    return str(error).encode(errors="replace").decode()
 
 
 def _array(part: Part, values: list[Any], strings: StringTable) -> npt.NDArray[Any]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from numba.core import types
 
+from specstream.compiler.error_texts import division_site
 from specstream.compiler.instructions import BIT, F64, I64, Instructions, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.native_function import (
@@ -171,12 +172,14 @@ def _by_kind(integers: str, floats: str) -> Writer:
     return write
 
 
-def fault_if_zero(code: Instructions, kind: str, divisor: Value) -> None:
+def fault_if_zero(code: Instructions, kind: str, divisor: Value, what: str = "") -> None:
+    """Raises ZeroDivisionError, with Python's text of an operator, if there is one."""
     if kind == "float64":
         zero = code.builder.fcmp_ordered("==", divisor, F64(0.0))
     else:
         zero = code.builder.icmp_unsigned("==", divisor, I64(0))
-    code.fault_if(zero, ZeroDivisionError)
+    site = division_site(what, kind == "float64") if what else 0
+    code.fault_if(zero, ZeroDivisionError, site)
 
 
 def _floor_division(code: Instructions, left: Value, right: Value) -> tuple[Value, Value, Value]:
@@ -201,7 +204,7 @@ def _floor_division(code: Instructions, left: Value, right: Value) -> tuple[Valu
 
 def write_floordiv(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     left, right = args
-    fault_if_zero(code, kinds[0], right)
+    fault_if_zero(code, kinds[0], right, "//")
     if kinds[0] == "float64":
         return code.call("ss_float_floordiv", F64, *args)
     if kinds[0] == "uint64":
@@ -212,7 +215,7 @@ def write_floordiv(code: Instructions, kinds: Sequence[str], args: Sequence[Valu
 
 def write_mod(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     left, right = args
-    fault_if_zero(code, kinds[0], right)
+    fault_if_zero(code, kinds[0], right, "%")
     if kinds[0] == "float64":
         return code.call("ss_float_mod", F64, *args)
     if kinds[0] == "uint64":
@@ -224,7 +227,7 @@ def _write_truediv(code: Instructions, kinds: Sequence[str], args: Sequence[Valu
     builder = code.builder
     left, right = args
     kind = kinds[0]
-    fault_if_zero(code, kind, right)
+    fault_if_zero(code, kind, right, "/")
     if kind == "float64":
         return builder.fdiv(left, right)
 

@@ -12,8 +12,10 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from specstream.compiler import standard_library
 from specstream.compiler.elements import captured
 from specstream.compiler.found import Binding
+from specstream.compiler.standard_library import PREFIX
 
 __all__ = ["MISSING", "bindings_of", "declared_type", "look_up"]
 
@@ -28,6 +30,8 @@ def look_up(function: types.FunctionType, name: str) -> Any:
             return cell.cell_contents
         except ValueError:
             return MISSING
+    if name.startswith(PREFIX):
+        return getattr(standard_library, name.removeprefix(PREFIX))
     return function.__globals__.get(name, getattr(builtins, name, MISSING))
 
 

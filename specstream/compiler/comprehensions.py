@@ -81,6 +81,10 @@ class Comprehensions(NestedFunctions, LocalContainers):
 
     def consume(self, node: ast.Call, name: str) -> ast.expr | None:
         """A builtin over one iterable, as a loop; None: another form of it, not meant here."""
+        node.args = [self.as_generator(one) for one in node.args]
+        is_keyed = any(one.arg == "key" for one in node.keywords)
+        if len(node.args) > 1 and is_keyed and name in ("min", "max"):
+            node.args = [ast.copy_location(ast.Tuple(node.args, ast.Load()), node)]
         is_next = name == "next"
         if not node.args or len(node.args) > (2 if name == "sum" or is_next else 1):
             if any(isinstance(one, ast.GeneratorExp) for one in node.args):
@@ -174,11 +178,11 @@ class Comprehensions(NestedFunctions, LocalContainers):
 
     def collected(self, node: ast.Call, builtin: str) -> ast.expr | None:
         """``list(...)``, ``set(...)`` or ``dict(...)`` of a generator; None: of something else."""
-        given = node.args[0] if len(node.args) == 1 else None
-        if not isinstance(given, ast.GeneratorExp):
+        given = self.as_generator(node.args[0]) if len(node.args) == 1 else None
+        if not isinstance(given, ast.GeneratorExp) or builtin == "tuple":
             return None
         if builtin == "sorted":
-            node.args[0] = ast.copy_location(ast.ListComp(given.elt, given.generators), given)
+            node.args[0] = self.as_made(given)
             return None
         if builtin == "dict":
             item = given.elt

@@ -71,6 +71,9 @@ def _derived(run: Run, place: Place) -> Value:
     first, row = len(RESERVED_COLUMNS), run.load_member("event")
     raised = _element(run, row, first + place.raised, "int")
     with run.builder.if_then(run.builder.icmp_unsigned("!=", raised, I64(0)), likely=False):
+        if place.tells:
+            text = _element(run, row, first + place.raised + 1, "int")
+            run.store_told(("str",), [text])
         raise_known(run.builder, run.builder.trunc(raised, STATUS))
     if place.part is None:
         return BIT(0)

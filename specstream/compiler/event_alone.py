@@ -390,6 +390,8 @@ class EventAlone(Elements):
         return self.joined(parts, STR, False)
 
     def of_Tuple(self, node: ast.Tuple) -> Found:
+        if any(isinstance(one, ast.Starred) for one in node.elts):
+            return self.display(node, ANY)
         return self.display(node, of.tuple_of(*(self.of(one).type for one in node.elts)))
 
     def of_List(self, node: ast.List) -> Found:
@@ -401,7 +403,7 @@ class EventAlone(Elements):
         parts = [self.of(one) for one in node.elts]
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
-        if compiles and isinstance(node, ast.Tuple):
+        if compiles and isinstance(node, ast.Tuple) and given != ANY:
             compiled = tuple(part.compiled for part in parts if part.compiled)
             return replace(found, compiled=of.tuple_of(*compiled))
         return replace(found, compiled=ANY) if compiles else found
@@ -465,8 +467,10 @@ class EventAlone(Elements):
         return self.joined(parts, ANY, all(part.compiled for part in parts))
 
     def of_Starred(self, node: ast.Starred) -> Found:
+        """By itself it is no value, and never lifted."""
         value = self.of(node.value)
-        return replace(value, compiled=None, is_lifted=False)
+        compiles = value.compiled is not None and value.compiled not in _LETTERS
+        return replace(value, type=ANY, compiled=ANY if compiles else None, is_lifted=False)
 
     # ---- what binds names of its own ----
 
@@ -539,7 +543,7 @@ class EventAlone(Elements):
     # ---- calls ----
 
     def of_Call(self, node: ast.Call) -> Found:
-        parts = [self.of(one) for one in (*node.args, *(one.value for one in node.keywords))]
+        parts = [self.of_argument(node, one) for one in (*node.args, *node.keywords)]
         callee = node.func
         if isinstance(callee, ast.Attribute) and self.is_event(callee.value):
             is_test = callee.attr == "is_null"
@@ -571,6 +575,18 @@ class EventAlone(Elements):
     def given_types(self, node: ast.Call) -> list[Type]:
         """The types of what a call gives by position; of None, functions raise."""
         return [of.required(self.of(one).type) for one in node.args]
+
+    def of_argument(self, node: ast.Call, given: Any) -> Found:
+        """What is known of an argument; a function that is to be called inside is no value."""
+        is_key = isinstance(given, ast.keyword) and given.arg == "key"
+        is_first = bool(node.args) and given is node.args[0]
+        value = given.value if isinstance(given, ast.keyword) else given
+        if is_key or (is_first and self.constant(node.func) in (map, filter)):
+            function = self.constant(value)
+            is_written = isinstance(function, type | types.BuiltinFunctionType | types.FunctionType)
+            if is_written and not _is_of_a_library_of_strings(function):
+                return Found(CONSTANT, ANY, ANY)
+        return self.of(value)
 
     def called(self, node: ast.Call, value: Any, parts: list[Found]) -> Found:
         """A call of a global."""
@@ -721,6 +737,13 @@ def _is_of_numbers(cls: type) -> bool:
     return cls.__module__.split(".")[0] in ("builtins", "numpy", "specstream")
 
 
+def _is_of_a_library_of_strings(function: Any) -> bool:
+    """Whether only Python has a function: it is no builtin of numbers, and none of the user's."""
+    if isinstance(function, types.FunctionType):
+        return pure_mark(function) is not None or is_of_a_library(function)
+    return builtin_name(function) is None and math_name(function) is None
+
+
 def is_of_a_library(function: types.FunctionType) -> bool:
     """Whether a function is the standard library's, which no operator takes along."""
     return str(function.__module__).split(".")[0] in sys.stdlib_module_names - {"__main__"}
@@ -782,7 +805,7 @@ def is_impure(value: Any) -> bool:
 def _makes(node: ast.expr) -> bool:
     """Whether an expression makes a list, dict or set."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id in ("dict", "list", "set", "sorted")
+        return node.func.id in ("dict", "list", "set", "sorted", "map", "filter")
     if isinstance(node, ast.BinOp):  # [0] * n
         return _makes(node.left) or _makes(node.right)
     return isinstance(

@@ -31,6 +31,7 @@ from specstream.columns.derived import UNREACHED
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.bindings import MISSING, declared_type, look_up
+from specstream.compiler.error_texts import with_texts_in_place
 from specstream.compiler.event_alone import EVENT, STATE, EventAlone
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import EmittedForm, form_of
@@ -135,7 +136,7 @@ class Lifting:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = len(self.derived)
-            self.derived.append(replace(derived, status=self.analysis.errors.status_of))
+            self.derived.append(replace(derived, tells=self.analysis.tells and derived.is_seen))
         return known
 
 
@@ -179,6 +180,11 @@ class _Function(ListLifting):
         self.says = False  # what is gone through is what an exception is made of
         self.guards_of: dict[str, list[Guard]] = {}
         super().__init__()
+        self.caught = {
+            node.name
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.ExceptHandler) and node.name
+        }
 
     def lift(self) -> dict[str, Any]:
         tree = self.source.tree
@@ -276,7 +282,7 @@ class _Function(ListLifting):
         node.body, node.orelse = self.block(node.body), self.block(node.orelse)
         node.finalbody = self.block(node.finalbody)
         for handler in node.handlers:
-            handler.body = self.block(handler.body)
+            handler.body = self.block(with_texts_in_place(handler, self.source.tree))
         return node
 
     def visit_Match(self, node: ast.Match) -> ast.stmt:
@@ -442,6 +448,11 @@ class _Function(ListLifting):
             for one in target.elts:
                 self.visit_parts(one)
 
+    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
+        for target in node.targets:
+            self.visit_parts(target)
+        return node
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.expect_of_field(node.target, node.value)
         node.value = self.expression(node.value)
@@ -553,13 +564,19 @@ class _Function(ListLifting):
         found = self.alone.of(node)
         if isinstance(node, ast.JoinedStr):
             return node if found.compiled is None else None
-        if found.depends != STATE:
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        is_caught = bool(names & self.caught)
+        if found.depends != STATE and not is_caught:
             return None
-        return as_joined(
+        form = as_joined(
             node,
             lambda callee: self.alone.constant(callee) is str,
             self.is_text,
         )
+        if form is None and is_caught and not isinstance(node, ast.Name):
+            part = ast.FormattedValue(node, ord("s"), None)  # error.args[0]
+            form = _at(ast.JoinedStr([part]), node)
+        return form
 
     def is_text(self, node: ast.expr) -> bool:
         """Whether an expression gives a string, that of a field of the state included."""
@@ -578,7 +595,8 @@ class _Function(ListLifting):
                 "emit it into a column that is declared str",
             )
         try:
-            form, parts = form_of(node, name, self.source.filename)
+            texts = self.lifting.analysis.texts
+            form, parts = form_of(node, name, self.source.filename, self.caught, texts)
         except ValueError as error:
             problem, _, way_out = str(error).partition(": ")
             self.refuse(node, problem, way_out)

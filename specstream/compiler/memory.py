@@ -47,6 +47,7 @@ from specstream.compiler.instructions import (
 from specstream.compiler.types import EAGER, PROFILED, SPECULATIVE, UNDOING, Variant
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Number, Storage
+from specstream.declarations.forms import packed_kinds
 from specstream.declarations.schema import Kind
 
 __all__ = ["Run"]
@@ -87,6 +88,12 @@ class Run(Instructions):
     def invariant(self, load: Value) -> Value:
         load.set_metadata("invariant.load", self.builder.module.add_metadata([]))
         return load
+
+    def store_told(self, kinds: tuple[str, ...], words: list[Value]) -> None:
+        """Puts down what the text of an exception is made of."""
+        row = self.member_address("told", ir.ArrayType(I64, lib.SS_TOLD))
+        for at, word in enumerate([I64(packed_kinds(kinds)), *words]):
+            self.builder.store(word, self.builder.gep(row, [I64(0), I64(at)], inbounds=True))
 
     # -- leaving --
 

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from specstream._native import ffi, lib
 from specstream.columns.derived import item_again, raise_again
 from specstream.columns.strings import StringTable
+from specstream.compiler.error_texts import as_told, tell_lifted
 from specstream.compiler.event_lists import oracle_list
-from specstream.compiler.forms import form_words, is_elsewhere
+from specstream.compiler.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
     LOAD,
@@ -221,7 +222,11 @@ class OracleEvent:
         first, row = len(RESERVED_COLUMNS), self._row
         if self._columns[first + place.raised][row]:
             assert self._strings is not None
-            raise_again(self._schema, self._arrays, row, self._strings, place.number)
+            try:
+                raise_again(self._schema, self._arrays, row, self._strings, place.number)
+            except Exception as error:
+                tell_lifted(error, self._schema.derived[place.number].status(error))
+                raise
         if place.part is None:
             return False
         if place.part.nullable and self._columns[first + place.values + 1][row]:
@@ -279,8 +284,9 @@ class OracleEvent:
 class OracleEmit:
     """Collects rows: the event's row number, the values, and the words of the nulls."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, strings: StringTable | None) -> None:
         self._schema = schema
+        self._strings = strings
         self._null_bits = schema.null_bits
         self._null_words = schema.declared.row_words - 1 - len(schema)
         self.rows: list[tuple[Any, ...]] = []
@@ -290,6 +296,8 @@ class OracleEmit:
         schema = self._schema
         if named or len(values) != len(schema):
             values = self._completed(values, named)
+        if schema.forms:
+            values = tuple(map(self._told, values))
         nulls = [0] * self._null_words
         if self._null_words:
             for number, (word, bit) in self._null_bits.items():
@@ -301,6 +309,15 @@ class OracleEmit:
         ]
         forms = form_words(schema, values) if schema.forms else []
         self.rows.append((self.row, *converted, *nulls, *forms))
+
+    def _told(self, value: Any) -> Any:
+        """A formatted string with the text of an exception, put together here and now."""
+        form = self._schema.forms[value.number] if isinstance(value, Formed) else None
+        if form is None or not form.errors:
+            return value
+        text = form.function(*map(as_told, value.parts))
+        assert self._strings is not None
+        return Text(self._strings.add(text), text)
 
     def _completed(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The values in the order of the columns; a nullable one that is not given is null."""
@@ -367,7 +384,7 @@ class Oracle:
         for words in self._texts:
             words.texts = strings
         self._event = OracleEvent(event, columns, first_sequence, seed, sequences, strings)
-        self._emit = OracleEmit(emits)
+        self._emit = OracleEmit(emits, strings)
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:

@@ -148,7 +148,9 @@ class View(Reductions):
             self._store(offset, value)
             return
         target = self._view(offset, shape, strides)
-        if isinstance(value, View):
+        if isinstance(value, list | tuple):
+            self._store_row(target, list(value))
+        elif isinstance(value, View):
             # All elements are read before the first is written: windows may overlap.
             elements = [value._load(value._words[at]) for at in value._broadcast(target)]
             for at, element in zip(target._elements(), elements, strict=True):
@@ -156,6 +158,17 @@ class View(Reductions):
         else:
             for at in target._elements():
                 self._store(at, value)
+
+    def _store_row(self, target: View, items: list[Any]) -> None:
+        """The items of a list or tuple go to the last axis, one by one or one to all."""
+        length = target._shape[-1]
+        if len(items) not in (1, length):
+            raise ValueError(
+                f"could not broadcast {len(items)} items into elements of state.{self._name} of "
+                f"shape {target._shape}: a list has to have {length} items"
+            )
+        for number, at in enumerate(target._elements()):
+            self._store(at, items[number % length if len(items) == length else 0])
 
     @staticmethod
     def each(operation: Callable[..., Any], *operands: Any) -> View:

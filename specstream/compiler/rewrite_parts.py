@@ -48,5 +48,9 @@ class NativeParts(Rewriter, ABC):
         """Refuses keywords in a call."""
 
     @abstractmethod
+    def as_generator(self, node: ast.expr) -> ast.expr:
+        """``map(f, xs)`` and ``filter(f, xs)`` as the generators that they are."""
+
+    @abstractmethod
     def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
         """A rewritten expression, where None is no value."""

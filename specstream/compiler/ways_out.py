@@ -82,6 +82,7 @@ _WAYS = {
     "builtins.format": 'write f"{x:.2f}" where it is emitted or raised',
     "builtins.slice": "write x[a:b]",
     "builtins.bytes": "write a string",
+    "builtins.tuple": "write list(x): how long a tuple is has to be known",
     "builtins.complex": "keep both parts as floats",
 }
 _WAYS_OF_ROOTS = {

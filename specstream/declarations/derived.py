@@ -67,6 +67,7 @@ class Derived:
         is_batch: the function takes whole columns.
         function: makes the value, of the inputs.
         status: what compiled code raises in place of an exception.
+        tells: behind the array of what is raised there is one of its texts.
     """
 
     text: str
@@ -77,13 +78,15 @@ class Derived:
     is_batch: bool = False
     function: Callable[..., Any] = field(default=lambda: None, compare=False, repr=False)
     status: Callable[[Exception], int] = field(default=lambda _: 1, compare=False, repr=False)
+    tells: bool = False
 
     @property
     def dtypes(self) -> list[type[Any]]:
         """Of its arrays, in the order in which they lie behind those of the columns."""
         if not self.is_seen:
             return []
-        return [np.int64, *(dtype for part in self.parts for dtype in part.dtypes)]
+        told = [np.int64] if self.tells else []
+        return [np.int64, *told, *(dtype for part in self.parts for dtype in part.dtypes)]
 
 
 @dataclass(frozen=True)
@@ -95,12 +98,14 @@ class Place:
         raised: number of the array that says where its function raised.
         part: which part; None: that nothing was raised is all that is asked.
         values: number of the array of the part's values; that of its nulls is the next.
+        tells: whether the array behind ``raised`` has the texts of what is raised.
     """
 
     number: int
     raised: int
     part: Part | None
     values: int
+    tells: bool = False
 
 
 _PREFIX = "__ss_derived_"

@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import random
 import struct
 import sys
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -191,26 +189,6 @@ def test_functions_are_what_python_and_numpy_make_of_them(operator: ss.Operator)
     assert_same_everywhere(operator, events())
 
 
-class Sensors(ss.State):
-    last = ss.array(float, 8)
-    level = ss.array(float, 8)
-
-
-def test_the_example_of_the_docs_is_an_operator(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "operators.md").read_text()
-    block = next(one for one in page.split("```") if "def smooth(" in one)
-    imports = "import specstream as ss\nfrom test_functions import Sensors\n"
-    (tmp_path / "smooth_example.py").write_text(imports + block.removeprefix("python"))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    smooth = importlib.import_module("smooth_example").smooth
-    table = events().rename_columns(["x", "i"])
-    expected = run_oracle(smooth, table)
-    assert_identical(run_engine(smooth, table, horizon=0), expected)
-    assert witness.assert_agrees(smooth, table) >= 60
-
-
 def test_only_who_computes_with_arrays_has_an_arena() -> None:
     assert of_arrays.program.uses_arena
     assert handed_on.program.uses_arena
@@ -241,7 +219,7 @@ def test_only_who_computes_with_arrays_has_an_arena() -> None:
 
 REFUSED = {
     "emit(sum(x * y for x, y in zip(state.a, state.b, strict=True)))": r"zip checks lengths",
-    "emit(np.exp(event.x))": r"np\.exp cannot be used: .*write math\.exp",
+    "emit(np.exp(event.x))": r"np\.exp is not compiled: .*write math\.exp",
     "emit(math.gcd(event.x, 2) * 1.0)": r"math\.gcd takes integers; write int\(x\)",
     "emit(round(event.x, 1.0))": r"round takes a number of digits that is an int.*int\(n\)",
     "emit(event.integer(0, 0.5, 1) * 1.0)": r"integer takes integers.*integer\(low, high, i\)",

@@ -12,12 +12,10 @@ import functools
 import json
 import pickle
 import re
-import runpy
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable
-from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
@@ -608,19 +606,3 @@ def test_what_python_raised_before_is_caught_by_its_class(path: Path) -> None:
     assert_identical(path(operator, table()), expected)
     events = table().filter(pa.compute.is_valid(table()["m"]))
     assert witness.assert_agrees(operator, events) > 20
-
-
-def test_the_example_of_the_docs(tmp_path: FilePath) -> None:
-    page = FilePath(__file__).parents[2].joinpath("docs", "operators.md").read_text()
-    example = page.split("## What depends on the event alone")[1].split("```python")[1]
-    begin = (
-        "import re\nimport specstream as ss\nclass Seen(ss.State):\n    count = ss.scalar(int)\n"
-    )
-    (tmp_path / "example_of_lifting.py").write_text(begin + example.split("```")[0])
-    operator = runpy.run_path(str(tmp_path / "example_of_lifting.py"))["flag"]
-    times = pa.array([0, 10**10, 10**9]).cast(pa.timestamp("us"))
-    events = pa.table({"key": ["EU-12", "EU-12", "US"], "time": times, "amount": [0.0] * 3})
-    expected = operator.run_sequential(events).output
-    assert expected["label"].to_pylist() == ["eu-12:    1", "eu-12:    2", "us:    2"]
-    with ss.Engine(operator, threads=2) as engine:
-        assert engine.process(events).equals(expected)

@@ -164,7 +164,6 @@ def parse(version: str) -> tuple[int, int, int]:
     "the newest version, compared as tuples",
     requests,
     versions_by_hand,
-    pending="tuple() of an array",
     state=Versions,
     event=REQUEST,
     emits={"newest": str, "ignored": int},

@@ -428,7 +428,6 @@ def peaks_by_pandas(table):
     "local peaks of the round-trip time",
     calls,
     peaks_by_pandas,
-    defect="a star in the assignment of an array",
     state=Peaks,
     event=CALL,
     emits={"peak": float},

@@ -625,6 +625,12 @@ MISTAKES = {
         "a generator or a comprehension",
         "state.total = sum(abs(one) for one in state.counts)",
     ),
+    "what a type is": Mistake(
+        "if type(state.total) is int:  # <-\n    state.total = 1",
+        "cannot be compiled",
+        "compare with ==",
+        "if isinstance(event.key, int):\n    state.total = 1",
+    ),
     "the clock by another name": Mistake(
         "state.total = now().hour  # <-",
         "'now' is of the library 'datetime'",

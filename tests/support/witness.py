@@ -19,6 +19,7 @@ import builtins
 import datetime
 import functools
 import hashlib
+import itertools
 import math
 import struct
 import sys
@@ -187,17 +188,38 @@ def text(value: Any) -> Text:
 class Array(np.ndarray[Any, Any]):
     """NumPy's array, of Python's objects; each converted to the field's type when it is stored."""
 
-    convert: Callable[[Any], Any]
+    convert: Callable[[Any], Any] | None
 
     def __array_finalize__(self, base: Any) -> None:
-        self.convert = getattr(base, "convert", lambda value: value)
+        # A part of a field has its type; what a field gives anew holds numbers, narrow or not.
+        is_part = is_array(base) and np.may_share_memory(self, base)
+        self.convert = getattr(base, "convert", None) if is_part else None
+
+    def converted(self, value: Any) -> Any:
+        """A number as this array holds it."""
+        if self.convert is not None:
+            return self.convert(value)
+        if not self.size or self.dtype != object:
+            return value
+        return float(value) if isinstance(self.flat[0], float) else number_of(value)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return found.item() if isinstance(found, np.generic) else found
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[at] for at in range(len(self)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        each = np.frompyfunc(self.convert, 1, 1)
+        super().__getitem__(index)  # which is looked at before the value is
+        each = np.frompyfunc(self.converted, 1, 1)
+        if isinstance(value, list | tuple):
+            items, value = value, np.empty(len(value), object)
+            value[:] = list(items)
         is_many = isinstance(value, np.ndarray) and value.size > 0
         try:
             converted = (
-                each(value) if is_many else value if is_array(value) else self.convert(value)
+                each(value) if is_many else value if is_array(value) else self.converted(value)
             )
         except OverflowError:
             # What comes before the one that does not fit is stored, and may be seen by a handler.
@@ -588,6 +610,7 @@ BUILTINS = vars(builtins) | {
     "divmod": with_numbers(divmod),
     "sum": left_to_right,
     "range": integers,
+    "enumerate": lambda values, start=0: zip(itertools.count(Int(start)), values, strict=False),
     "reversed": lambda values: reversed([*values] if isinstance(values, map) else values),
 }
 MATH = types.SimpleNamespace(
@@ -637,8 +660,15 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
         return value
     if type(value) is int and LOW <= value <= TOP:
         return Int(value) if value <= HIGH else Unsigned(value)
-    if type(value) is tuple:
-        return tuple(meaning(one, known) for one in value)
+    if type(value) in (tuple, list, set, frozenset):
+        return type(value)(meaning(one, known) for one in value)
+    if type(value) is dict:
+        return {meaning(key, known): meaning(one, known) for key, one in value.items()}
+    if is_array(value):
+        made = np.empty(value.shape, object)
+        for at, one in np.ndenumerate(value):
+            made[at] = meaning(one.item(), known)
+        return made.view(Array)
     if isinstance(value, np.generic):
         return Unsigned(value) if isinstance(value, np.uint64) else meaning(value.item(), known)
     if isinstance(value, types.FunctionType):

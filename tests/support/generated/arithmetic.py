@@ -33,7 +33,7 @@ class Arithmetic(Drawing):
             f"np.clip({a}, -5, 70)",
             f"np.int8({a} % 100)",
             f"np.uint16({a})",
-            f"sum((1, {a}, {b}))",
+            f"sum([1, {a}, {b}])",
             f"max({a}, {b}, 3, key=lambda one: one % 7)",
             f"min({a}, {b}, i1)",
             f"int({x} == {x}) + len(PRIMES)",
@@ -60,9 +60,10 @@ class Arithmetic(Drawing):
             f"np.clip({x}, -2.5, 100.0)",
             f"np.float32({x})",
             f"float({a} & 255)",
-            f"sum(({x}, {y}, 0.5))",
+            f"sum([{x}, {y}, 0.5])",
             f"max({x}, {y}, 0.5)",
-            f"min({x}, {y}, key=abs)" if self.chance(0.5) else f"min({x}, {y}, 7)",
+            f"min({x}, {y}, 7.0)",
+            f"min(state.x, {y}, key=abs)",
         )
 
     def computed_bool(self) -> str:

@@ -116,6 +116,8 @@ class Arrays(Drawing):
             depth = 0 if self.chance(0.2) and not self.has("frozen") else 1
             self.put(indent, f"{name} = {self.array(kind, length, depth)}")
             self.arrays.append((name, kind, length))
+            if depth:
+                self.wholes.add(name)
             return
         name = self.rng.choice(own)[0]
         value = self.array(kind, length)
@@ -129,7 +131,7 @@ class Arrays(Drawing):
                 f"{name}[1:3] = {one}",
                 f"{name}[:] = {value}",
                 f"{name}.fill({one})",
-                f"{name} = {value}" if name.startswith("z") and self.turns < 2 else "i1 += 1",
+                f"{name} = {value}" if name in self.wholes else "i1 += 1",
                 f"{field}[:] = {value}" if "[" not in field else f"{field} = {value}",
                 f"{field}.fill({one})",
             ),

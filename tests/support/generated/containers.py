@@ -59,7 +59,10 @@ class Containers(Drawing):
             return self.of_kind(kind, depth)
         if kind.name == "tuple":
             return f"({', '.join(self.value_of(one, depth - 1) for one in kind.of)},)"
-        same = [name for name, other in self.known() if other == kind]
+        # The lists of a module's lists are no lists of the event.
+        same = [
+            name for name, other in self.known() if other == kind and name not in ("GRID", "NESTED")
+        ]
         if kind.name == "list":
             return self.list_(kind.of[0], same, depth)
         return self.dict_(kind, same) if kind.name == "dict" else self.set_(kind.of[0], same)
@@ -247,7 +250,9 @@ class Containers(Drawing):
             return f"({found} == {self.of_kind(kind, 0)})"
         if wanted == TEXT or kind == TEXT:
             return f"({self.of_kind(wanted, 0)} if {found} else {self.of_kind(wanted, 0)})"
-        return f"int({found} % 99)" if wanted == INT else f"float({found})"
+        if wanted == FLOAT or kind == BOOL:
+            return f"{wanted}({found})"
+        return f"int({found} % 99)"
 
     def counted(self, found: str, kind: Kind) -> str:
         element = kind.of[0]
@@ -278,7 +283,9 @@ class Containers(Drawing):
     def asked(self, found: str, kind: Kind) -> str:
         element = kind.of[0]
         options: list[Option] = [f"(not {found})", f"bool({found})"]
-        if not self.is_python or not has(kind, FLOAT):
+        # The lists of a module's lists are no lists of the event.
+        is_deep = found.startswith(("NESTED", "GRID"))
+        if not is_deep and (not self.is_python or not has(kind, FLOAT)):
             options += [lambda: f"({found} {self.pick('==', '!=')} {self.value_of(kind, 0)})"]
         if kind.name != "list":
             options += [lambda: f"({self.key(element)} {self.pick('in', 'not in')} {found})"]
@@ -317,7 +324,7 @@ class Containers(Drawing):
         kind = self.rng.random()
         if kind < 0.2 or not self.known():
             self.declare(indent)
-        elif kind < 0.45 and nesting > 0 and self.turns <= 16:
+        elif kind < 0.45 and nesting > 0 and self.turns <= 16 and self.held:
             self.go_through(indent, nesting)
         elif own and kind < 0.95:
             name, what = self.rng.choice(own)
@@ -425,7 +432,7 @@ class Containers(Drawing):
             f"{name}.add({one})",
             f"{name}.add({one})",
             f"{name}.discard({one})",
-            f"{name}.update([{one}, {other}])",
+            f"{name}.update({{{one}, {other}}})",
             lambda: f"{name} {self.pick('|', '&', '-', '^')}= {{{one}, {other}}}",
             f"{name}.difference_update({{{one}}})",
             f"{name}.remove({one})" if self.chance(0.3) else f"{name}.discard({one})",
@@ -434,7 +441,10 @@ class Containers(Drawing):
 
     def go_through(self, indent: int, nesting: int) -> None:
         """A loop over a container, which now and then changes in it."""
-        name, kind = self.rng.choice(self.known())
+        # What lists of a module's lists give cannot be changed.
+        name, kind = self.rng.choice(
+            [one for one in self.known() if one[0] not in ("GRID", "NESTED")]
+        )
         with self.scope(), self.loop(ROOM):
             if kind.name == "list":
                 over = self.pick(name, name, f"reversed({name})", f"{name}[1:]")

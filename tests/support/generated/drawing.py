@@ -47,6 +47,7 @@ class Drawing(ABC):
         ints, floats: names that are such in the present scope.
         held: names of containers and what they hold.
         arrays: names of whole arrays: what their elements are, and how many.
+        wholes: those of them that are no views.
         handlers: around the present statement: what they call the exception.
         turns: how often loops may turn that are around the present statement.
     """
@@ -62,6 +63,7 @@ class Drawing(ABC):
         self.held: list[tuple[str, Kind]] = []
         self.maybes: list[tuple[str, Kind]] = []
         self.arrays: list[tuple[str, Kind, int]] = []
+        self.wholes: set[str] = set()
         self.functions: list[str] = []
         self.handlers: list[str | None] = []
         self.in_loop = False

@@ -8,9 +8,15 @@ __all__ = ["Nulls"]
 
 
 class Nulls(Drawing):
+    def some(self, kind: Kind, depth: int = 1) -> str:
+        """A number that is not None: a null, if it is only kept, will be asked and tell the truth,
+        which Python does not know unless it is asked at once."""
+        one = self.of_kind(kind, depth)
+        return f"({one} * 1.0)" if kind == FLOAT else one
+
     def maybe_of(self, kind: Kind) -> str:
         """What may be None."""
-        one = self.of_kind(kind, 1)
+        one = self.some(kind)
         options: list[Option] = [
             lambda: f"{one} if {self.bool_(0)} else None",
             lambda: f"None if {self.bool_(1)} else {one}",
@@ -23,7 +29,7 @@ class Nulls(Drawing):
                 lambda: f"best_of({self.ints_iterable()})",
             ]
         else:
-            options += [f"capped({one})", lambda: f"capped({one}, limit={self.float_(0)})"]
+            options += [f"capped({one})", lambda: f"capped({one}, limit={self.some(FLOAT, 0)})"]
         return self.pick(*options)
 
     def unless(self, kind: Kind) -> str:
@@ -74,7 +80,7 @@ class Nulls(Drawing):
             begin = self.pick("None", "None", lambda: self.maybe_of(kind))
             self.put(indent, f"{name} = {begin}")
             self.put(indent, f"if {self.bool_(1)}:")
-            self.put(indent + 1, f"{name} = {self.of_kind(kind, 1)}")
+            self.put(indent + 1, f"{name} = {self.some(kind)}")
             self.maybes.append((name, kind))
             return
         name = self.pick(*names)
@@ -82,7 +88,7 @@ class Nulls(Drawing):
             self.put(indent, f"{name} = {self.maybe_of(kind)}")
         elif form == 2:
             self.put(indent, f"if {name} is None:")
-            self.put(indent + 1, f"{name} = {self.of_kind(kind, 1)}")
+            self.put(indent + 1, f"{name} = {self.some(kind)}")
         elif form == 3 and self.turns <= 16:
             one = self.new("j")
             over = self.ints_iterable() if kind == INT else "state.f"

@@ -145,13 +145,13 @@ class Statements(Drawing):
         if not self.has("texts"):
             return self.text()
         # Python formats a null as None, and what operators read of it is 0.
-        code = f"{{event.code if {self.has_code()} else 0}}"
+        code = f"{{event.code if {self.has_code()} else ONE}}"
         return self.pick(
             self.text,
             "f'{state.n:>4}|{i0}'",
             f'f"{code}-{{state.x:.2f}}"',
-            lambda: f"f'{{{self.int_(0)}}}/{{{self.pick(*self.ints)}:+d}}'",
-            lambda: f"f'{{event.on}} {{state.x:8.3f}} {{{self.bool_(0)}}}'",
+            lambda: f"f'{{state.w}}/{{{self.pick(*self.ints)}:+d}}'",
+            "f'{event.on} {state.x:8.3f} {state.b[1]}'",
             "f'{name}:{state.a[3]:x}'",
         )
 

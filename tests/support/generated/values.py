@@ -124,7 +124,8 @@ class Values(Drawing):
 
     def has_code(self) -> str:
         """That the event's string is none that is null."""
-        return self.pick("not event.is_null('code')", "event.code is not None")
+        asked = "not event.is_null('code')"
+        return self.pick(asked, "event.code is not None") if self.asks_none else asked
 
     def code_bits(self) -> str:
         if self.asks_none:
