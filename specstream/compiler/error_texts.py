@@ -239,10 +239,10 @@ class ErrorTexts:
     @staticmethod
     def known(error: Exception) -> Exception:
         """An exception whose text compiled code knows as well; refuses others."""
-        is_told = "__ss_told" in vars(error) or _site_of((type(error), str(error)))
-        if is_told:
+        is_told = vars(error).get("__ss_told")
+        if is_told or (is_told is None and _site_of((type(error), str(error)))):
             return error
-        if not _is_of_a_key(error):
+        if is_told is not None or not _is_of_a_key(error):
             refuse(*_UNKNOWN)
         return KeyError(as_told(error.args[0]))
 
