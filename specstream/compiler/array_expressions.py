@@ -32,18 +32,29 @@ from specstream.compiler.native_function import Native
 from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TextType
-from specstream.compiler.types import ViewType
+from specstream.compiler.types import Variant, ViewType
 from specstream.compiler.views import View, make_view
 from specstream.declarations.element_types import storage_of
 
-__all__ = ["made_type", "new_list", "new_window", "view_of", "window_of"]
+__all__ = ["array_type", "made_type", "new_list", "new_window", "view_of", "window_of"]
 
 _STORED = {"int64": int, "uint64": np.uint64, "float64": float, "bool": bool, "string": str}
 
 
+_ADDING = {
+    arithmetic.OPERATORS[node]
+    for node in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow)
+}
+
+
 def made_type(view: ViewType, kind: str, ndim: int) -> ViewType:
-    """The type of an array in the arena."""
-    return ViewType(storage_of(_STORED[kind], "an element"), ndim, "range", view.variant)
+    """The type of an array in the arena, made of another one."""
+    return array_type(kind, ndim, view.variant)
+
+
+def array_type(kind: str, ndim: int, variant: Variant) -> ViewType:
+    """The type of an array that is in no field."""
+    return ViewType(storage_of(_STORED[kind], "an element"), ndim, "range", variant)
 
 
 def window_of(context: Any, builder: Any, view: ViewType, value: Value) -> Window:
@@ -146,6 +157,8 @@ def _elementwise(function: Native) -> Any:
         scalars = typing_context.resolve_function_type(known, tuple(map(_scalar, args)), {})
         kind = scalar_kind(scalars.return_type)
         assert kind is not None
+        if function in _ADDING and all(scalar_kind(_scalar(one)) == "bool" for one in args):
+            raise refuse("arithmetic with arrays of bools alone: write x | y, x & y, or a loop")
         made = made_type(views[0], kind, max(one.ndim for one in views))
         taken = [types.unliteral(one) for one in args]
 

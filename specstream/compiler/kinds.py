@@ -87,6 +87,11 @@ def check_kind(
         way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
         if is_text:
             way_out = "keep it in a field, or emit it into a column that is declared str"
+        if isinstance(value, types.NoneType):
+            found = "None"
+            way_out = "give it a number; None is what a function without return gives, like emit"
+        elif str(value).startswith(("specstream.list(", "specstream.dict(", "specstream.set(")):
+            way_out = "store one element at a time, like for i in range(len(x)): y[i] = x[i]"
         raise refuse(f"{what} is declared {declared or kind} and gets {found or value}: {way_out}")
 
 

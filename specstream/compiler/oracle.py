@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream._native import ffi, lib
-from specstream.columns.derived import raise_again
+from specstream.columns.derived import item_again, raise_again
 from specstream.columns.strings import StringTable
 from specstream.compiler.error_texts import as_told, tell_lifted
+from specstream.compiler.event_lists import oracle_list
 from specstream.compiler.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
@@ -231,8 +232,22 @@ class OracleEvent:
             return False
         if place.part.nullable and self._columns[first + place.values + 1][row]:
             return None
-        reader = self._text if place.part.kind == "str" else LOAD[place.part.kind]
-        return reader(self._columns[first + place.values][row])
+        value = self._columns[first + place.values][row]
+        if place.part.kind == "list":
+            return oracle_list(place.part, value, self._strings, self._item_again(place))
+        return self._text(value) if place.part.kind == "str" else LOAD[place.part.kind](value)
+
+    def _item_again(self, place: Place) -> Callable[[int, int], Any]:
+        """Gives what was raised in place of an item of a list."""
+        row = self._row
+
+        def again(element: int, item: int) -> Any:
+            assert self._strings is not None
+            return item_again(
+                self._schema, self._arrays, row, self._strings, (place, element, item)
+            )
+
+        return again
 
     def _text(self, code: int) -> Text:
         return Text(code, self._strings)

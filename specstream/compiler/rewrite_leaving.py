@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,8 @@ from specstream.compiler.error_classes import CLASSES
 from specstream.compiler.exceptions import Part, catches_anything, caught_classes, parts_of
 from specstream.compiler.formatting import formatted
 from specstream.compiler.forms import CaughtName
-from specstream.compiler.rewrite import Rewriter, targets_in
+from specstream.compiler.rewrite import targets_in
+from specstream.compiler.rewrite_parts import NativeParts
 from specstream.compiler.try_regions import catcher, has_begun, throw, try_begin, try_end
 from specstream.compiler.turns import MOST_TURNS, Turns
 
@@ -29,7 +29,7 @@ __all__ = ["LeavingRewriter"]
 Statements = list[ast.stmt]
 
 
-class LeavingRewriter(Rewriter, ABC):
+class LeavingRewriter(NativeParts):
     """The part of the rewriting that is about leaving.
 
     Attributes:
@@ -42,23 +42,6 @@ class LeavingRewriter(Rewriter, ABC):
     held: list[Callable[[], Statements] | None]
     caught: list[tuple[str | None, str]]
     turns: Turns
-
-    @abstractmethod
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        """A call of a core function."""
-
-    @abstractmethod
-    def new_name(self, what: str) -> str:
-        """A name that no user can write."""
-
-    @abstractmethod
-    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> Statements:
-        """An assignment to any target."""
-
-    @staticmethod
-    @abstractmethod
-    def run() -> ast.expr:
-        """The running transaction."""
 
     def leave_nothing(self) -> None:
         """At the beginning of a function."""
@@ -120,6 +103,9 @@ class LeavingRewriter(Rewriter, ABC):
         return loop
 
     def visit_For(self, node: ast.For) -> Any:
+        node.iter = self.as_generator(node.iter)
+        if isinstance(node.iter, ast.GeneratorExp):
+            node = self.over_generator(node, node.iter)
         turns = self.turns.of(node.iter)
         within = self.turns.variables(node)
         node.iter = self.some(node.iter, self.visit(node.iter))
@@ -130,6 +116,25 @@ class LeavingRewriter(Rewriter, ABC):
         looped = self.for_each(node, polling.poll_for if polls else None)
         self.turns.together, self.turns.within = before
         return looped
+
+    def over_generator(self, node: ast.For, generator: ast.GeneratorExp) -> ast.For:
+        """A loop over a generator, as one over what that goes through."""
+        if len(generator.generators) > 1:
+            self.check.refuse(
+                node, "a loop over a generator with several for", "write the loops one in another"
+            )
+        (only,) = generator.generators
+        node.target, target = only.target, node.target
+        skipped: Statements = [
+            ast.If(ast.UnaryOp(ast.Not(), one), [ast.Continue()], []) for one in only.ifs
+        ]
+        node.iter = only.iter
+        node.body = [*skipped, ast.Assign([target], generator.elt), *node.body]
+        for statement in node.body:
+            for part in ast.walk(statement):
+                if isinstance(part, ast.expr | ast.stmt) and not hasattr(part, "lineno"):
+                    ast.copy_location(part, node)
+        return node
 
     def for_each(self, node: ast.For, poll: Any) -> Any:
         if all(isinstance(one, ast.Name) for one in targets_in(node.target)):
@@ -142,9 +147,6 @@ class LeavingRewriter(Rewriter, ABC):
         begin = 0 if poll is None else 1
         looped.body[begin:begin] = first
         return looped
-
-    def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
-        raise NotImplementedError
 
     def loop(self, node: Any, poll: Any) -> Any:
         """A loop that polls at each of its turns, if it does."""

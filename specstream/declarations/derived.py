@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["Derived", "Part", "Place", "name_of", "numbers_of"]
+__all__ = ["Derived", "Part", "Place", "Scalar", "name_of", "numbers_of"]
+
+Scalar = Literal["int", "float", "bool", "str"]
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,26 @@ class Part:
     """A hidden column, or one of a few that hold a tuple.
 
     Attributes:
-        kind: what an operator sees of it.
+        kind: what an operator sees of it; of a list the column holds the address.
         nullable: whether it may be None.
+        items: what an element of a list has in it.
+        is_tuple: an element of a list is a tuple of the items, and not the only one.
+        raising: which items may have raised: in front of each lies what compiled code raises, or 0.
     """
 
-    kind: Literal["int", "float", "bool", "str"]
+    kind: Literal["int", "float", "bool", "str", "list"]
     nullable: bool = False
+    items: tuple[Scalar, ...] = ()
+    is_tuple: bool = False
+    raising: frozenset[int] = frozenset()
+
+    @property
+    def words(self) -> tuple[Scalar, ...]:
+        """What the words of a list's element are."""
+        words: list[Scalar] = []
+        for at, item in enumerate(self.items):
+            words += ["int", item] if at in self.raising else [item]
+        return tuple(words)
 
     @property
     def dtypes(self) -> list[type[Any]]:
