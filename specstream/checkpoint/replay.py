@@ -139,11 +139,11 @@ def replay(
     the_operator = recorded.given.operator() if operator is None else operator
     start = restored(recorded.before, the_operator.layout, what)
     with refused(what):
-        strings = start.table(the_operator.program.strings)
+        strings = start.table(the_operator.program.strings, the_operator.layout)
     run = _Run(the_operator, origin, start, strings)
     is_whole = run.all(recorded.given.rows, what, pdb, event, progress)
     output = run.output()
-    state = StateView(the_operator.layout, start.words)
+    state = StateView(the_operator.layout, start.words, strings.objects)
     return Replay(
         batch,
         the_operator,
@@ -170,11 +170,13 @@ def _difference(
         raised = recorded.given.origin.raised
         return None if raised is None else _difference_of_errors(raised, run.raised())
     layout = run.operator.layout
-    words = restored(after.snapshot, layout, what).words
+    content = restored(after.snapshot, layout, what)
+    with refused(what):
+        texts = content.table((), layout).objects
     return (
         _difference_of_errors(None, run.raised())
         or first_difference(after.output, output)
-        or first_difference_of_states(StateView(layout, words), state)
+        or first_difference_of_states(StateView(layout, content.words, texts), state)
         or run.difference_of_waiting(after.pending)
     )
 

@@ -39,9 +39,9 @@ from specstream.compiler.local_lists import List, element_of
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_types import ListType, kinds_of
 from specstream.compiler.math_exact import norm, norm_of
-from specstream.compiler.native_function import require_scalar
+from specstream.compiler.native_function import require_scalar, write_bool
 from specstream.compiler.numpy_functions import OF_ARRAYS
-from specstream.compiler.refusals import refuse
+from specstream.compiler.refusals import no_letters, refuse
 from specstream.compiler.types import ViewType
 
 __all__ = ["MATH", "METHODS", "NUMPY"]
@@ -99,9 +99,7 @@ def _fold(
 
 
 def _kind(view: ViewType) -> str:
-    kind = scalar_kind(NUMBA_KINDS[view.kind])
-    assert kind is not None
-    return kind
+    return scalar_kind(NUMBA_KINDS[view.kind]) or "string"
 
 
 def _zero(kind: str) -> Value:
@@ -191,7 +189,7 @@ def _tested(is_any: bool) -> Write:
         join = builder.or_ if is_any else builder.and_
 
         def truth(element: Value) -> Value:
-            return run.to_bool(element, kind)
+            return write_bool(run, [kind], [element])
 
         return _fold(
             window, BIT(not is_any), truth, lambda so_far, one, _: join(so_far, truth(one))
@@ -240,6 +238,10 @@ def _listed(view: ViewType) -> types.Type:
     return ListType(NUMBA_KINDS[view.kind])
 
 
+# What there is of strings as well.
+_OF_TEXTS = ("any", "all", "copy", "tolist")
+
+
 def _method(name: str, result: Callable[[ViewType], types.Type], write: Write) -> None:
     @method(name).rule
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -248,6 +250,8 @@ def _method(name: str, result: Callable[[ViewType], types.Type], write: Write) -
             return None
         if len(args) != 1:
             raise refuse(f"{name} of an array takes nothing: write x.{name}()")
+        if view.kind == "str" and name not in _OF_TEXTS:
+            raise no_letters(name)
 
         def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
             return write(context, _whole(window_of(context, builder, view, values[0])))
@@ -275,6 +279,8 @@ def _reduction(name: str, result: Callable[[ViewType], types.Type], write: Write
         kind = scalar_kind(element_of(of)) if isinstance(of, ListType) else _kind(of)
         if kind is None:
             return None
+        if kind == "string" and name not in _OF_TEXTS:
+            raise no_letters(f"np.{name}")
         view = of if isinstance(of, ViewType) else array_type(kind, 1, "plain")
 
         def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
@@ -365,7 +371,7 @@ def _dot(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if len(args) != 2 or not all(isinstance(one, ViewType) and one.ndim == 1 for one in args):
         return None
     kinds = {_kind(one) for one in args}
-    if len(kinds) != 1 or kinds == {"bool"}:
+    if len(kinds) != 1 or kinds <= {"bool", "string"}:
         raise refuse("np.dot takes arrays of the same numbers: write x * 1.0, or a loop")
     (kind,) = kinds
     first, second = args

@@ -19,14 +19,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from specstream.compiler import frozen, frozen_types, numbers
+from specstream.compiler import frozen, frozen_types, numbers, standard_library
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
+from specstream.compiler.forms import CaughtName
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.nullable_flows import mark_null_reads
 from specstream.compiler.numpy_functions import NUMPY, OF_ARRAYS
 from specstream.compiler.scopes import bound_names, own_name
+from specstream.compiler.standard_library import PREFIX
+from specstream.compiler.ways_out import names_it_has, of_library, of_numpy
 
 __all__ = [
     "FORBIDDEN_CALLS",
@@ -40,6 +43,7 @@ __all__ = [
     "is_constant",
     "is_none",
     "is_singleton_test",
+    "is_true",
     "math_name",
     "numpy_name",
 ]
@@ -73,6 +77,7 @@ _FORBIDDEN_CALLS = {
     "str": "strings are codes inside an operator; they come out as text when emitted",
     "isinstance": "types are fixed by the schema",
     "getattr": "name the field",
+    "hasattr": "name the field: what there is, is fixed by the declarations",
     "setattr": "name the field",
     "eval": "write the code out",
     "exec": "write the code out",
@@ -86,6 +91,9 @@ _FORBIDDEN_MODULES = {
     "datetime": "use event.timestamp, which repeats when the event is rerun",
     "os": "operators do no input or output",
     "sys": "operators do no input or output",
+    "logging": "operators do no input or output: emit a row instead",
+    "uuid": "event.timestamp, event.source and event.sequence name an event uniquely",
+    "secrets": "use event.random(i) or event.random_bits(i), which repeat when the event is rerun",
 }
 
 # What else decides whether something can be compiled has to know the same.
@@ -128,12 +136,23 @@ class Check:
         check_definite_assignment(
             tree,
             self.locals,
-            lambda node, name: self.refuse(
+            self.undefined,
+        )
+
+    def undefined(self, node: ast.AST, name: str) -> NoReturn:
+        """Refuses a read of a name to which no value may have been assigned."""
+        name = own_name(name)
+        if name in self.source.original.__globals__:
+            self.refuse(
                 node,
-                f"{own_name(name)!r} may be undefined here",
-                f"assign {own_name(name)!r} on every path before, for instance at the top of the "
-                "function",
-            ),
+                f"{name!r} is assigned in this function, so it is not the one of the module, and "
+                "may be undefined here",
+                "keep what changes in a field of the state, or give the local one another name",
+            )
+        self.refuse(
+            node,
+            f"{name!r} may be undefined here",
+            f"assign {name!r} on every path before, for instance at the top of the function",
         )
 
     def parameters(self, node: ast.FunctionDef | ast.Lambda) -> None:
@@ -204,12 +223,26 @@ class Check:
                     f"{own_name(node.name)!r} has a decorator",
                     "leave it out, and call what it does",
                 )
-        elif isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Load):
-            self.refuse(node, "a starred expression cannot be compiled", "write the values out")
         elif isinstance(node, ast.Call):
             self.call(node)
         elif isinstance(node, ast.Attribute):
             self.attribute(node)
+        elif isinstance(node, ast.Subscript):
+            self.item(node)
+
+    def item(self, node: ast.Subscript) -> None:
+        """The state and the event have attributes, where dicts have items."""
+        of, name = node.value, node.slice
+        if len(self.analysis.open) != 1 or not isinstance(of, ast.Name):
+            return
+        is_text = isinstance(name, ast.Constant) and isinstance(name.value, str)
+        if of.id in self.source.parameters[:2] and is_text:
+            what = ("the state", "the event")[self.source.parameters.index(of.id)]
+            self.refuse(
+                node,
+                f"{what} has no items",
+                f"write {of.id}.{ast.literal_eval(name)}, as of an object",
+            )
 
     def locks(self, node: ast.With) -> None:
         """What a with statement takes is a lock; whether it is one is known with its type."""
@@ -245,12 +278,13 @@ class Check:
     def name(self, node: ast.Name) -> None:
         name = node.id
         if name in self.caught:
-            if node not in self.raising:
+            if node not in self.raising and not isinstance(node, CaughtName):
                 self.refuse(
                     node,
-                    f"{name!r} is a caught exception, which can only be raised again",
-                    f"write raise, raise {name}, or raise SomeError(...) from {name}; catch each "
-                    "class in a clause of its own to tell them apart",
+                    f"{name!r} is a caught exception, which can only be raised again, or emitted "
+                    "as text",
+                    f"write raise, raise {name}, raise SomeError(...) from {name}, or in emit "
+                    f"str({name}); catch each class in a clause of its own to tell them apart",
                 )
             return
         if name in self.locals or name in self.resolved:
@@ -297,6 +331,8 @@ class Check:
         elif is_container(value):
             value = self.frozen(node, value, what)
             self.constants[name] = value
+        elif (library := of_library(value)) is not None:
+            self.refuse(node, f"{what} {library[0]}", library[1])
         elif isinstance(value, type) and value.__module__ != "builtins":
             self.refuse(
                 node,
@@ -341,6 +377,8 @@ class Check:
                 return cell.cell_contents
             except ValueError:
                 return _MISSING
+        if name.startswith(PREFIX):
+            return getattr(standard_library, name.removeprefix(PREFIX))
         if name in function.__globals__:
             return function.__globals__[name]
         if "." in name:
@@ -370,7 +408,7 @@ class Check:
             self.refuse(
                 node,
                 f"the event has no column {name.value!r}",
-                f"it has {', '.join(event.names)}",
+                names_it_has(name.value, event.names),
             )
         if name.value not in event.nullable:
             declared = event.columns[event.names.index(name.value)]
@@ -387,17 +425,10 @@ class Check:
             module = self.lookup(node.value.id)
             if module is np and node.attr == "random":
                 self.refuse(node, "np.random cannot be used", FORBIDDEN_MODULES["random"])
-            if (
-                module is np
-                and node.attr not in (*NUMPY, *OF_ARRAYS)
-                and (node.attr not in numbers.NUMPY_CONSTANTS)
-            ):
-                self.refuse(
-                    node,
-                    f"np.{node.attr} cannot be used: NumPy's results differ from Python's in the "
-                    "last bit",
-                    f"write math.{node.attr} where there is one, or a loop",
-                )
+            known = (*NUMPY, *OF_ARRAYS, *numbers.NUMPY_CONSTANTS)
+            if module is np and node.attr not in known:
+                functions = [one for one in known if isinstance(getattr(np, one), np.ufunc)]
+                self.refuse(node, *of_numpy(node.attr, [*functions, "clip", *OF_ARRAYS]))
             if (
                 module is math
                 and node.attr not in (*MATH, *OF_SEVERAL)
@@ -507,6 +538,10 @@ def branches(value: ast.expr) -> list[ast.expr]:
     if isinstance(value, ast.IfExp):
         return branches(value.body) + branches(value.orelse)
     return [value]
+
+
+def is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def is_none(node: ast.expr) -> bool:

@@ -21,7 +21,7 @@ from numba.core.typing.templates import AbstractTemplate, builtin_registry, sign
 from specstream.compiler.instructions import Value
 from specstream.compiler.local_types import refuse_frozen, settled
 from specstream.compiler.none_types import all_present, may_be_none, present, unwrapped
-from specstream.compiler.refusals import refuse
+from specstream.compiler.refusals import has_no_method, no_method, refuse
 
 __all__ = [
     "Core",
@@ -136,6 +136,8 @@ def _register(function: Core) -> None:
             if found is None:
                 given = ", ".join(str(types.unliteral(one)) for one in args)
                 name = function.name.removeprefix("method_")
+                if name != function.name and args and has_no_method(args[0], name):
+                    raise refuse("; ".join(no_method(args[0], name)))
                 raise refuse(f"{name} does not take ({given}): {function.taken}")
             return signature(found[0], *found[1])
 

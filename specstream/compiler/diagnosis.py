@@ -105,7 +105,8 @@ def _innermost(text: str) -> tuple[str, str]:
             return refusal("for")
         return (
             f"{found[1]} cannot be gone through",
-            "a loop goes over range(...), an array of the state, a tuple, enumerate or zip",
+            "a loop goes over range(...), an array of the state, a tuple, list, dict or set, "
+            "enumerate or zip",
         )
     if found := re.search(r"wrong tuple length for .*expected (\d+), got (\d+)", words):
         return (
@@ -126,7 +127,9 @@ def _innermost(text: str) -> tuple[str, str]:
                 f"write {read}" if read else "items are read of arrays and tuples",
             )
         if not name.startswith("_"):  # else it is none of the user's
-            return f"{name} does not take ({found[2]})", _RULES
+            whole = found[2] in ("the state", "the event")
+            rules = f"take one of its values, like {name}({found[2][4:]}.x)" if whole else _RULES
+            return f"{name} does not take ({found[2]})", rules
     return _UNFORESEEN
 
 
@@ -135,6 +138,7 @@ def _readable(text: str) -> str:
     text = re.sub(r"Literal\[\w+\]\((.*?)\)", r"\1", text)
     text = re.sub(r"OptionalType\((\w+)\)", r"\1 or None", text)
     text = re.sub(r"UniTuple\((\w+) x (\d+)\)", r"a tuple of \2 \1", text)
+    text = re.sub(r"\bTuple\(([^()]*)\)", r"a tuple of (\1)", text)
     while found := re.search(r"specstream\.(\w+)\(", text):
         depth, end = 1, found.end()
         while depth and end < len(text):

@@ -275,6 +275,6 @@ class OracleNumpy:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"np.{name} is not supported in an operator: NumPy's functions differ from math's in "
-            "the last bit; supported are: " + ", ".join(sorted(self.__dict__))
+            f"np.{name} is not supported in an operator; supported are: "
+            + ", ".join(sorted(self.__dict__))
         )

@@ -28,8 +28,12 @@ class Reductions(ABC):
     def _values(self) -> list[Any]:
         """The elements, the last axis first."""
 
+    def _numbers(self, what: str) -> list[Any]:
+        """The elements, for what only numbers have."""
+        return self._values()
+
     def sum(self) -> Any:
-        total, *rest = self._values() or [self.zero]
+        total, *rest = self._numbers("sum") or [self.zero]
         total = Int64(total) if isinstance(total, bool) else total
         for value in rest:
             total = total + value
@@ -51,7 +55,7 @@ class Reductions(ABC):
         return math.sqrt(self.var())
 
     def _extremum(self, what: str, wins: Callable[[Any, Any], bool]) -> tuple[int, Any]:
-        values = self._values()
+        values = self._numbers(what)
         if not values:
             raise ValueError(f"{what} of an empty array; test len(x) > 0 first")
         best = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
 import operator
@@ -11,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from specstream.compiler import numbers
+from specstream.compiler.bools import OF_BOOLS
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
     LOAD,
     store_of,
 )
 from specstream.compiler.oracle_reductions import Reductions
-from specstream.compiler.text import Text, refuse
+from specstream.compiler.text import Text, refusal, refuse
+from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
 
 __all__ = ["ByValue", "View", "by_value", "to_power"]
@@ -66,6 +69,8 @@ class View(Reductions):
     def zero(self) -> Int64 | Uint64 | float:
         """What a sum over the view starts from."""
         number = self._storage.number
+        if number == "str":
+            refuse(*refusal("sum"))
         return 0.0 if number == "float" else Uint64(0) if number == "uint" else Int64(0)
 
     def __len__(self) -> int:
@@ -143,7 +148,9 @@ class View(Reductions):
             self._store(offset, value)
             return
         target = self._view(offset, shape, strides)
-        if isinstance(value, View):
+        if isinstance(value, list | tuple):
+            self._store_row(target, list(value))
+        elif isinstance(value, View):
             # All elements are read before the first is written: windows may overlap.
             elements = [value._load(value._words[at]) for at in value._broadcast(target)]
             for at, element in zip(target._elements(), elements, strict=True):
@@ -151,6 +158,17 @@ class View(Reductions):
         else:
             for at in target._elements():
                 self._store(at, value)
+
+    def _store_row(self, target: View, items: list[Any]) -> None:
+        """The items of a list or tuple go to the last axis, one by one or one to all."""
+        length = target._shape[-1]
+        if len(items) not in (1, length):
+            raise ValueError(
+                f"could not broadcast {len(items)} items into elements of state.{self._name} of "
+                f"shape {target._shape}: a list has to have {length} items"
+            )
+        for number, at in enumerate(target._elements()):
+            self._store(at, items[number % length if len(items) == length else 0])
 
     @staticmethod
     def each(operation: Callable[..., Any], *operands: Any) -> View:
@@ -189,6 +207,11 @@ class View(Reductions):
 
     def _values(self) -> list[Any]:
         return [self._load(self._words[at]) for at in self._elements()]
+
+    def _numbers(self, what: str) -> list[Any]:
+        if self._storage.number == "str":
+            refuse(*refusal(what))
+        return self._values()
 
     def __eq__(self, other: object) -> Any:
         return View.each(operator.eq, self, other)
@@ -321,14 +344,15 @@ class ByValue:
         return self._ordered(other, operator.ge)
 
 
-_STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool}
+_STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool, Text: str}
 
 
 def _one(operand: Any) -> Any:
     """A one of an operand's kind."""
     if not isinstance(operand, View):
         return operand
-    return {"int": Int64(1), "uint": Uint64(1), "float": 1.0}.get(operand._storage.number, True)
+    ones = {"int": Int64(1), "uint": Uint64(1), "float": 1.0, "str": Text(EMPTY, "")}
+    return ones.get(operand._storage.number, True)
 
 
 def _lift(name: str, operation: Callable[[Any, Any], Any]) -> None:
@@ -342,13 +366,14 @@ def _lift(name: str, operation: Callable[[Any, Any], Any]) -> None:
     setattr(View, f"__r{name}__", reflected)
 
 
-for _name, _operation in (
-    *((name, getattr(operator, name)) for name in ("add", "sub", "mul", "truediv", "floordiv")),
-    *((name, getattr(operator, name)) for name in ("mod", "lshift", "rshift", "xor")),
-    *(("and", operator.and_), ("or", operator.or_)),
-    *((name, getattr(operator, name)) for name in ("lt", "le", "gt", "ge")),
+for _name, _node in (
+    *(("add", ast.Add), ("sub", ast.Sub), ("mul", ast.Mult), ("floordiv", ast.FloorDiv)),
+    *(("mod", ast.Mod), ("lshift", ast.LShift), ("rshift", ast.RShift)),
+    *(("xor", ast.BitXor), ("and", ast.BitAnd), ("or", ast.BitOr)),
 ):
-    _lift(_name, _operation)
+    _lift(_name, OF_BOOLS[_node])
+for _name in ("truediv", "lt", "le", "gt", "ge"):
+    _lift(_name, getattr(operator, _name))
 _lift("pow", numbers.power)
 for _name, _of_one in (
     ("neg", numbers.negate),

@@ -32,11 +32,21 @@ def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
 
     @overload(function)
     def typed(view: Any) -> Any:
-        if not isinstance(view, ViewType) or view.ndim != 1:
+        if isinstance(view, ViewType) and view.ndim != 1:
             raise refuse(
-                f"{name}() of one value takes an array of one axis, or a row: "
-                f"write {name}(a, b) for two numbers"
+                f"{name}() of an array of {view.ndim} axes compares and adds rows in Python: write "
+                f"x.{name}() for all of its elements, or {name}(x[i]) for a row"
             )
+        if isinstance(view, LocalType | types.BaseTuple):
+            return None  # local_tuples.py, list_methods.py, table_methods.py
+        if not isinstance(view, ViewType):
+            two = "a + b" if name == "sum" else f"{name}(a, b)"
+            raise refuse(
+                f"{name}() of one value takes an array, list, tuple or generator, and gets "
+                f"{view}; write {two} for two numbers"
+            )
+        if view.kind == "str":
+            raise no_letters(name)
         return implementation(view)
 
     return function

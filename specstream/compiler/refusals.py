@@ -5,12 +5,16 @@ Numba wraps them in its own words; :mod:`specstream.compiler.diagnosis` takes th
 
 from __future__ import annotations
 
+from numba.core import types
 from numba.core.errors import TypingError
 
 from specstream.compiler.text import refusal
 from specstream.declarations.state import Field
 
-__all__ = ["is_boosted", "no_letters", "refuse"]
+__all__ = ["has_no_method", "is_boosted", "no_letters", "no_method", "refuse"]
+
+_OF_ARRAYS = ("sum", "mean", "min", "max", "argmin", "argmax", "any", "all", "fill", "copy")
+_LENGTHENS = ("append", "extend", "insert", "pop", "remove", "clear", "add", "update", "popleft")
 
 
 def refuse(message: str) -> TypingError:
@@ -27,3 +31,45 @@ def is_boosted(field: Field) -> TypingError:
     """Why a boosted field is not accessed like an array."""
     ways = ", ".join(f"state.{field.name}.{one.name}(...)" for one in field.operations)
     return refuse(f"field {field.name!r} is boosted: use its operations, {ways}")
+
+
+def has_no_method(of: types.Type, name: str) -> bool:
+    """Whether what a method is asked of has none of that name, whatever it takes."""
+    kind = _kind(of)
+    return kind in ("state", "event", "emit") or (
+        kind == "view" and name not in (*_OF_ARRAYS, "tolist")
+    )
+
+
+def no_method(of: types.Type, name: str) -> tuple[str, str]:
+    """Why something has no such method, and what to write instead."""
+    kind = _kind(of)
+    if kind == "event":
+        return (
+            f"the event has no method {name!r}",
+            "read a column as event.x; its methods are random(i), random_bits(i), normal(i), "
+            "integer(low, high, i), choice(n, i) and is_null(name)",
+        )
+    if kind == "state":
+        return f"the state has no method {name!r}", "read and assign its fields, as state.x"
+    if kind == "view" and name in _LENGTHENS:
+        return (
+            f"an array of the state has no method {name!r}: its length is declared and stays",
+            f"keep a count in the state, and write state.x[state.count % len(state.x)] = value; "
+            f"a list of the event's own has {name}",
+        )
+    if kind == "view":
+        return (
+            f"an array has no method {name!r} in an operator",
+            f"it has {', '.join(_OF_ARRAYS)} and tolist; sorted(x) makes a list in order, and the "
+            "rest is a loop",
+        )
+    return (
+        f"{of} has no method {name!r} in an operator",
+        "write a plain function, and call it with the value",
+    )
+
+
+def _kind(of: types.Type) -> str:
+    """``view`` of one of our types of arrays."""
+    return str(of.name).removeprefix("specstream.").partition("(")[0]

@@ -29,6 +29,7 @@ from specstream.compiler.types import (
     ViewType,
 )
 from specstream.compiler.views import make_view
+from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.state import Field
 
 __all__ = ["field_of", "set_field", "whole_field"]
@@ -37,8 +38,8 @@ __all__ = ["field_of", "set_field", "whole_field"]
 def field_of(state: StateType, name: str) -> Field:
     field = state.layout.field(name)
     if field is None:
-        names = ", ".join(field.name for field in state.layout.fields)
-        raise refuse(f"state {state.layout.name!r} has no field {name!r}: it has {names}")
+        names = names_it_has(name, [one.name for one in state.layout.fields])
+        raise refuse(f"state {state.layout.name!r} has no field {name!r}; {names}")
     return field
 
 
@@ -89,7 +90,10 @@ def whole_field(context: Any, builder: Any, view: ViewType, run: Value, field: F
 def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
     """``state.name = value``: Python evaluates the value first."""
     if not isinstance(state, StateType):
-        raise refuse(f"an attribute of {state} cannot be assigned: only fields of the state can")
+        raise refuse(
+            f"an attribute of {state} cannot be assigned; only fields of the state can: keep the "
+            "value in a local name, or emit it"
+        )
     if not isinstance(name, types.StringLiteral):
         return None  # Numba's second try, without literals
     field = field_of(state, name.literal_value)

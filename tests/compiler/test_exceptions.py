@@ -539,36 +539,6 @@ def test_an_exception_that_gets_out_has_its_own_text_and_lines() -> None:
     assert "raise Rejected" in Path(__file__).read_text().splitlines()[line.tb_lineno - 1]
 
 
-MARKET = """
-import specstream as ss
-
-
-class Market(ss.State):
-    price = ss.array(float, 3, fill=6.0)
-    limit = ss.scalar(float, fill=10.0)
-    refused = ss.scalar(int)
-    asked = ss.scalar(int)
-
-
-"""
-
-
-def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Path(__file__).parents[2] / "docs" / "operators.md"
-    section = page.read_text().split("\n## Exceptions\n")[1]
-    (tmp_path / "exceptions_of_the_page.py").write_text(
-        MARKET + section.split("```python\n")[1].split("```")[0]
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    operator = importlib.import_module("exceptions_of_the_page").answer
-    table = pa.table({"symbol": [0, 3, 2, 1, 1], "amount": [2.0, 1.0, 11.0, 0.0, 3.0]})
-    found = run_engine(operator, table, horizon=0)
-    assert found.output["price"].to_pylist() == [3.0, 0.0, 0.0, 0.0, 2.0]
-    assert found.output["why"].to_pylist() == [0, 1, 2, 1, 0]
-    assert (found.state["refused"], found.state["asked"]) == (1, 5)
-    assert_identical(found, run_oracle(operator, table))
-
-
 # ---- the oracle ----
 
 

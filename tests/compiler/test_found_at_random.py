@@ -150,16 +150,16 @@ def test_what_none_would_mean_is_refused(function: Callable[..., None], message:
         ss.Engine(operator, horizon=0).close()
 
 
-WORDS = {"A", "B"}
-ODD = {1, 3, 5}
+words = {"A", "B"}
+odd = {1, 3, 5}
 
 
 def sets(state, event, emit):
     """A set of the module on one side, which is of a class of its own in the oracle."""
     mine = {1, event.i, 3}
-    emit(int(ODD > mine) + 2 * int(ODD >= {1}) + 4 * int(mine < ODD))
-    emit(int({1, 3, 5, 7} > ODD) + 2 * int(ODD <= {5, 3, 1}))
-    emit(int(WORDS > {"A"}) + 2 * int({"A", "B"} >= WORDS))
+    emit(int(odd > mine) + 2 * int(odd >= {1}) + 4 * int(mine < odd))
+    emit(int({1, 3, 5, 7} > odd) + 2 * int(odd <= {5, 3, 1}))
+    emit(int(words > {"A"}) + 2 * int({"A", "B"} >= words))
 
 
 def test_sets_of_a_module_compare_with_those_of_the_event() -> None:

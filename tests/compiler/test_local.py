@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import math
 import pickle
-import re
-import runpy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -654,6 +651,32 @@ def test_what_cannot_be_is_refused_with_its_line_and_a_way_out(
     assert f":{first + line}:" in str(caught.value)
 
 
+def test_builtins_take_tuples() -> None:
+    @ss.operator(
+        state=S,
+        event={"a": int, "x": float, "b": bool},
+        emits={"sum": int, "max": float, "min": int, "one": int, "mixed": float, "zero": float},
+    )
+    def reduced(state, event, emit):
+        mixed = (event.x, event.a, event.b)
+        x = event.x
+        emit(
+            sum((event.a, 1, event.b)),
+            max((x, 2.0, -x)),
+            min((event.a, 3, -4)),
+            max((event.a,)),
+            sum(mixed),
+            sum((x, x)),
+        )
+
+    columns = {"a": [1, -5, 9], "x": [-0.0, 2.5, float("nan")], "b": [True, False, True]}
+    table = pa.table(columns)
+    expected = run_oracle(reduced, table)
+    assert expected.output["mixed"].to_pylist()[:2] == [2.0, -2.5]
+    assert_identical(run_engine(reduced, table, horizon=0), expected)
+    assert witness.assert_agrees(reduced, table) == 3
+
+
 def test_they_travel_and_are_profiled() -> None:
     table = events(60)
     expected = run_oracle(mixtures, table)
@@ -662,22 +685,3 @@ def test_they_travel_and_are_profiled() -> None:
     for execution in ("log_free", "locked"):
         found = run_engine(dicts, events(20), execution=execution, threads=1)
         assert_identical(found, run_oracle(dicts, events(20)))
-
-
-def test_the_example_of_the_guide_runs(tmp_path: Path) -> None:
-    guide = Path(__file__).parents[2] / "docs" / "operators.md"
-    found = re.search(r"```python\n(def medians.*?)```", guide.read_text(), re.DOTALL)
-    assert found is not None
-    module = tmp_path / "medians_of_the_guide.py"
-    module.write_text(found[1])
-    namespace = runpy.run_path(str(module))
-    event = {"bid": float, "ask": float, "last": float, "venue": str}
-    emits = {"venue": str, "median": float}
-    operator = ss.operator(state=S, event=event, emits=emits)(namespace["medians"])
-    table = pa.table(
-        {"bid": [1.0, 2.0], "ask": [3.0, 4.0], "last": [2.0, 9.0], "venue": ["B", "C"]}
-    )
-    expected = run_oracle(operator, table)
-    assert expected.output["venue"].to_pylist() == ["B", "A", "A", "B", "C"]
-    assert expected.output["median"].to_pylist() == [3.0, 1.0, 2.0, 4.0, 9.0]
-    assert_identical(run_engine(operator, table, horizon=0), expected)

@@ -67,6 +67,22 @@ def test_what_to_write_instead_is_an_operator(name: str, tmp_path: Path) -> None
     assert_identical(run_engine(operator, TABLE, horizon=0), run_oracle(operator, TABLE))
 
 
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda event: None, r"takes \(event\); expected exactly three parameters"),
+        (lambda state, event: None, r"expected exactly three parameters: \(state, event, emit\)"),
+        (lambda event, state, emit: None, r"expected \(state, event, emit\), in this order"),
+        (max, "builtin_function_or_method; expected a plain function: def process"),
+    ],
+)
+def test_a_function_that_takes_something_else_is_told_what_to_take(
+    function: Callable[..., Any], said: str
+) -> None:
+    with pytest.raises(ss.DeclarationError, match=said):
+        ss.operator(state=Plain, event=EVENT, emits=EMITS, name="wrong")(function)
+
+
 # ---- whatever Numba raises ----
 
 

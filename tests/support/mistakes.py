@@ -9,11 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HEADER = """
+import collections
 import datetime
+import functools
+import itertools
+import json
+import logging
 import math
 import os
 import random
+import statistics
 import time
+import uuid
 
 import numpy as np
 
@@ -21,6 +28,9 @@ import specstream as ss
 from specstream.structures import add
 
 COUNT = 0
+SEEN = {3: 1}
+now = datetime.datetime.now
+log = logging.getLogger("operators")
 
 
 class Account:
@@ -33,6 +43,7 @@ ACCOUNT = Account()
 class State(ss.State):
     total = ss.scalar(int)
     price = ss.scalar(float)
+    label = ss.scalar(str)
     counts = ss.array(int, 8)
     grid = ss.array(float, (4, 4))
     work = ss.scratch(float, 4)
@@ -71,7 +82,7 @@ MISTAKES = {
     "a field that is none": Mistake(
         "state.totl += 1  # <-",
         "state 'State' has no field 'totl'",
-        "it has total, price",
+        "did you mean 'total'?",
         "state.total += 1",
     ),
     "a column that is none": Mistake(
@@ -231,8 +242,8 @@ MISTAKES = {
     ),
     "a helper that returns nothing": Mistake(
         "def fee(x):\n    y = x + 1\n\n\n" + START + "    state.total = fee(event.key)  # <-\n",
-        "field 'total' is declared int and gets ",
-        "store one number",
+        "field 'total' is declared int and gets None",
+        "a function without return",
         "def fee(x):\n    return x + 1\n\n\n" + START + "    state.total = fee(event.key)\n",
     ),
     "a helper without an argument": Mistake(
@@ -248,12 +259,15 @@ MISTAKES = {
         "def fee(x):\n    return x\n\n\n" + START + "    state.total = fee(1)\n",
     ),
     "a text and a number added": Mistake(
-        "state.total = event.name + 1  # <-", "", "", "state.total = len(event.name) + 1"
+        "state.total = event.name + 1  # <-",
+        "+ between a string and int64",
+        "int(x), float(x) or len(x)",
+        "state.total = len(event.name) + 1",
     ),
     "a text compared with a number": Mistake(
         "if event.name > event.key:  # <-\n    state.total += 1",
-        "> of a string",
-        "event alone",
+        "> between a string and int64",
+        "int(x), float(x) or len(x)",
         "if len(event.name) > event.key:\n    state.total += 1",
     ),
     "a float in an int field": Mistake(
@@ -271,8 +285,26 @@ MISTAKES = {
     "a text in a float field": Mistake(
         "state.price = event.name  # <-",
         "field 'price' is declared float and gets string",
-        "int field",
-        "state.total = event.name",
+        "keep it in a field",
+        "state.label = event.name",
+    ),
+    "a number in a text field": Mistake(
+        "state.label = event.key  # <-",
+        "field 'label' is declared str and gets int64",
+        "keep it in a field of numbers",
+        "state.total = event.key",
+    ),
+    "no text in a text field": Mistake(
+        "state.label = None  # <-",
+        "field 'label' is declared str and gets none",
+        'write "" for no string',
+        'state.label = ""',
+    ),
+    "a method of a text of the state": Mistake(
+        "if state.label.startswith('a'):  # <-\n    state.total += 1",
+        "startswith of a string",
+        "compute what is needed of the event alone",
+        "if event.name.startswith('a'):\n    state.label = event.name",
     ),
     "an array replaced": Mistake(
         "state.counts = 0  # <-",
@@ -324,8 +356,8 @@ MISTAKES = {
     ),
     "a number called": Mistake(
         "state.total = event.key(1)  # <-",
-        "'key' cannot be called",
-        "plain functions",
+        "the event has no method 'key'",
+        "read a column as event.x",
         "state.total = event.key",
     ),
     "a function that math has not": Mistake(
@@ -342,14 +374,14 @@ MISTAKES = {
     ),
     "a column as an item": Mistake(
         "state.total = event['key']  # <-",
-        "an item of the event cannot be read",
-        "write event.name",
+        "the event has no items",
+        "write event.key",
         "state.total = event.key",
     ),
     "a field as an item": Mistake(
         "state['total'] = 1  # <-",
-        "an item of the state cannot be assigned",
-        "write state.name = value",
+        "the state has no items",
+        "write state.total",
         "state.total = 1",
     ),
     "a product of matrices": Mistake(
@@ -453,5 +485,251 @@ MISTAKES = {
     ),
     "the state counted by a text": Mistake(
         "add(state, 'totl', 1)  # <-", "totl", "total", "add(state, 'total', 1)"
+    ),
+    "a column that is spelt wrong": Mistake(
+        "state.total = event.keys  # <-",
+        "the event has no column 'keys'",
+        "did you mean 'key'?",
+        "state.total = event.key",
+    ),
+    "a column that is new": Mistake(
+        "event.fee = 0.5  # <-",
+        "an attribute of the event cannot be assigned",
+        "keep the value in a local name",
+        "fee = 0.5\nstate.price = fee",
+    ),
+    "a column asked as of a dict": Mistake(
+        "state.total = event.get('key', 0)  # <-",
+        "the event has no method 'get'",
+        "read a column as event.x",
+        "state.total = event.key",
+    ),
+    "a field asked as of a dict": Mistake(
+        "state.total = state.get('price')  # <-",
+        "the state has no method 'get'",
+        "as state.x",
+        "state.price = state.price",
+    ),
+    "the length of the state": Mistake(
+        "state.total = len(state)  # <-",
+        "len does not take (the state)",
+        "like len(state.x)",
+        "state.total = len(state.counts)",
+    ),
+    "an array that grows": Mistake(
+        "state.counts.append(event.key)  # <-",
+        "an array of the state has no method 'append'",
+        "keep a count in the state",
+        "state.counts[state.total % len(state.counts)] = event.key\nstate.total += 1",
+    ),
+    "an array sorted": Mistake(
+        "state.counts.sort()  # <-",
+        "an array has no method 'sort'",
+        "sorted(x) makes a list in order",
+        "for i, one in enumerate(sorted(state.counts)):\n    state.counts[i] = one",
+    ),
+    "a list in an array": Mistake(
+        "state.counts[:2] = [1, 2]  # <-",
+        "gets list",
+        "one element at a time",
+        "for i, one in enumerate([1, 2]):\n    state.counts[i] = one",
+    ),
+    "nothing stored": Mistake(
+        "state.total = None  # <-",
+        "field 'total' is declared int and gets None",
+        "give it a number",
+        "state.total = 0",
+    ),
+    "what emit gives": Mistake(
+        "row = emit(1)\nstate.total = row  # <-",
+        "gets None",
+        "like emit",
+        "emit(1)\nstate.total = 1",
+    ),
+    "a text emitted as a float": Mistake(
+        "emit(1, f'{event.x:.2f}')  # <-",
+        "emitted column 'x' is declared nullable float and gets string",
+        "a column that is declared str",
+        "emit(1, round(event.x, 2))",
+    ),
+    "a text of the state kept": Mistake(
+        "text = f'{state.total}'  # <-\nstate.price = float(text)",
+        "a formatted string cannot stand here",
+        "a column that is declared str",
+        "state.price = float(state.total)",
+    ),
+    "a text compared with less": Mistake(
+        "if event.key < 'a':  # <-\n    state.total = 1",
+        "< between a string and int64",
+        "int(x)",
+        "if event.name < 'a':\n    state.total = 1",
+    ),
+    "a sum of two numbers": Mistake(
+        "state.total = sum(event.key)  # <-",
+        "sum() of one value takes an array, list, tuple or generator",
+        "write a + b",
+        "state.total = sum((event.key, 1))",
+    ),
+    "a sum of a grid": Mistake(
+        "state.price = sum(state.grid)  # <-",
+        "sum() of an array of 2 axes",
+        "write x.sum()",
+        "state.price = state.grid.sum()",
+    ),
+    "an exponential of NumPy": Mistake(
+        "state.price = np.exp(event.x)  # <-",
+        "np.exp is not compiled: its last bit depends on NumPy's version",
+        "write math.exp",
+        "state.price = math.exp(event.x)",
+    ),
+    "an array of NumPy": Mistake(
+        "seen = np.zeros(4)  # <-\nstate.price = seen[0]",
+        "np.zeros is not compiled",
+        "a list, like [0.0] * n",
+        "seen = [0.0] * 4\nstate.price = seen[0]",
+    ),
+    "a choice of NumPy": Mistake(
+        "state.price = np.where(event.on, 1.0, 2.0)  # <-",
+        "np.where is not compiled",
+        "a if condition else b",
+        "state.price = 1.0 if event.on else 2.0",
+    ),
+    "linear algebra": Mistake(
+        "state.price = np.linalg.norm(state.grid[0])  # <-",
+        "np.linalg is not compiled",
+        "write it out as a loop",
+        "state.price = math.sqrt(sum(v * v for v in state.grid[0]))",
+    ),
+    "a product of loops": Mistake(
+        "for i, j in itertools.product(range(4), range(4)):  # <-\n    state.grid[i, j] += 1.0",
+        "'itertools.product' is of the library 'itertools'",
+        "a loop inside of a loop",
+        "for i in range(4):\n    for j in range(4):\n        state.grid[i, j] += 1.0",
+    ),
+    "a counter": Mistake(
+        "seen = collections.Counter(state.counts)  # <-\nstate.total = seen[0]",
+        "'collections.Counter' is of the library 'collections'",
+        "d[key] = d.get(key, 0) + 1",
+        "seen = {}\nfor one in state.counts:\n    seen[one] = seen.get(one, 0) + 1\n"
+        "state.total = seen.get(0, 0)",
+    ),
+    "a mean of the library": Mistake(
+        "state.price = statistics.mean(state.grid[0])  # <-",
+        "'statistics.mean' is of the library 'statistics'",
+        "write sum(x) / len(x)",
+        "state.price = sum(state.grid[0]) / len(state.grid[0])",
+    ),
+    "a map": Mistake(
+        "state.total = sum(map(abs, state.counts))  # <-",
+        "'map' is a builtin, and is not compiled",
+        "a generator or a comprehension",
+        "state.total = sum(abs(one) for one in state.counts)",
+    ),
+    "what a type is": Mistake(
+        "if type(state.total) is int:  # <-\n    state.total = 1",
+        "cannot be compiled",
+        "compare with ==",
+        "if isinstance(event.key, int):\n    state.total = 1",
+    ),
+    "the clock by another name": Mistake(
+        "state.total = now().hour  # <-",
+        "'now' is of the library 'datetime'",
+        "use event.timestamp",
+        "state.total = event.timestamp // 3600",
+    ),
+    "an identifier": Mistake(
+        "state.total = uuid.uuid4().int  # <-",
+        "module 'uuid' cannot be used",
+        "event.sequence name an event uniquely",
+        "state.total = event.sequence",
+    ),
+    "a log": Mistake(
+        "log.info('seen')  # <-",
+        "'log' writes to a log",
+        "emit a row instead",
+        "emit(1)",
+    ),
+    "a log by its module": Mistake(
+        "logging.info('seen')  # <-",
+        "module 'logging' cannot be used",
+        "emit a row instead",
+        "emit(1)",
+    ),
+    "a global counted up without saying so": Mistake(
+        "COUNT += 1  # <-",
+        "'COUNT' is assigned in this function, so it is not the one of the module",
+        "a field of the state",
+        "state.total += 1",
+    ),
+    "a global that is kept in": Mistake(
+        "SEEN[event.key] = 1  # <-",
+        "is frozen, and is changed here",
+        "what changes in the state",
+        "state.counts[event.key] = 1",
+    ),
+    "a default that is kept in": Mistake(
+        "def seen(x, before=[]):\n    before.append(x)  # <-\n    return len(before)\n\n\n"
+        + START
+        + "    state.total = seen(event.key)\n",
+        "a default, or a list, dict, set or array of a module is frozen",
+        "what changes in the state",
+        "def seen(state):\n    state.counts[0] += 1\n    return state.counts[0]\n\n\n"
+        + START
+        + "    state.total = seen(state)\n",
+    ),
+    "a cache": Mistake(
+        "@functools.lru_cache\ndef fee(x):\n    return x + 1\n\n\n"
+        + START
+        + "    state.total = fee(state.total)  # <-\n",
+        "keeps what it gave in a cache",
+        "leave the decorator out",
+        "def fee(x):\n    return x + 1\n\n\n" + START + "    state.total = fee(state.total)\n",
+    ),
+    "a decorator": Mistake(
+        "def twice(f):\n    @functools.wraps(f)\n    def inner(x):\n        return 2 * f(x)\n\n"
+        "    return inner\n\n\n@twice  # <-\ndef fee(x):\n    return x + 1\n\n\n"
+        + START
+        + "    state.total = fee(event.key)\n",
+        "'fee' has a decorator that makes another function of it",
+        "leave the decorator out",
+        "def fee(x):\n    return 2 * (x + 1)\n\n\n" + START + "    state.total = fee(event.key)\n",
+    ),
+    "a generator of one's own": Mistake(
+        "def firsts(n):\n    for i in range(n):\n        yield i  # <-\n\n\n"
+        + START
+        + "    for i in firsts(event.key):\n        state.total += i\n",
+        "yield cannot be compiled",
+        "emit(...)",
+        "def firsts(n):\n    return [i for i in range(n)]\n\n\n"
+        + START
+        + "    for i in firsts(event.key):\n        state.total += i\n",
+    ),
+    "two functions that call each other": Mistake(
+        "def even(n):\n    return n == 0 or odd(n - 1)\n\n\n"
+        "def odd(n):\n    return n != 0 and even(n - 1)  # <-\n\n\n"
+        + START
+        + "    state.total = even(event.key)\n",
+        "'even' calls itself",
+        "write the recursion as a loop",
+        "state.total = event.key % 2 == 0",
+    ),
+    "a document of the event": Mistake(
+        "order = json.loads(event.name)\nstate.price += order['price'] * state.total  # <-",
+        "what it gives is not known",
+        "annotate it where it is assigned",
+        "if event.name == '{}':\n    price: float = json.loads(event.name)['price']\n"
+        "    state.price = price",
+    ),
+    "a list of two types": Mistake(
+        "items = [1, 'a']  # <-\nstate.total = len(items)",
+        "a list of int64 gets string",
+        "values of one type",
+        "items = (1, 'a')\nstate.total = len(items)",
+    ),
+    "a list of nothing": Mistake(
+        "best = max([], default=3)  # <-\nstate.total = best",
+        "what a list, dict or set holds is not known here",
+        "like x: list[float] = []",
+        "prices: list[int] = []\nstate.total = max(prices, default=3)",
     ),
 }

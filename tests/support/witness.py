@@ -155,6 +155,8 @@ def converter(storage: Any) -> Callable[[Any], Any]:
     """What a field of this type holds of a value, as a NumPy array of the type would."""
     if storage.number == "bool":
         return bool
+    if storage.number == "str":
+        return text
     if storage.name == "float32":
 
         def rounded(value: Any) -> float:
@@ -175,6 +177,12 @@ def converter(storage: Any) -> Callable[[Any], Any]:
         return number
 
     return Unsigned if storage.number == "uint" else integer
+
+
+def text(value: Any) -> Text:
+    """What a field of strings holds: a null is an empty one."""
+    assert isinstance(value, str), f"{value!r} is no string"
+    return Text(value)
 
 
 class Array(np.ndarray[Any, Any]):
@@ -205,6 +213,9 @@ class Array(np.ndarray[Any, Any]):
     def __setitem__(self, index: Any, value: Any) -> None:
         super().__getitem__(index)  # which is looked at before the value is
         each = np.frompyfunc(self.converted, 1, 1)
+        if isinstance(value, list | tuple):
+            items, value = value, np.empty(len(value), object)
+            value[:] = list(items)
         is_many = isinstance(value, np.ndarray) and value.size > 0
         try:
             converted = (
@@ -285,7 +296,7 @@ class State:
     """Fields as attributes: numbers and :class:`Array`."""
 
     converters: dict[str, Callable[[Any], Any]]
-    scratch: list[str]
+    scratch: dict[str, Any]
 
     def __init__(self, layout: Any) -> None:
         converters: dict[str, Callable[[Any], Any]] = {}
@@ -300,7 +311,9 @@ class State:
             made.convert = convert
             made[...] = one.fill
             self.__dict__[one.name] = made
-        self.__dict__["scratch"] = [one.name for one in layout.fields if one.space == "scratch"]
+        self.__dict__["scratch"] = {
+            one.name: one.fill for one in layout.fields if one.space == "scratch"
+        }
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = self.converters[name](value)
@@ -321,8 +334,8 @@ class State:
                 self.__dict__[name] = value
 
     def begin(self) -> None:
-        for name in self.scratch:
-            self.__dict__[name][...] = 0
+        for name, fill in self.scratch.items():
+            self.__dict__[name][...] = fill
 
 
 # ---- events and rows ----
@@ -574,8 +587,24 @@ def dot(first: Any, second: Any) -> Any:
     return (first * second).sum()
 
 
+class OfIntegers(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, int)
+
+
+class Integer(metaclass=OfIntegers):
+    """``int``. A digest, written in another base than ten, may have as many bits as it likes."""
+
+    def __new__(cls, *values: Any, **named: Any) -> Any:
+        made = int(*values, **named)
+        is_digest = len(values) + len(named) > 1 and not LOW <= made <= HIGH
+        return made if is_digest else Int(made)
+
+    from_bytes = int.from_bytes
+
+
 BUILTINS = vars(builtins) | {
-    "int": lambda x: Int(int(x)),
+    "int": Integer,
     "round": rounded,
     "pow": power,
     "divmod": with_numbers(divmod),
@@ -760,6 +789,8 @@ def run(
 
 def word(value: Any) -> Any:
     """A value by its bits; there is one NaN."""
+    if isinstance(value, str):
+        return str(value)
     if not isinstance(value, float):
         return value if value is None else int(value)
     return struct.pack("d", NAN if value != value else value)
@@ -796,7 +827,7 @@ def assert_agrees(
     assert found == emitted if columns else expected.output.num_rows == len(emitted)
     for name, values in expected.state.items():
         theirs = np.asarray(seen.state[name], object).reshape(-1).tolist()
-        ours = np.asarray(values).reshape(-1).tolist()
+        ours = np.asarray(values, object).reshape(-1).tolist()
         assert list(map(word, ours)) == list(map(word, theirs)), f"field {name}"
     return len(seen.kept)
 
