@@ -110,10 +110,12 @@ def _ends(step: ast.expr | None) -> tuple[int | None, ...]:
     sign = 1
     if isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub):
         step, sign = step.operand, -1
-    if step is not None and not isinstance(step, ast.Constant):
+    size = getattr(step, "value", ...) if isinstance(step, ast.Constant) else ...
+    if step is None or size is None:
+        size = 1
+    if not isinstance(size, int):
         return None, None, None
-    value = None if step is None else step.value
-    if (1 if value is None else value) * sign > 0:
+    if size * sign > 0:
         return 0, numbers.INT64_MAX, None
     return numbers.INT64_MAX, numbers.INT64_MIN, None
 
