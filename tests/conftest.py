@@ -118,10 +118,15 @@ def assert_identical(found: Result, expected: Result) -> None:
     assert found.state.keys() == expected.state.keys()
     for name, words in expected.state.items():
         np.testing.assert_array_equal(
-            np.asarray(found.state[name]).reshape(-1).view(np.uint8),
-            np.asarray(words).reshape(-1).view(np.uint8),
-            err_msg=f"field {name}",
+            elements(found.state[name]), elements(words), err_msg=f"field {name}"
         )
+
+
+def elements(values: Any) -> Any:
+    """The values of a field as something that compares bit for bit."""
+    if isinstance(values, str) or values.dtype == object:
+        return np.asarray(values, object).reshape(-1)
+    return np.asarray(values).reshape(-1).view(np.uint8)
 
 
 def bits(column: pa.ChunkedArray) -> Any:

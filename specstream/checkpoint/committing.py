@@ -20,6 +20,7 @@ from specstream.checkpoint.difference import Difference, first_difference
 from specstream.checkpoint.frontiers import Frontiers
 from specstream.checkpoint.inputs import Origin
 from specstream.columns.events import Events
+from specstream.columns.lists import joined
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.engine.packed_pending import unpacked
@@ -102,7 +103,7 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
         ranks.append(np.full(done, rank, np.int64))
         sequences.append(np.arange(done) + segment.first_sequence)
         numbers.append(np.arange(done) + segment.first)
-    merged = [np.concatenate(part) for part in parts]
+    merged = [joined(part) for part in parts]
     sequence = np.concatenate(sequences)
     order = np.lexsort((sequence, np.concatenate(ranks), merged[0]))
     keys = pending.keys(np.concatenate(numbers)[order])

@@ -96,14 +96,23 @@ def _differs(one: pa.ChunkedArray, other: pa.ChunkedArray) -> npt.NDArray[np.boo
     return np.asarray(values | nulls.to_numpy(), np.bool_)
 
 
+def _elements(value: Any) -> npt.NDArray[Any]:
+    return np.asarray(value, object if isinstance(value, str) else None)
+
+
 def first_difference_of_states(recorded: StateView, replayed: StateView) -> Difference | None:
     """The first field in which two states of one layout differ, and in it the first element."""
     for name in dir(recorded):
-        one, other = (np.asarray(getattr(state, name)) for state in (recorded, replayed))
-        size = one.dtype.itemsize
-        bits = [np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other)]
-        differs = (bits[0] != bits[1]).reshape(-1, size).any(axis=1)
+        one, other = (_elements(getattr(state, name)) for state in (recorded, replayed))
+        if one.dtype == object:
+            differs = (one != other).reshape(-1)
+        else:
+            size = one.dtype.itemsize
+            bits = [np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other)]
+            differs = (bits[0] != bits[1]).reshape(-1, size).any(axis=1)
         if differs.any():
-            index = tuple(map(int, np.unravel_index(int(differs.argmax()), one.shape)))
-            return Difference("state", name, index, one[index].item(), other[index].item())
+            at = int(differs.argmax())
+            index = tuple(map(int, np.unravel_index(at, one.shape)))
+            values = (each.reshape(-1).tolist()[at] for each in (one, other))
+            return Difference("state", name, index, *values)
     return None

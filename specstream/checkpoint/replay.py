@@ -29,7 +29,7 @@ from specstream.checkpoint.difference import (
     first_difference_of_states,
 )
 from specstream.checkpoint.inputs import Origin, Raised
-from specstream.checkpoint.recorded_batch import read_batch, restored
+from specstream.checkpoint.recorded_batch import RecordedBatch, read_batch, restored
 from specstream.checkpoint.store import store_of
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events, keys_of, plain_value, read_events, rows_to_table
@@ -139,22 +139,11 @@ def replay(
     the_operator = recorded.given.operator() if operator is None else operator
     start = restored(recorded.before, the_operator.layout, what)
     with refused(what):
-        strings = start.table(the_operator.program.strings)
+        strings = start.table(the_operator.program.strings, the_operator.layout)
     run = _Run(the_operator, origin, start, strings)
     is_whole = run.all(recorded.given.rows, what, pdb, event, progress)
     output = run.output()
-    state = StateView(the_operator.layout, start.words)
-    difference = None
-    if is_whole and after is not None:
-        words = restored(after.snapshot, the_operator.layout, what).words
-        difference = (
-            _difference_of_errors(None, run.raised())
-            or first_difference(after.output, output)
-            or first_difference_of_states(StateView(the_operator.layout, words), state)
-            or run.difference_of_waiting(after.pending)
-        )
-    elif is_whole and origin.raised is not None:
-        difference = _difference_of_errors(origin.raised, run.raised())
+    state = StateView(the_operator.layout, start.words, strings.objects)
     return Replay(
         batch,
         the_operator,
@@ -166,9 +155,29 @@ def replay(
         run.error,
         None if after is None else after.output,
         None if after is not None else origin.raised,
-        difference,
+        _difference(recorded, run, output, state, what) if is_whole else None,
         is_whole,
         run.waiting,
+    )
+
+
+def _difference(
+    recorded: RecordedBatch, run: _Run, output: pa.Table, state: StateView, what: str
+) -> Difference | None:
+    """Between the record and a run that got through all of its events."""
+    after = recorded.after
+    if after is None:
+        raised = recorded.given.origin.raised
+        return None if raised is None else _difference_of_errors(raised, run.raised())
+    layout = run.operator.layout
+    content = restored(after.snapshot, layout, what)
+    with refused(what):
+        texts = content.table((), layout).objects
+    return (
+        _difference_of_errors(None, run.raised())
+        or first_difference(after.output, output)
+        or first_difference_of_states(StateView(layout, content.words, texts), state)
+        or run.difference_of_waiting(after.pending)
     )
 
 

@@ -20,14 +20,26 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns.instants import Instant
+from specstream.columns.lists import addresses
 from specstream.columns.strings import StringTable
-from specstream.declarations.derived import Derived, Part
+from specstream.declarations.derived import Derived, Part, Place
 from specstream.declarations.schema import Column, Schema
 from specstream.errors import SpecstreamError
 
-__all__ = ["UNREACHED", "Raised", "derived_columns", "raise_again", "value_reader"]
+__all__ = [
+    "UNREACHED",
+    "Raised",
+    "derived_columns",
+    "item_again",
+    "outcome_of",
+    "raise_again",
+    "value_reader",
+]
 
 Numbers = npt.NDArray[np.int64]
+
+
+_ABSENT: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "str": ""}
 
 
 class Unreached:
@@ -186,6 +198,11 @@ def _outcome(function: Callable[..., Any], given: Sequence[Any]) -> Any:
         return Raised(error)
 
 
+def outcome_of(function: Callable[[], Any]) -> Any:
+    """What it gives, or what stands for that."""
+    return _outcome(function, ())
+
+
 def _in_one_call(derived: Derived, combinations: list[tuple[Any, ...]]) -> list[Any]:
     """The same for a function that takes columns."""
     outcomes: list[Any] = [
@@ -248,6 +265,8 @@ def _fitting(derived: Derived, part: Part, value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if value is None and part.nullable:
         return None
+    if part.kind == "list":
+        return _elements(derived, part, value)
     if part.kind == "str" and isinstance(value, str):
         value.encode()  # a lone surrogate is in no text that a column could hold
         return str(value)
@@ -261,6 +280,38 @@ def _fitting(derived: Derived, part: Part, value: Any) -> Any:
     raise TypeError(
         f"{derived.text} gives {_shown(value)}, and is declared {allowed}: annotate what it gives"
     )
+
+
+def _elements(derived: Derived, part: Part, value: Any) -> list[tuple[Any, ...]]:
+    """The elements of a list, as the words that hold them."""
+    if not isinstance(value, list):
+        raise TypeError(f"{derived.text} gives {_shown(value)}, and was to give a list")
+    elements = []
+    for element in value:
+        given = element if part.is_tuple else (element,)
+        if not isinstance(given, tuple) or len(given) != len(part.items):
+            raise TypeError(
+                f"{derived.text} gives a list with {_shown(element)} in it, and was to have tuples "
+                f"of {len(part.items)}"
+            )
+        words: list[Any] = []
+        for at, (kind, one) in enumerate(zip(part.items, given, strict=True)):
+            if at not in part.raising:
+                words.append(_fitting(derived, Part(kind), one))
+                continue
+            item = _item(derived, Part(kind), one)
+            is_raised = isinstance(item, Raised)
+            words += [derived.status(item.error), _ABSENT[kind]] if is_raised else [0, item]
+        elements.append(tuple(words))
+    return elements
+
+
+def _item(derived: Derived, item: Part, value: Any) -> Any:
+    """An item of a list's element that may have raised."""
+    try:
+        return value if isinstance(value, Raised) else _fitting(derived, item, value)
+    except (TypeError, OverflowError, UnicodeEncodeError) as error:
+        return Raised(error)
 
 
 def _exact(derived: Derived, value: int) -> int:
@@ -282,6 +333,9 @@ def _arrays(derived: Derived, checked: list[Any], strings: StringTable) -> list[
             np.int64,
         )
     ]
+    if derived.tells:
+        texts = [_text_of(one.error) if isinstance(one, Raised) else None for one in checked]
+        arrays.append(_array(Part("str"), texts, strings))
     for number, part in enumerate(derived.parts):
         values = [None if value is None else value[number] for value in reached]
         arrays.append(_array(part, values, strings))
@@ -290,7 +344,13 @@ def _arrays(derived: Derived, checked: list[Any], strings: StringTable) -> list[
     return arrays
 
 
+def _text_of(error: Exception) -> str:
+    return str(error).encode(errors="replace").decode()
+
+
 def _array(part: Part, values: list[Any], strings: StringTable) -> npt.NDArray[Any]:
+    if part.kind == "list":
+        return addresses(part, values, strings)
     if part.kind != "str":
         return np.array([value or 0 for value in values], part.dtypes[0])
     if len(values) == 1:
@@ -313,6 +373,47 @@ def raise_again(
     number: int,
 ) -> None:
     """Raises what the function of a derived value raised for an event."""
+    derived = schema.derived[number]
+    found = _checked(derived, _again(schema, columns, row, strings, number))
+    if isinstance(found, Raised):
+        raise found.error
+    raise SpecstreamError(
+        f"{derived.text} raised when it was computed for the batch, and does not when it is "
+        "computed again: what operators call has to depend on its arguments alone"
+    )
+
+
+def item_again(
+    schema: Schema,
+    columns: Sequence[npt.NDArray[Any]],
+    row: int,
+    strings: StringTable,
+    place: tuple[Place, int, int],
+) -> Any:
+    """What was raised in a list of an event.
+
+    Args:
+        schema: of the events.
+        columns: as :func:`derived_columns` takes them.
+        row: the event.
+        strings: the texts.
+        place: of the list, which element, and which item of it.
+    """
+    of, element, item = place
+    assert of.part is not None
+    derived = schema.derived[of.number]
+    value = _again(schema, columns, row, strings, of.number)
+    return _item(derived, Part(of.part.items[item]), value[element][item])
+
+
+def _again(
+    schema: Schema,
+    columns: Sequence[npt.NDArray[Any]],
+    row: int,
+    strings: StringTable,
+    number: int,
+) -> Any:
+    """What the function of a derived value gives for an event, or what stands for it."""
     outcomes: list[Any] = []
     single = [column[row : row + 1] for column in columns]
     for derived in schema.derived[: number + 1]:
@@ -326,10 +427,4 @@ def raise_again(
             outcomes.append(_in_one_call(derived, [tuple(given)])[0])
         else:
             outcomes.append(_outcome(derived.function, given))
-    found = _checked(schema.derived[number], outcomes[number])
-    if isinstance(found, Raised):
-        raise found.error
-    raise SpecstreamError(
-        f"{schema.derived[number].text} raised when it was computed for the batch, and does not "
-        "when it is computed again: what operators call has to depend on its arguments alone"
-    )
+    return outcomes[number]

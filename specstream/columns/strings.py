@@ -26,6 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from specstream.declarations.codes import EMPTY, string_code
 from specstream.errors import InputError
 
 __all__ = ["StringTable", "string_code", "string_codes"]
@@ -36,16 +37,6 @@ Numbers = npt.NDArray[np.int64]
 _AT_ONCE = 1 << 16
 # Single strings that are kept as Python objects before they become an Arrow array.
 _LOOSE = 4096
-
-
-def string_code(text: str) -> int:
-    """The int64 code of a string; never 0, which stands for "no string" in a fresh state.
-
-    >>> string_code("EWR") == string_code("EWR") != string_code("JFK")
-    True
-    """
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True) or 1
 
 
 def string_codes(texts: pa.LargeStringArray) -> Numbers:
@@ -158,6 +149,18 @@ class StringTable:
         """The strings with those codes; null where no such string was met."""
         with self._lock:
             return self._texts.take(self._index.find(codes))
+
+    def objects(self, codes: Numbers) -> npt.NDArray[np.object_]:
+        """The strings that a field holds by these codes, as Python's own, in the same shape."""
+        kinds, places = np.unique(np.where(codes == 0, EMPTY, codes), return_inverse=True)
+        texts = np.array(self.texts(kinds).to_pylist(), np.object_)
+        found = np.empty(codes.shape, np.object_)
+        found[...] = texts[places.reshape(codes.shape)]
+        return found
+
+    def part(self, codes: Numbers) -> StringTable:
+        """A table of its own with the strings that a field holds by these codes."""
+        return StringTable(["", *self.texts(np.unique(codes)).drop_null().to_pylist()])
 
     def begins_with(self, texts: pa.ChunkedArray) -> bool:
         """Whether its first strings are these, in this order."""

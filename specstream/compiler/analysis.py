@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from specstream.compiler.error_classes import ErrorClasses
+from specstream.compiler.error_texts import ErrorTexts
 from specstream.compiler.scopes import own_name
 from specstream.declarations.schema import Schema
 from specstream.errors import CompileError
@@ -24,6 +25,7 @@ class FunctionSource:
     Attributes:
         nested: what was nested in it, rewritten for Numba as functions of their own.
         lifted: these functions.
+        spelled: what names stood for that were taken out of the tree (``spelling.py``).
     """
 
     original: types.FunctionType
@@ -35,6 +37,7 @@ class FunctionSource:
     oracle_namespace: dict[str, Any] = field(default_factory=dict)
     nested: list[ast.FunctionDef] = field(default_factory=list)
     lifted: list[types.FunctionType] = field(default_factory=list)
+    spelled: dict[str, Any] = field(default_factory=dict)
 
     def compile(self, tree: ast.FunctionDef, namespace: dict[str, Any]) -> types.FunctionType:
         module = ast.Module([tree], [])
@@ -54,13 +57,18 @@ class Analysis(ABC):
         event: columns of its events.
         emits: columns of its rows.
         operations: names of the operations on boosted fields.
+        numeric_fields: those of the state that hold no bools.
+        text_fields: those of the state that hold strings.
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
         catches: whether any of its functions has a try statement.
         errors: the exception classes met so far.
+        tells: whether texts of caught exceptions are emitted.
+        texts: where their texts come from.
         uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
         reads_frozen: whether lists, dicts or sets of a module are read.
+        shapes: of the arrays of the state.
     """
 
     def __init__(
@@ -70,13 +78,18 @@ class Analysis(ABC):
         self.event = event
         self.emits = emits
         self.operations = operations
+        self.numeric_fields: set[str] = set()
+        self.text_fields: set[str] = set()
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False
         self.catches = False
         self.errors = ErrorClasses()
+        self.tells = False
+        self.texts = ErrorTexts(self.errors)
         self.uses_arena = False
         self.reads_frozen = False
+        self.shapes: dict[str, tuple[int, ...]] = {}
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

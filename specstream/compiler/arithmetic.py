@@ -18,6 +18,7 @@ from typing import Any
 
 from numba.core import types
 
+from specstream.compiler.error_texts import division_site
 from specstream.compiler.instructions import BIT, F64, I64, Instructions, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.native_function import (
@@ -37,34 +38,38 @@ _TWO53 = 2**53
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def _arithmetic_kind(what: str, args: Sequence[types.Type], left_bool: bool = False) -> str:
+def _arithmetic_kind(what: str, args: Sequence[types.Type]) -> str:
     _refuse_mixture(what, args)
     kinds = [require_scalar(what, arg) for arg in args]
     if "float64" in kinds:
         return "float64"
-    if kinds == ["bool", "bool"]:
-        raise refuse(f"{what} of two bools; write int(x) {what} int(y)")
-    if kinds[0] == "bool" and not left_bool:
-        # Python computes it by bool's own method, as an int that does not wrap.
-        raise refuse(
-            f"{what} with a bool on its left and an integer on its right; write int(x) {what} y"
-        )
-    return integer_kind(what, args)
+    return "int64" if kinds == ["bool", "bool"] else integer_kind(what, args)
 
 
-def _arithmetic(what: str, left_bool: bool = False) -> Rule:
+def _arithmetic(what: str) -> Rule:
     def rule(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
         require_count(what, args, 2)
-        kind = _arithmetic_kind(what, args, left_bool)
+        kind = _arithmetic_kind(what, args)
         return kind, (kind, kind)
 
     return rule
 
 
+def _in_place(rule: Rule, what: str) -> Rule:
+    """A name that holds a bool goes on holding one."""
+
+    def of_same(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
+        kind, kinds = rule(args)
+        if kind != "bool" and scalar_kind(args[0]) == "bool":
+            raise refuse(f"{what}= of a bool makes a number of it; write y = int(x) {what} ...")
+        return kind, kinds
+
+    return of_same
+
+
 def _true_division(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
-    # A float result needs no wrapping: a bool is harmless on the left.
     require_count("/", args, 2)
-    kind = _arithmetic_kind("/", args, left_bool=True)
+    kind = _arithmetic_kind("/", args)
     return "float64", (kind, kind)
 
 
@@ -167,12 +172,14 @@ def _by_kind(integers: str, floats: str) -> Writer:
     return write
 
 
-def fault_if_zero(code: Instructions, kind: str, divisor: Value) -> None:
+def fault_if_zero(code: Instructions, kind: str, divisor: Value, what: str = "") -> None:
+    """Raises ZeroDivisionError, with Python's text of an operator, if there is one."""
     if kind == "float64":
         zero = code.builder.fcmp_ordered("==", divisor, F64(0.0))
     else:
         zero = code.builder.icmp_unsigned("==", divisor, I64(0))
-    code.fault_if(zero, ZeroDivisionError)
+    site = division_site(what, kind == "float64") if what else 0
+    code.fault_if(zero, ZeroDivisionError, site)
 
 
 def _floor_division(code: Instructions, left: Value, right: Value) -> tuple[Value, Value, Value]:
@@ -197,7 +204,7 @@ def _floor_division(code: Instructions, left: Value, right: Value) -> tuple[Valu
 
 def write_floordiv(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     left, right = args
-    fault_if_zero(code, kinds[0], right)
+    fault_if_zero(code, kinds[0], right, "//")
     if kinds[0] == "float64":
         return code.call("ss_float_floordiv", F64, *args)
     if kinds[0] == "uint64":
@@ -208,7 +215,7 @@ def write_floordiv(code: Instructions, kinds: Sequence[str], args: Sequence[Valu
 
 def write_mod(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) -> Value:
     left, right = args
-    fault_if_zero(code, kinds[0], right)
+    fault_if_zero(code, kinds[0], right, "%")
     if kinds[0] == "float64":
         return code.call("ss_float_mod", F64, *args)
     if kinds[0] == "uint64":
@@ -220,7 +227,7 @@ def _write_truediv(code: Instructions, kinds: Sequence[str], args: Sequence[Valu
     builder = code.builder
     left, right = args
     kind = kinds[0]
-    fault_if_zero(code, kind, right)
+    fault_if_zero(code, kind, right, "/")
     if kind == "float64":
         return builder.fdiv(left, right)
 
@@ -329,7 +336,7 @@ def _write_not(code: Instructions, kinds: Sequence[str], args: Sequence[Value]) 
 
 
 division_rule = _arithmetic("//")
-power_rule = _arithmetic("**", left_bool=True)
+power_rule = _arithmetic("**")
 add = Native("add", _arithmetic("+"), _by_kind("add", "fadd"))
 sub = Native("sub", _arithmetic("-"), _by_kind("sub", "fsub"))
 mul = Native("mul", _arithmetic("*"), _by_kind("mul", "fmul"))
@@ -353,12 +360,12 @@ pos = Native("pos", _unary("+"), _write_itself)
 invert = Native("invert", _inversion, _write_invert)
 not_ = Native("not_", truth("not"), _write_not)
 # In place, which of a list or set is another thing: all its names see it.
-iadd = Native("iadd", _arithmetic("+"), _by_kind("add", "fadd"))
-isub = Native("isub", _arithmetic("-"), _by_kind("sub", "fsub"))
-imul = Native("imul", _arithmetic("*"), _by_kind("mul", "fmul"))
-iand = Native("iand", _bitwise("&"), _by_kind("and_", "and_"))
-ior = Native("ior", _bitwise("|"), _by_kind("or_", "or_"))
-ixor = Native("ixor", _bitwise("^"), _by_kind("xor", "xor"))
+iadd = Native("iadd", _in_place(_arithmetic("+"), "+"), _by_kind("add", "fadd"))
+isub = Native("isub", _in_place(_arithmetic("-"), "-"), _by_kind("sub", "fsub"))
+imul = Native("imul", _in_place(_arithmetic("*"), "*"), _by_kind("mul", "fmul"))
+iand = Native("iand", _in_place(_bitwise("&"), "&"), _by_kind("and_", "and_"))
+ior = Native("ior", _in_place(_bitwise("|"), "|"), _by_kind("or_", "or_"))
+ixor = Native("ixor", _in_place(_bitwise("^"), "^"), _by_kind("xor", "xor"))
 OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Add: add,
     ast.Sub: sub,
@@ -384,12 +391,12 @@ OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], Native] = {
     ast.Not: not_,
 }
 IN_PLACE: dict[type[ast.operator], Native] = {
-    ast.Div: Native("itruediv", _true_division, _write_truediv),
-    ast.FloorDiv: Native("ifloordiv", division_rule, write_floordiv),
-    ast.Mod: Native("imod", _arithmetic("%"), write_mod),
-    ast.Pow: Native("ipower", power_rule, write_power),
-    ast.LShift: Native("ilshift", _shift("<<"), _write_shift("shl", "shl")),
-    ast.RShift: Native("irshift", _shift(">>"), _write_shift("ashr", "lshr")),
+    ast.Div: Native("itruediv", _in_place(_true_division, "/"), _write_truediv),
+    ast.FloorDiv: Native("ifloordiv", _in_place(division_rule, "//"), write_floordiv),
+    ast.Mod: Native("imod", _in_place(_arithmetic("%"), "%"), write_mod),
+    ast.Pow: Native("ipower", _in_place(power_rule, "**"), write_power),
+    ast.LShift: Native("ilshift", _in_place(_shift("<<"), "<<"), _write_shift("shl", "shl")),
+    ast.RShift: Native("irshift", _in_place(_shift(">>"), ">>"), _write_shift("ashr", "lshr")),
     ast.Add: iadd,
     ast.Sub: isub,
     ast.Mult: imul,

@@ -31,18 +31,30 @@ from specstream.compiler.memory import Run
 from specstream.compiler.native_function import Native
 from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.refusals import refuse
-from specstream.compiler.types import ViewType
+from specstream.compiler.text import TextType
+from specstream.compiler.types import Variant, ViewType
 from specstream.compiler.views import View, make_view
 from specstream.declarations.element_types import storage_of
 
-__all__ = ["made_type", "new_list", "new_window", "view_of", "window_of"]
+__all__ = ["array_type", "made_type", "new_list", "new_window", "view_of", "window_of"]
 
-_STORED = {"int64": int, "uint64": np.uint64, "float64": float, "bool": bool}
+_STORED = {"int64": int, "uint64": np.uint64, "float64": float, "bool": bool, "string": str}
+
+
+_ADDING = {
+    arithmetic.OPERATORS[node]
+    for node in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.Pow)
+}
 
 
 def made_type(view: ViewType, kind: str, ndim: int) -> ViewType:
-    """The type of an array in the arena."""
-    return ViewType(storage_of(_STORED[kind], "an element"), ndim, "range", view.variant)
+    """The type of an array in the arena, made of another one."""
+    return array_type(kind, ndim, view.variant)
+
+
+def array_type(kind: str, ndim: int, variant: Variant) -> ViewType:
+    """The type of an array that is in no field."""
+    return ViewType(storage_of(_STORED[kind], "an element"), ndim, "range", variant)
 
 
 def window_of(context: Any, builder: Any, view: ViewType, value: Value) -> Window:
@@ -138,13 +150,15 @@ def _elementwise(function: Native) -> Any:
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         views = [one for one in args if isinstance(one, ViewType)]
         if not views or not all(
-            isinstance(one, ViewType) or scalar_kind(one) is not None for one in args
+            isinstance(one, ViewType | TextType) or scalar_kind(one) is not None for one in args
         ):
             return None
         known = typing_context.resolve_value_type(function)
         scalars = typing_context.resolve_function_type(known, tuple(map(_scalar, args)), {})
         kind = scalar_kind(scalars.return_type)
         assert kind is not None
+        if function in _ADDING and all(scalar_kind(_scalar(one)) == "bool" for one in args):
+            raise refuse("arithmetic with arrays of bools alone: write x | y, x & y, or a loop")
         made = made_type(views[0], kind, max(one.ndim for one in views))
         taken = [types.unliteral(one) for one in args]
 
@@ -184,7 +198,7 @@ def _in_place(function: Native, operation: Native) -> Any:
         if not isinstance(target, ViewType):
             made: Meaning | None = anew(typing_context, args)
             return made
-        if not isinstance(value, ViewType) and scalar_kind(value) is None:
+        if not isinstance(value, ViewType | TextType) and scalar_kind(value) is None:
             return None
         known = typing_context.resolve_value_type(update_items)
         of_operation = typing_context.resolve_value_type(operation)

@@ -1,9 +1,10 @@
-"""Methods of arrays, rows and slices: ``sum mean min max argmin argmax any all fill copy tolist``.
+"""Methods of arrays, rows and slices, most of which NumPy has as functions too.
 
-And ``np.dot``, and `math`'s functions of several numbers: ``fsum``, ``prod`` and ``dist``. All go
-through the elements in the order of their indices, the last axis first. A sum begins with the first
-element, as NumPy's does; a NaN is the least and the greatest, and of equal elements the last one is
-``min`` and the first one ``argmin``.
+``sum mean std var min max argmin argmax any all``, as functions (but for ``sum``) of a list of the
+event's own as well; ``fill copy tolist``; ``np.dot``, and `math`'s functions of several numbers:
+``fsum``, ``prod`` and ``dist``. All go through the elements in the order of their indices, the last
+axis first. A sum begins with the first element, as NumPy's does; a NaN is the least and the
+greatest, and of equal elements the last one is ``min`` and the first one ``argmin``.
 """
 
 # Numba's internals are only partly typed.
@@ -21,6 +22,7 @@ from specstream._native import ffi, lib
 from specstream.compiler import arithmetic, assignment
 from specstream.compiler.arithmetic import write_comparison
 from specstream.compiler.array_expressions import (
+    array_type,
     made_type,
     new_list,
     new_window,
@@ -37,14 +39,29 @@ from specstream.compiler.local_lists import List, element_of
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_types import ListType, kinds_of
 from specstream.compiler.math_exact import norm, norm_of
-from specstream.compiler.native_function import require_scalar
-from specstream.compiler.refusals import refuse
+from specstream.compiler.native_function import require_scalar, write_bool
+from specstream.compiler.numpy_functions import OF_ARRAYS
+from specstream.compiler.refusals import no_letters, refuse
 from specstream.compiler.types import ViewType
 
 __all__ = ["MATH", "METHODS", "NUMPY"]
 
-Write = Callable[[Any, Window], Value]
-"""Of Numba's context and the window: the result."""
+
+class _Listed:
+    """A list of numbers, to be gone through like an array of one axis."""
+
+    def __init__(self, run: List, of: ViewType) -> None:
+        self.run = run
+        self.type = of
+        self.shape = [run.count()]
+
+    def load(self, indices: Sequence[Value]) -> Value:
+        return self.run.load(indices[0])
+
+
+Elements = Window | _Listed
+Write = Callable[[Any, Any], Value]
+"""Of Numba's context and a window, or of a list: the result."""
 
 
 def _whole(window: Window) -> Window:
@@ -54,7 +71,7 @@ def _whole(window: Window) -> Window:
     return window
 
 
-def _count(window: Window) -> Value:
+def _count(window: Elements) -> Value:
     count = I64(1)
     for length in window.shape:
         count = window.run.builder.mul(count, length)
@@ -62,7 +79,7 @@ def _count(window: Window) -> Value:
 
 
 def _fold(
-    window: Window, first: Value, start: Callable[[Value], Value], step: Callable[..., Value]
+    window: Elements, first: Value, start: Callable[[Value], Value], step: Callable[..., Value]
 ) -> Value:
     """Goes through the elements: ``start`` of the first, then ``step(total, element, number)``."""
     builder = window.run.builder
@@ -82,16 +99,14 @@ def _fold(
 
 
 def _kind(view: ViewType) -> str:
-    kind = scalar_kind(NUMBA_KINDS[view.kind])
-    assert kind is not None
-    return kind
+    return scalar_kind(NUMBA_KINDS[view.kind]) or "string"
 
 
 def _zero(kind: str) -> Value:
     return F64(0.0) if kind == "float64" else I64(0)
 
 
-def sum_of(window: Window) -> tuple[str, Value]:
+def sum_of(window: Elements) -> tuple[str, Value]:
     builder = window.run.builder
     kind = _kind(window.type)
     total = "int64" if kind == "bool" else kind
@@ -106,7 +121,7 @@ def sum_of(window: Window) -> tuple[str, Value]:
     return total, _fold(window, _zero(total), start, step)
 
 
-def _mean(context: Any, window: Window) -> Value:
+def _mean(context: Any, window: Elements) -> Value:
     builder = window.run.builder
     count = _count(window)
     kind, total = sum_of(window)
@@ -117,10 +132,36 @@ def _mean(context: Any, window: Window) -> Value:
     return builder.select(none, F64(float("nan")), mean)
 
 
+def _variance(context: Any, window: Elements) -> Value:
+    """The mean of the squares of the distances from the mean, as floats."""
+    builder = window.run.builder
+    code = Instructions(context, builder)
+    kind = _kind(window.type)
+    mean = _mean(context, window)
+
+    def square(element: Value) -> Value:
+        distance = builder.fsub(code.to_float(element, kind), mean)
+        return builder.fmul(distance, distance)
+
+    def step(total: Value, element: Value, number: Value) -> Value:
+        return builder.fadd(total, square(element))
+
+    count = _count(window)
+    total = _fold(window, F64(0.0), square, step)
+    none = builder.icmp_signed("==", count, I64(0))
+    mean_square = builder.fdiv(total, code.to_float(count, "int64"))
+    return builder.select(none, F64(float("nan")), mean_square)
+
+
+def _deviation(context: Any, window: Elements) -> Value:
+    variance = _variance(context, window)
+    return Instructions(context, window.run.builder).llvm("llvm.sqrt", variance)
+
+
 def _extremum(predicate: str, is_place: bool) -> Write:
     compare = write_comparison(predicate)
 
-    def write(context: Any, window: Window) -> Value:
+    def write(context: Any, window: Elements) -> Value:
         run, builder = window.run, window.run.builder
         kind = _kind(window.type)
         run.fault_if(builder.icmp_signed("==", _count(window), I64(0)), ValueError)
@@ -142,13 +183,13 @@ def _extremum(predicate: str, is_place: bool) -> Write:
 
 
 def _tested(is_any: bool) -> Write:
-    def write(context: Any, window: Window) -> Value:
+    def write(context: Any, window: Elements) -> Value:
         run, builder = window.run, window.run.builder
         kind = _kind(window.type)
         join = builder.or_ if is_any else builder.and_
 
         def truth(element: Value) -> Value:
-            return run.to_bool(element, kind)
+            return write_bool(run, [kind], [element])
 
         return _fold(
             window, BIT(not is_any), truth, lambda so_far, one, _: join(so_far, truth(one))
@@ -197,6 +238,10 @@ def _listed(view: ViewType) -> types.Type:
     return ListType(NUMBA_KINDS[view.kind])
 
 
+# What there is of strings as well.
+_OF_TEXTS = ("any", "all", "copy", "tolist")
+
+
 def _method(name: str, result: Callable[[ViewType], types.Type], write: Write) -> None:
     @method(name).rule
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -205,6 +250,8 @@ def _method(name: str, result: Callable[[ViewType], types.Type], write: Write) -
             return None
         if len(args) != 1:
             raise refuse(f"{name} of an array takes nothing: write x.{name}()")
+        if view.kind == "str" and name not in _OF_TEXTS:
+            raise no_letters(name)
 
         def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
             return write(context, _whole(window_of(context, builder, view, values[0])))
@@ -212,14 +259,49 @@ def _method(name: str, result: Callable[[ViewType], types.Type], write: Write) -
         return result(view), [view], code
 
 
-_method("sum", _summed, lambda context, window: sum_of(window)[1])
-_method("mean", lambda view: types.float64, _mean)
-_method("min", _same, _extremum("<=", False))
-_method("max", _same, _extremum(">=", False))
-_method("argmin", lambda view: types.int64, _extremum("<", True))
-_method("argmax", lambda view: types.int64, _extremum(">", True))
-_method("any", lambda view: types.boolean, _tested(True))
-_method("all", lambda view: types.boolean, _tested(False))
+NUMPY: dict[str, Any] = {}
+"""Functions of arrays alone."""
+
+
+def _reduction(name: str, result: Callable[[ViewType], types.Type], write: Write) -> None:
+    """A method of arrays, which NumPy has as a function too."""
+    _method(name, result, write)
+    function = Core(f"np_{name}", f"np.{name} takes one array, or one list of numbers")
+    NUMPY[name] = function
+
+    @function.rule
+    def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], ViewType | ListType):
+            return None
+        (of,) = args
+        if name == "sum" and isinstance(of, ListType):
+            raise refuse("np.sum of a list: write sum(x)")  # of none, what is it?
+        kind = scalar_kind(element_of(of)) if isinstance(of, ListType) else _kind(of)
+        if kind is None:
+            return None
+        if kind == "string" and name not in _OF_TEXTS:
+            raise no_letters(f"np.{name}")
+        view = of if isinstance(of, ViewType) else array_type(kind, 1, "plain")
+
+        def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+            if isinstance(of, ViewType):
+                return write(context, _whole(window_of(context, builder, of, values[0])))
+            return write(context, _Listed(List(context, builder, of, values[0]), view))
+
+        return result(view), [of], code
+
+
+_reduction("sum", _summed, lambda context, window: sum_of(window)[1])
+_reduction("mean", lambda view: types.float64, _mean)
+_reduction("var", lambda view: types.float64, _variance)
+_reduction("std", lambda view: types.float64, _deviation)
+_reduction("min", _same, _extremum("<=", False))
+_reduction("max", _same, _extremum(">=", False))
+_reduction("argmin", lambda view: types.int64, _extremum("<", True))
+_reduction("argmax", lambda view: types.int64, _extremum(">", True))
+_reduction("any", lambda view: types.boolean, _tested(True))
+_reduction("all", lambda view: types.boolean, _tested(False))
+NUMPY |= {"amin": NUMPY["min"], "amax": NUMPY["max"]}
 _method("copy", _copied, _copy)
 _method("tolist", _listed, _tolist)
 
@@ -288,7 +370,7 @@ def _dot(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if len(args) != 2 or not all(isinstance(one, ViewType) and one.ndim == 1 for one in args):
         return None
     kinds = {_kind(one) for one in args}
-    if len(kinds) != 1 or kinds == {"bool"}:
+    if len(kinds) != 1 or kinds <= {"bool", "string"}:
         raise refuse("np.dot takes arrays of the same numbers: write x * 1.0, or a loop")
     (kind,) = kinds
     first, second = args
@@ -462,7 +544,7 @@ def _dist(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 MATH: dict[str, Core] = {"fsum": fsum, "prod": prod, "dist": dist}
 """Of `math`."""
-METHODS = ("fill", "sum", "mean", "min", "max", "argmin", "argmax", "any", "all")
+METHODS = ("fill", "sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all")
 """Methods that need no arena."""
-NUMPY: dict[str, Any] = {"dot": dot}
-"""Functions of arrays alone."""
+NUMPY["dot"] = dot
+assert set(NUMPY) == set(OF_ARRAYS)

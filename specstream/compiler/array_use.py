@@ -18,7 +18,20 @@ _REDUCING = frozenset(
     (
         *("len", "sum", "min", "max", "any", "all", "int", "float", "bool", "round", "range"),
         *("list", "sorted", "enumerate", "zip", "reversed", "set", "dict", "tuple", "emit"),
-        *("mean", "argmin", "argmax", "fill", "dot", "fsum", "prod", "dist"),
+        *(
+            "mean",
+            "std",
+            "var",
+            "amin",
+            "amax",
+            "argmin",
+            "argmax",
+            "fill",
+            "dot",
+            "fsum",
+            "prod",
+            "dist",
+        ),
     )
 )
 

@@ -32,6 +32,14 @@ __all__ = ["Window", "copy", "fill", "read_whole", "whole_type"]
 # 8 and 16 elements lose up to a sixth, those of 24 and 32 are even, from 48 on they gain 3 to 25 %.
 SHORTEST_STORED = 32
 
+_WIDE: dict[str, type] = {
+    "int": int,
+    "uint": np.uint64,
+    "float": float,
+    "bool": bool,
+    "str": str,
+}
+
 
 @dataclass(frozen=True)
 class Window:
@@ -88,8 +96,7 @@ def copy(target: Window, source: Window, convert: Callable[[Value], Value]) -> N
 
 def whole_type(source: ViewType) -> ViewType:
     """What :func:`read_whole` makes of a view: elements of whole words."""
-    wide: dict[str, type] = {"int": int, "uint": np.uint64, "float": float, "bool": bool}
-    storage = storage_of(wide[source.storage.number], "an element")
+    storage = storage_of(_WIDE[source.storage.number], "an element")
     return ViewType(storage, 1, "range", source.variant)
 
 

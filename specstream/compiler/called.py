@@ -17,7 +17,7 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from specstream.compiler.event_alone import MISSING, look_up
+from specstream.compiler.bindings import MISSING, look_up
 from specstream.compiler.program import Written
 from specstream.declarations.pure import pure_mark
 

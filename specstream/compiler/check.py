@@ -19,14 +19,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from specstream.compiler import frozen, frozen_types, numbers
+from specstream.compiler import frozen, frozen_types, numbers, standard_library
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
+from specstream.compiler.forms import CaughtName
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.nullable_flows import mark_null_reads
-from specstream.compiler.numpy_functions import NUMPY
+from specstream.compiler.numpy_functions import NUMPY, OF_ARRAYS
 from specstream.compiler.scopes import bound_names, own_name
+from specstream.compiler.standard_library import PREFIX
 from specstream.compiler.ways_out import names_it_has, of_library, of_numpy
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "is_constant",
     "is_none",
     "is_singleton_test",
+    "is_true",
     "math_name",
     "numpy_name",
 ]
@@ -220,8 +223,6 @@ class Check:
                     f"{own_name(node.name)!r} has a decorator",
                     "leave it out, and call what it does",
                 )
-        elif isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Load):
-            self.refuse(node, "a starred expression cannot be compiled", "write the values out")
         elif isinstance(node, ast.Call):
             self.call(node)
         elif isinstance(node, ast.Attribute):
@@ -277,12 +278,13 @@ class Check:
     def name(self, node: ast.Name) -> None:
         name = node.id
         if name in self.caught:
-            if node not in self.raising:
+            if node not in self.raising and not isinstance(node, CaughtName):
                 self.refuse(
                     node,
-                    f"{name!r} is a caught exception, which can only be raised again",
-                    f"write raise, raise {name}, or raise SomeError(...) from {name}; catch each "
-                    "class in a clause of its own to tell them apart",
+                    f"{name!r} is a caught exception, which can only be raised again, or emitted "
+                    "as text",
+                    f"write raise, raise {name}, raise SomeError(...) from {name}, or in emit "
+                    f"str({name}); catch each class in a clause of its own to tell them apart",
                 )
             return
         if name in self.locals or name in self.resolved:
@@ -375,6 +377,8 @@ class Check:
                 return cell.cell_contents
             except ValueError:
                 return _MISSING
+        if name.startswith(PREFIX):
+            return getattr(standard_library, name.removeprefix(PREFIX))
         if name in function.__globals__:
             return function.__globals__[name]
         if "." in name:
@@ -421,10 +425,10 @@ class Check:
             module = self.lookup(node.value.id)
             if module is np and node.attr == "random":
                 self.refuse(node, "np.random cannot be used", FORBIDDEN_MODULES["random"])
-            known = (*NUMPY, "dot", *numbers.NUMPY_CONSTANTS)
+            known = (*NUMPY, *OF_ARRAYS, *numbers.NUMPY_CONSTANTS)
             if module is np and node.attr not in known:
                 functions = [one for one in known if isinstance(getattr(np, one), np.ufunc)]
-                self.refuse(node, *of_numpy(node.attr, [*functions, "clip", "dot"]))
+                self.refuse(node, *of_numpy(node.attr, [*functions, "clip", *OF_ARRAYS]))
             if (
                 module is math
                 and node.attr not in (*MATH, *OF_SEVERAL)
@@ -534,6 +538,10 @@ def branches(value: ast.expr) -> list[ast.expr]:
     if isinstance(value, ast.IfExp):
         return branches(value.body) + branches(value.orelse)
     return [value]
+
+
+def is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def is_none(node: ast.expr) -> bool:

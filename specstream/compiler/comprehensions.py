@@ -33,6 +33,7 @@ CONSUMERS: dict[str, tuple[str, ...]] = {
     "sum": ("start",),
     "min": ("key", "default"),
     "max": ("key", "default"),
+    "next": ("default",),
 }
 """Builtins that use an iterable up in one loop, and what else they take."""
 # Builtins that make an iterator: what they are given is evaluated, and they are called inside.
@@ -80,11 +81,24 @@ class Comprehensions(NestedFunctions, LocalContainers):
 
     def consume(self, node: ast.Call, name: str) -> ast.expr | None:
         """A builtin over one iterable, as a loop; None: another form of it, not meant here."""
-        if not node.args or len(node.args) > (2 if name == "sum" else 1):
+        node.args = [self.as_generator(one) for one in node.args]
+        is_keyed = any(one.arg == "key" for one in node.keywords)
+        if len(node.args) > 1 and is_keyed and name in ("min", "max"):
+            node.args = [ast.copy_location(ast.Tuple(node.args, ast.Load()), node)]
+        is_next = name == "next"
+        if not node.args or len(node.args) > (2 if name == "sum" or is_next else 1):
             if any(isinstance(one, ast.GeneratorExp) for one in node.args):
                 takes = "one generator, and sum a start" if name == "sum" else "one generator"
                 self.check.refuse(node, f"{name} takes {takes}", "write one loop for each of them")
             return None
+        if is_next and not isinstance(node.args[0], ast.GeneratorExp):
+            self.check.refuse(
+                node,
+                "next takes a generator that is written out",
+                "write next((x for x in ... if ...), default); an operator has no other iterators",
+            )
+        if is_next and node.keywords:
+            self.check.refuse(node, "next takes no keyword", "give the default by position")
         iterable, is_plain = node.args[0], len(node.args) == 1 and not node.keywords
         is_generator = isinstance(iterable, ast.GeneratorExp)
         is_list = isinstance(iterable, ast.ListComp) and is_plain
@@ -112,6 +126,8 @@ class Comprehensions(NestedFunctions, LocalContainers):
         loop.outside |= {f"__ss_{one}": value for one, value in given.items()}
         if name in ("any", "all"):
             body = _any(loop, item, name == "any", is_list)
+        elif is_next:
+            body = _first(loop, item, inside.get("default"))
         elif name == "sum":
             body = _sum(loop, item, inside.get("start"))
         else:
@@ -162,11 +178,11 @@ class Comprehensions(NestedFunctions, LocalContainers):
 
     def collected(self, node: ast.Call, builtin: str) -> ast.expr | None:
         """``list(...)``, ``set(...)`` or ``dict(...)`` of a generator; None: of something else."""
-        given = node.args[0] if len(node.args) == 1 else None
-        if not isinstance(given, ast.GeneratorExp):
+        given = self.as_generator(node.args[0]) if len(node.args) == 1 else None
+        if not isinstance(given, ast.GeneratorExp) or builtin == "tuple":
             return None
         if builtin == "sorted":
-            node.args[0] = ast.copy_location(ast.ListComp(given.elt, given.generators), given)
+            node.args[0] = self.as_made(given)
             return None
         if builtin == "dict":
             item = given.elt
@@ -260,9 +276,6 @@ class Comprehensions(NestedFunctions, LocalContainers):
         steps.append(part(0))
         return ast.Subscript(ast.Tuple(steps, ast.Load()), ast.Constant(len(steps) - 1), ast.Load())
 
-    def new_name(self, what: str) -> str:
-        raise NotImplementedError
-
 
 def _any(loop: _Loop, item: ast.expr, found: bool, is_list: bool) -> list[ast.stmt]:
     """``any``, or ``all`` of the opposite; a list is made whole before."""
@@ -273,6 +286,12 @@ def _any(loop: _Loop, item: ast.expr, found: bool, is_list: bool) -> list[ast.st
     inner = ast.If(test, [_assign("__ss_found", ast.Constant(found))], [])
     before = _assign("__ss_found", ast.Constant(not found))
     return [before, *loop.around([inner]), loop.give(_load("__ss_found"))]
+
+
+def _first(loop: _Loop, item: ast.expr, default: ast.expr | None) -> list[ast.stmt]:
+    """``next``: the first item, if there is one."""
+    missing: ast.stmt = ast.Raise(ast.Call(_load("StopIteration"), [], []), None)
+    return [*loop.around([loop.give(item)]), missing if default is None else loop.give(default)]
 
 
 def _sum(loop: _Loop, item: ast.expr, start: ast.expr | None) -> list[ast.stmt]:

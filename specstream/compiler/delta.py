@@ -127,9 +127,10 @@ def _update_function(operation: str) -> Any:
             return None
         target = _Target(operation, container, key)
         storage = target.storage
-        if storage.number == "bool":
+        if storage.number in ("bool", "str"):
             raise refuse(
-                f"{operation} works on numbers, and {target.what} is declared bool: assign to it"
+                f"{operation} works on numbers, and {target.what} is declared {storage.name}: "
+                "assign to it"
             )
         check_kind(present(value), storage.number, target.what, storage.name)
 

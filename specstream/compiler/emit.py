@@ -11,6 +11,7 @@ from numba.extending import (
     intrinsic,
 )
 
+from specstream.compiler.caught import CaughtType, words_of
 from specstream.compiler.instructions import BIT, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
 from specstream.compiler.memory import Run
@@ -135,6 +136,8 @@ def _taken(schema: Schema, names: list[str]) -> tuple[list[str], Forms]:
 def _part_kind(given: types.Type) -> str:
     if isinstance(given, TextType):
         return "str"
+    if isinstance(given, CaughtType):
+        return "error"
     kind = scalar_kind(given)
     if kind is None:
         raise refuse(
@@ -171,6 +174,9 @@ def _store_forms(
             stored.append(I64(head_of(number, kinds)))
             for place, kind in zip(places, kinds, strict=True):
                 given, value = values[place]
+                if kind == "error":
+                    stored += words_of(run, given, value)
+                    continue
                 value = run.context.cast(builder, value, given, NUMBA_KINDS[kind])
                 stored.append(run.to_bits(cast(Number, kind), value))
         stored += [I64(0)] * (end - at - len(stored))

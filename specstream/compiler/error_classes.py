@@ -15,12 +15,14 @@ from collections.abc import Iterable
 
 from specstream.errors import SpecstreamError
 
-__all__ = ["FIRST_OWN", "LEAVES", "ErrorClasses", "number_of"]
+__all__ = ["CLASSES", "FIRST_OWN", "LEAVES", "ErrorClasses", "number_of"]
 
 # The event is left, whatever stands in the way: the runtime asked for it, or Numba's own code
 # raised what has no number. It is the status of Numba's for an exception.
 LEAVES = 1
 FIRST_OWN = 1000
+CLASSES = 1 << 12
+"""A status is the number of a class, plus so much for each site (error_texts.py)."""
 
 _PYTHONS: dict[type[BaseException], int] = {
     one: number

@@ -15,6 +15,7 @@ from numba.extending import (
     lower_getattr_generic,
 )
 
+from specstream.compiler.event_lists import list_type, write_list
 from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, scalar_kind
 from specstream.compiler.landing import STATUS, raise_known
@@ -58,6 +59,8 @@ def _event_getattr(context: Any, builder: Any, event: EventType, value: Value, n
 def _derived_type(place: Place) -> types.Type:
     if place.part is None:
         return types.boolean
+    if place.part.kind == "list":
+        return list_type(place.part)
     kind = NUMBA_KINDS[place.part.kind]
     return types.Optional(kind) if place.part.nullable else kind
 
@@ -68,9 +71,14 @@ def _derived(run: Run, place: Place) -> Value:
     first, row = len(RESERVED_COLUMNS), run.load_member("event")
     raised = _element(run, row, first + place.raised, "int")
     with run.builder.if_then(run.builder.icmp_unsigned("!=", raised, I64(0)), likely=False):
+        if place.tells:
+            text = _element(run, row, first + place.raised + 1, "int")
+            run.store_told(("str",), [text])
         raise_known(run.builder, run.builder.trunc(raised, STATUS))
     if place.part is None:
         return BIT(0)
+    if place.part.kind == "list":
+        return write_list(run, place.part, _element(run, row, first + place.values, "int"))
     value = _element(run, row, first + place.values, place.part.kind)
     if not place.part.nullable:
         return value

@@ -16,16 +16,20 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import functools
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from specstream.columns.instants import when
+from specstream.compiler import library_types as library
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
+from specstream.compiler.bindings import MISSING, bindings_of, look_up
 from specstream.compiler.check import (
     FORBIDDEN_CALLS,
     FORBIDDEN_MODULES,
@@ -35,7 +39,11 @@ from specstream.compiler.check import (
     is_container,
     math_name,
 )
+from specstream.compiler.elements import Elements
+from specstream.compiler.found import CONSTANT, EVENT, STATE, Found, Results
+from specstream.compiler.frozen import Frozen
 from specstream.compiler.frozen_types import can_freeze
+from specstream.compiler.list_use import groups_found
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Schema
@@ -44,85 +52,39 @@ from specstream.declarations.updates import update_name
 __all__ = [
     "CONSTANT",
     "EVENT",
-    "MISSING",
     "STATE",
-    "Binding",
     "EventAlone",
     "Found",
-    "declared_type",
-    "look_up",
 ]
 
-CONSTANT, EVENT, STATE = range(3)
-"""What an expression depends on: nothing that changes, the event alone, or more than that."""
-
-MISSING = object()
 
 _KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
 _LETTERS = (STR, of.BYTES)
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 # Of types that are otherwise fine: what they give depends on when they are called.
-_PARAMETER = frozenset({-1})
+_OUTSIDE = {
+    "secrets",
+    "posix",
+    "nt",
+    "io",
+    "_io",
+    "_thread",
+    "socket",
+    "select",
+    "subprocess",
+    "threading",
+    "shutil",
+}
+_PURE = {"datetime", "uuid"}
 _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
-
-
-@dataclass(frozen=True)
-class Found:
-    """What is known of an expression.
-
-    Attributes:
-        depends: CONSTANT, EVENT or STATE.
-        type: what it is for Python.
-        compiled: what it is for compiled code, where that can compute it; None: it cannot.
-        bound: which comprehensions and lambdas around it, from the outermost on, have variables
-            that it uses.
-        is_lifted: Python computes it before.
-    """
-
-    depends: int
-    type: Type
-    compiled: Type | None = None
-    bound: frozenset[int] = frozenset()
-    is_lifted: bool = False
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it means nothing outside of what stands around it."""
-        return bool(self.bound)
-
-
-@dataclass(frozen=True)
-class Binding:
-    """The one place where a name is assigned.
-
-    Attributes:
-        value: what is assigned.
-        annotation: its declared type.
-        at: which element of the value, of so many; None: the value itself.
-    """
-
-    value: ast.expr
-    annotation: ast.expr | None = None
-    at: tuple[int, int] | None = None
-
-
-def look_up(function: types.FunctionType, name: str) -> Any:
-    """What a name that is not local stands for in a function; MISSING: nothing."""
-    if name in function.__code__.co_freevars:
-        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
-        try:
-            return cell.cell_contents
-        except ValueError:
-            return MISSING
-    return function.__globals__.get(name, getattr(builtins, name, MISSING))
 
 
 # Methods of numbers that are compiled.
 _OF_NUMBERS = {"is_integer": BOOL, "bit_count": INT, "bit_length": INT}
 
 
-class EventAlone:
+class EventAlone(Elements):
     """The expressions of one function.
 
     Args:
@@ -131,6 +93,7 @@ class EventAlone:
         events: parameters that are the event.
         parameters: of other parameters, what is known of them.
         parse: gives the source of functions that are called.
+        returns: tells what they give.
 
     Attributes:
         found: what is known of each expression that was asked about.
@@ -145,7 +108,9 @@ class EventAlone:
         events: frozenset[str],
         parameters: dict[str, Found],
         parse: Callable[[types.FunctionType], FunctionSource],
+        returns: Results,
     ) -> None:
+        self.returns = returns
         self.source = source
         self.schema = schema
         self.events = events
@@ -153,28 +118,29 @@ class EventAlone:
         self.parse = parse
         self.found: dict[ast.expr, Found] = {}
         self.truths: set[ast.expr] = set()
-        self.locals, self.bindings = _bindings(source.tree)
+        self.locals, self.bindings = bindings_of(source.tree)
         self.bound: list[dict[str, Found]] = []
         self.open: set[str] = set()
-        self.frozen: dict[int, bool] = {}
+        self.constants: dict[int, tuple[Any, bool, Type]] = {}
+        super().__init__()
 
     def of(self, node: ast.expr) -> Found:
         """What is known of an expression."""
         known = self.found.get(node)
         if known is None:
             rule = getattr(self, f"of_{type(node).__name__}", self.of_other)
-            known = self.found[node] = self.lifted(rule(node))
+            known = self.found[node] = self.lifted(node, rule(node))
         return known
 
-    @staticmethod
-    def lifted(found: Found) -> Found:
+    def lifted(self, node: ast.expr, found: Found) -> Found:
         """The same, lifted where it has to be and can be."""
-        if (
-            found.depends == EVENT
-            and found.compiled is None
-            and not found.is_bound
-            and of.is_column(found.type)
-        ):
+        if found.compiled is not None or found.depends == STATE:
+            return found
+        is_computed = isinstance(node, ast.Call | ast.JoinedStr | ast.Subscript | ast.BinOp)
+        if found.depends == CONSTANT and not (self.events and is_computed):
+            return found
+        of_element = self.is_of_element(found) and of.is_scalar(found.type)
+        if of_element or (not found.is_bound and of.is_column(found.type)):
             return replace(found, compiled=found.type, is_lifted=True)
         return found
 
@@ -191,12 +157,12 @@ class EventAlone:
             known = self.of(node)
             if known.compiled is not None and _is_scalar(known.compiled):
                 return known
-            if known.depends == EVENT and not known.is_bound:
+            if known.depends == EVENT and (not known.is_bound or self.is_of_element(known)):
                 self.truths.add(node)
                 known = replace(known, type=BOOL, compiled=BOOL, is_lifted=True)
             else:
                 known = replace(known, type=BOOL)
-        known = self.found[node] = self.lifted(known)
+        known = self.found[node] = self.lifted(node, known)
         return known
 
     @staticmethod
@@ -229,9 +195,18 @@ class EventAlone:
         if node.id in self.locals:
             return self.of_local(node.id)
         value = look_up(self.source.original, node.id)
-        if value is MISSING or self.is_frozen(value):
-            return Found(STATE, ANY, ANY)
-        given = of.of_value(value)
+        return Found(STATE, ANY, ANY) if value is MISSING else self.of_constant(value)
+
+    def of_constant(self, value: Any) -> Found:
+        """What is known of a global."""
+        if id(value) not in self.constants:
+            is_frozen = is_container(value) and can_freeze(value)
+            self.constants[id(value)] = value, is_frozen, library.constant(value)
+        _, is_frozen, given = self.constants[id(value)]
+        if is_frozen:
+            # Compiled code reads it where it lies; of arrays only compiled code knows more.
+            is_python = given != ANY or isinstance(value, type)
+            return Found(CONSTANT if is_python else STATE, given, ANY)
         return Found(CONSTANT, given, given if is_constant(value) else None)
 
     def of_local(self, name: str) -> Found:
@@ -244,25 +219,43 @@ class EventAlone:
         value = self.of(binding.value)
         self.bound = bound
         self.open.remove(name)
-        if value.depends == STATE or (value.compiled is not None and _makes(binding.value)):
-            return Found(STATE, ANY, ANY)  # the latter: statements change what it holds
+        if value.depends == STATE:
+            return Found(STATE, ANY, ANY)
+        if of.required(value.type).name in ("list", "dict") and name in self.changed:
+            return Found(STATE, ANY, ANY)
+        if binding.loop is not None:
+            return self.element(binding, value)
+        inside = value.bound & self.loops.keys()
+        if not all(self.stays_in(name, self.loops[one]) for one in inside):
+            return Found(STATE, ANY, ANY)
         declared = None if binding.annotation is None else of.annotated(binding.annotation)
-        given = declared or value.type
+        given, compiled = declared or value.type, value.compiled
         if binding.at is not None:
-            given = self.item(given, *binding.at)
-        compiled = value.compiled
-        if binding.at is not None and compiled is not None:
-            compiled = self.item(compiled, *binding.at)
+            given = self.item(given, *binding.at, binding.star)
+            compiled = None if compiled is None else self.item(compiled, *binding.at)
+        if compiled is not None and self.makes(binding.value, given):
+            return Found(STATE, ANY, ANY)  # statements change what it holds
         if compiled is None and declared is not None and value.depends == EVENT:
-            compiled = declared
+            compiled = declared if of.is_column(declared) else None
         if binding.at is not None and compiled is None and of.is_column(given):
             compiled = given  # the whole is lifted as a tuple of so many
-        return Found(value.depends, given, compiled)
+        is_wide = value.is_wide and binding.at is None and declared is None
+        if inside and (compiled is None or not of.is_scalar(compiled)):
+            compiled = None
+        return Found(value.depends, given, compiled, inside, is_wide=is_wide)
+
+    def makes(self, node: ast.expr, given: Type) -> bool:
+        """Whether an expression makes a list, dict or set, in compiled code."""
+        if given == ANY:  # part of what a module holds
+            return _makes(node) or any(isinstance(one, ast.Slice) for one in ast.walk(node))
+        return of.required(given).name in ("list", "dict") and self.constant(node) is MISSING
 
     @staticmethod
-    def item(given: Type, at: int, count: int) -> Type:
+    def item(given: Type, at: int, count: int, star: int | None = None) -> Type:
         given = of.required(given)
-        if given.name == "tuple":
+        if star is not None:
+            return of.list_of(of.element(given)) if at == star else of.element(given)
+        if given.name == "tuple" or (given.name == "object" and given.of):
             return given.of[at] if len(given.of) == count else ANY
         return of.element(given)
 
@@ -278,14 +271,6 @@ class EventAlone:
             return MISSING if owner is MISSING else getattr(owner, node.attr, MISSING)
         return MISSING
 
-    def is_frozen(self, value: Any) -> bool:
-        """Whether compiled code reads it where it lies: lists, dicts and the like of a module."""
-        if value is MISSING or not is_container(value):
-            return False
-        if id(value) not in self.frozen:
-            self.frozen[id(value)] = can_freeze(value)
-        return self.frozen[id(value)]
-
     def is_event(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id in self.events
 
@@ -293,15 +278,15 @@ class EventAlone:
         if self.is_event(node.value):
             return self.column(node.attr)
         value = self.constant(node)
-        if self.is_frozen(value):
-            return Found(STATE, ANY, ANY)
         if value is not MISSING:
-            given = of.of_value(value)
-            return Found(CONSTANT, given, given if is_constant(value) else None)
+            return self.of_constant(value)
         owner = self.of(node.value)
         if owner.depends == STATE:
             return Found(STATE, ANY, ANY, owner.bound)
-        return self.joined([owner], of.attribute(owner.type, node.attr), False)
+        compiles = owner.compiled == ANY and _has_field(owner.type, node.attr)
+        given = self.returns.attribute(owner.type, node.attr)
+        found = self.held(self.joined([owner], given, compiles))
+        return replace(found, is_wide=given == INT and node.attr == "int")
 
     def column(self, name: str) -> Found:
         if name == "timestamp":
@@ -319,7 +304,8 @@ class EventAlone:
         compiled = {part.compiled for part in parts}
         same = len(compiled) == 1 and _is_scalar(parts[0].compiled)
         mixed = all(part.compiled is not None and _is_scalar(part.compiled) for part in parts)
-        return self.joined(parts, of.join(part.type for part in parts), same or mixed)
+        given = of.chosen(node.op, [part.type for part in parts])
+        return self.joined(parts, given, same or mixed)
 
     def of_IfExp(self, node: ast.IfExp) -> Found:
         test, body, orelse = self.truth(node.test), self.of(node.body), self.of(node.orelse)
@@ -335,6 +321,7 @@ class EventAlone:
             return self.truth(node)
         operand = self.of(node.operand)
         given = INT if isinstance(node.op, ast.Invert) else of.required(operand.type)
+        given = INT if given == BOOL else given
         return self.joined([operand], given, self.is_number(operand))
 
     @staticmethod
@@ -350,10 +337,19 @@ class EventAlone:
         if isinstance(node.op, _BITS) and STR in kinds and set(kinds) <= {STR, INT, BOOL, ANY}:
             # The bits of a string are those of its code, which Python's strings have not got.
             return Found(STATE, INT, INT, left.bound | right.bound)
-        given = _arithmetic(node.op, of.required(left.type), of.required(right.type))
+        given = library.operation(node.op, of.required(left.type), of.required(right.type))
+        power: Any = getattr(node.right, "value", None)
+        if isinstance(node.op, ast.Pow) and left.type == INT and type(power) is int and power >= 0:
+            given = INT
         if STR in kinds and given == ANY:
             return Found(STATE, ANY, ANY, left.bound | right.bound)  # no such: to be refused
         compiles = self.is_number(left) and self.is_number(right)
+        is_wide = given == INT and (left.is_wide or right.is_wide)
+        if is_wide and max(left.depends, right.depends) < STATE:
+            # A remainder of what fits does fit.
+            is_small = isinstance(node.op, ast.Mod) and not right.is_wide
+            is_small = is_small or (isinstance(node.op, ast.BitAnd) and not right.is_wide)
+            return replace(self.joined([left, right], given, False), is_wide=not is_small)
         if _makes(node):  # [0.0] * n
             compiles = None not in kinds
         found = self.joined([left, right], given, compiles)
@@ -405,6 +401,8 @@ class EventAlone:
         return self.joined(parts, STR, False)
 
     def of_Tuple(self, node: ast.Tuple) -> Found:
+        if any(isinstance(one, ast.Starred) for one in node.elts):
+            return self.display(node, ANY)
         return self.display(node, of.tuple_of(*(self.of(one).type for one in node.elts)))
 
     def of_List(self, node: ast.List) -> Found:
@@ -416,16 +414,17 @@ class EventAlone:
         parts = [self.of(one) for one in node.elts]
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
-        if compiles and isinstance(node, ast.Tuple):
+        if compiles and isinstance(node, ast.Tuple) and given != ANY:
             compiled = tuple(part.compiled for part in parts if part.compiled)
             return replace(found, compiled=of.tuple_of(*compiled))
         return replace(found, compiled=ANY) if compiles else found
 
     def of_Dict(self, node: ast.Dict) -> Found:
         parts = [self.of(one) for one in (*node.keys, *node.values) if one is not None]
-        values = of.join(self.of(one).type for one in node.values) if node.values else ANY
+        values = of.join(self.of(one).type for one in node.values)
         compiles = ast.Dict not in REFUSED and all(part.compiled for part in parts)
-        found = self.joined(parts, Type("dict", (values,)), compiles)
+        keys = of.join(self.of(one).type for one in node.keys if one is not None)
+        found = self.joined(parts, of.dict_of(values, keys), compiles)
         return replace(found, compiled=ANY) if compiles else found
 
     def of_NamedExpr(self, node: ast.NamedExpr) -> Found:
@@ -445,27 +444,44 @@ class EventAlone:
         whole = of.required(owner.type)
         if isinstance(node.slice, ast.Slice):
             given = whole if whole.name != "tuple" else ANY
-        elif whole.name == "tuple" and isinstance(node.slice, ast.Constant):
+        elif (
+            whole.of and whole.name in ("tuple", "object") and isinstance(node.slice, ast.Constant)
+        ):
             at: Any = node.slice.value
             is_there = isinstance(at, int) and -len(whole.of) <= at < len(whole.of)
             given = whole.of[at] if is_there else ANY
         elif whole.name == "dict":
             given = whole.of[0]
-        elif whole.name == "match" and isinstance(node.slice, ast.Constant):
-            given = of.method(whole, "group", [node.slice], [])
+        elif whole.name == "Match" and isinstance(node.slice, ast.Constant):
+            given = library.method(whole, "group", [node.slice], [])
         else:
             given = of.element(whole)
         compiles = owner.compiled is not None and owner.compiled not in _LETTERS
-        compiles = compiles and (self.is_number(index) or isinstance(node.slice, ast.Slice))
-        return self.joined(parts, given, compiles)
+        cls = self.constant(node.value)
+        if isinstance(cls, type) and issubclass(cls, enum.Enum):
+            given, compiles = of.of_class(cls), False
+        is_dict = whole.name == "dict" and index.compiled is not None
+        compiles = compiles and (
+            self.is_number(index) or isinstance(node.slice, ast.Slice) or is_dict
+        )
+        return self.held(self.joined(parts, given, compiles))
+
+    @staticmethod
+    def held(found: Found) -> Found:
+        """What compiled code has of a list or dict: other types than scalars are its own."""
+        if found.compiled is None or (_is_scalar(found.compiled) and found.type == found.compiled):
+            return found
+        return replace(found, compiled=found.compiled if found.compiled.name == "tuple" else ANY)
 
     def of_Slice(self, node: ast.Slice) -> Found:
         parts = [self.of(one) for one in (node.lower, node.upper, node.step) if one is not None]
         return self.joined(parts, ANY, all(part.compiled for part in parts))
 
     def of_Starred(self, node: ast.Starred) -> Found:
+        """By itself it is no value, and never lifted."""
         value = self.of(node.value)
-        return replace(value, compiled=None, is_lifted=False)
+        compiles = value.compiled is not None and value.compiled not in _LETTERS
+        return replace(value, type=ANY, compiled=ANY if compiles else None, is_lifted=False)
 
     # ---- what binds names of its own ----
 
@@ -477,13 +493,17 @@ class EventAlone:
 
     def of_DictComp(self, node: ast.DictComp) -> Found:
         parts, given = self.comprehended(node.generators, [node.key, node.value])
-        return self.comprehension(node, parts, Type("dict", (given[1],)))
+        return self.comprehension(node, parts, of.dict_of(given[1], given[0]))
 
     def comprehension(self, node: ast.expr, parts: list[Found], given: Type) -> Found:
         compiles = type(node) not in REFUSED and all(part.compiled for part in parts)
         found = self.joined(parts, given, compiles)
         compiled = ANY if compiles else None
-        return replace(found, compiled=compiled, bound=found.bound - {len(self.bound)})
+        generators = node.generators  # type: ignore[attr-defined]
+        own = {len(self.bound)} | {
+            number for number, one in self.loops.items() if one in generators
+        }
+        return replace(found, compiled=compiled, bound=found.bound - own)
 
     def comprehended(
         self, generators: list[ast.comprehension], results: list[ast.expr]
@@ -493,20 +513,34 @@ class EventAlone:
         for one in generators:
             iterated = self.of(one.iter)
             parts.append(iterated)
+            items = self.goes_through(one) if one is generators[0] else None
+            if items is not None and self.take_apart(one, items):
+                parts += [replace(iterated, compiled=None), *map(self.truth, one.ifs)]
+                continue
             if of.required(iterated.type) in _LETTERS:
                 parts.append(replace(iterated, compiled=None))
             element = of.element(iterated.type) if iterated.depends < STATE else ANY
             is_known = iterated.compiled is not None and of.required(iterated.type) not in _LETTERS
-            for name in ast.walk(one.target):
-                if isinstance(name, ast.Name):
-                    given = element if isinstance(one.target, ast.Name) else ANY
-                    compiled = given if is_known or given in (STR, INT, FLOAT, BOOL) else None
-                    inside = iterated.bound | {len(self.bound) - 1}
-                    self.bound[-1][name.id] = Found(iterated.depends, given, compiled, inside)
+            for name, given in self.targets(one.target, element):
+                compiled = given if is_known or given in (STR, INT, FLOAT, BOOL) else None
+                inside = iterated.bound | {len(self.bound) - 1}
+                self.bound[-1][name] = Found(iterated.depends, given, compiled, inside)
             parts += [self.truth(test) for test in one.ifs]
         found = [self.of(result) for result in results]
         self.bound.pop()
         return [*parts, *found], [one.type for one in found]
+
+    def targets(self, target: ast.expr, given: Type) -> Iterator[tuple[str, Type]]:
+        """The names of a loop's target, and what they are."""
+        if isinstance(target, ast.Name):
+            yield target.id, given
+        elif isinstance(target, ast.Tuple | ast.List):
+            for at, one in enumerate(target.elts):
+                is_star = isinstance(one, ast.Starred)
+                yield from self.targets(
+                    one.value if isinstance(one, ast.Starred) else one,
+                    ANY if is_star else self.item(given, at, len(target.elts)),
+                )
 
     def of_Lambda(self, node: ast.Lambda) -> Found:
         names = [one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)]
@@ -520,48 +554,81 @@ class EventAlone:
     # ---- calls ----
 
     def of_Call(self, node: ast.Call) -> Found:
-        parts = [self.of(one) for one in (*node.args, *(one.value for one in node.keywords))]
+        parts = [self.of_argument(node, one) for one in (*node.args, *node.keywords)]
         callee = node.func
         if isinstance(callee, ast.Attribute) and self.is_event(callee.value):
             is_test = callee.attr == "is_null"
             return Found(EVENT, BOOL, BOOL) if is_test else Found(STATE, ANY, ANY)
         value = self.constant(callee)
-        owner_value = self.constant(callee.value) if isinstance(callee, ast.Attribute) else MISSING
-        if self.is_frozen(owner_value) or self.is_frozen(value):
-            return Found(STATE, ANY, ANY, _bound(parts))
         is_method = isinstance(callee, ast.Attribute) and self.of(callee.value).type != ANY
         if value is not MISSING and not is_method:
             return self.called(node, value, parts)
-        if isinstance(callee, ast.Attribute):
-            owner = self.of(callee.value)
-            if owner.depends == STATE and owner.type == ANY:
-                return Found(STATE, ANY, ANY, owner.bound)
-            if of.is_number(owner.type) and callee.attr in _OF_NUMBERS and not parts:
-                return self.joined([owner], _OF_NUMBERS[callee.attr], True)
-            types_given = [self.of(one).type for one in node.args]
-            given = of.method(owner.type, callee.attr, node.args, types_given)
-            return self.joined([owner, *parts], given, False)
-        return Found(STATE, ANY, ANY, _bound(parts))
+        if not isinstance(callee, ast.Attribute):
+            return Found(STATE, ANY, ANY, _bound(parts))
+        owner = self.of(callee.value)
+        if owner.depends == STATE and owner.type == ANY:
+            return Found(STATE, ANY, ANY, owner.bound)
+        if of.is_number(owner.type) and callee.attr in _OF_NUMBERS and not parts:
+            return self.joined([owner], _OF_NUMBERS[callee.attr], True)
+        if owner.compiled == ANY and callee.attr in _OF_NUMBERS and owner.type == ANY:
+            return self.joined([owner], _OF_NUMBERS[callee.attr], True)
+        given = self.returns.method(owner.type, callee.attr, node.args, self.given_types(node))
+        value = self.constant(callee.value)
+        if isinstance(value, re.Pattern) and callee.attr == "findall":
+            given = groups_found(value)
+        compiles = (
+            owner.compiled == ANY
+            and owner.type.name in ("list", "dict")
+            and all(part.compiled is not None for part in parts)
+        )
+        return self.held(self.joined([owner, *parts], given, compiles))
+
+    def given_types(self, node: ast.Call) -> list[Type]:
+        """The types of what a call gives by position; of None, functions raise."""
+        return [of.required(self.of(one).type) for one in node.args]
+
+    def of_argument(self, node: ast.Call, given: Any) -> Found:
+        """What is known of an argument; a function that is to be called inside is no value."""
+        is_key = isinstance(given, ast.keyword) and given.arg == "key"
+        is_first = bool(node.args) and given is node.args[0]
+        value = given.value if isinstance(given, ast.keyword) else given
+        if is_key or (is_first and self.constant(node.func) in (map, filter)):
+            function = self.constant(value)
+            is_written = isinstance(function, type | types.BuiltinFunctionType | types.FunctionType)
+            if is_written and not _is_of_a_library_of_strings(function):
+                return Found(CONSTANT, ANY, ANY)
+        return self.of(value)
 
     def called(self, node: ast.Call, value: Any, parts: list[Found]) -> Found:
         """A call of a global."""
-        given = [of.required(part.type) for part in parts]  # of None, they raise
+        here = Found(STATE, ANY, ANY, _bound(parts))
+        depends = max((part.depends for part in parts), default=CONSTANT)
         mark = pure_mark(value)
         if mark is not None:
             return self.joined(parts, of.annotated(mark.returns) or ANY, False)
         if value is when:
             return self.joined(parts, of.WHEN, False)
-        if _is_impure(value):
-            return Found(STATE, ANY, ANY)
-        if isinstance(value, types.FunctionType) and not _is_of_a_library(value):
+        if is_impure(value):
+            return here
+        if isinstance(value, types.FunctionType) and not is_of_a_library(value):
             return self.helper(node, value, parts)
         if isinstance(value, functools.partial) and isinstance(value.func, types.FunctionType):
-            return Found(STATE, ANY, ANY, _bound(parts))
+            return here
+        if isinstance(value, functools._lru_cache_wrapper) and depends < STATE:
+            cached: Any = value.__wrapped__
+            return self.joined(parts, self.returns.of(cached, self.given_types(node)), False)
+        if isinstance(value, Frozen):  # an enum, in an operator that was pickled
+            return self.held(self.joined(parts, ANY, all(part.compiled for part in parts)))
+        if isinstance(value, type) and not _is_of_numbers(value):
+            if depends == STATE or issubclass(value, BaseException):
+                return here
+            made = self.joined(parts, library.function(value, self.given_types(node)), False)
+            is_frozen = self.of_constant(value).compiled is not None
+            compiles = is_frozen and all(part.compiled for part in parts)
+            return replace(made, compiled=ANY) if compiles else made
         is_text = any(part.compiled in _LETTERS for part in parts)
-        is_of_numbers = all(part.compiled and of.is_number(part.compiled) for part in parts)
-        may_compile = is_of_numbers and of.function(value, given) == ANY
-        if _is_numeric(value, is_text) or (may_compile and _is_of_the_user(value)):
-            return Found(STATE, ANY, ANY, _bound(parts))
+        if _is_numeric(value, is_text):
+            return here
         known = builtin_name(value) is not None or math_name(value) is not None
         if value in (bool,) and len(parts) == 1:
             return self.truth_of_call(node, parts[0])
@@ -569,11 +636,64 @@ class EventAlone:
         compiles = compiles and not any(
             part.compiled and part.compiled.name == "optional" for part in parts
         )
+        if value in (sorted, min, max) and depends < STATE:  # strings have an order in Python only
+            compiles &= not any(_has_string(part.type) for part in parts)
         if value is float and isinstance(node.args[0] if node.args else None, ast.Constant):
             compiles = True  # of a text that is written out
-        is_math = math_name(value) is not None
-        result = _of_math(value) if is_math else of.function(value, given)
-        return self.joined(parts, result, compiles)
+        found = self.joined(parts, self.result(node, value), compiles)
+        is_digits = value is int and (len(parts) > 1 or not of.is_column(parts[0].type))
+        return replace(found, is_wide=is_digits or value == int.from_bytes)
+
+    def result(self, node: ast.Call, value: Any) -> Type:
+        """What a function that is not the user's gives."""
+        given = self.given_types(node)
+        if value in (min, max):
+            given += [self.of(one.value).type for one in node.keywords if one.arg == "default"]
+            if len(node.args) == 1 and given[1:]:
+                return of.join([of.element(given[0]), *given[1:]])
+        if value in (map, functools.reduce, filter) and len(given) > 1:
+            return self.applied(node, value, given)
+        if value is re.findall and node.args:
+            return groups_found(self.constant_of(node.args[0]))
+        return library.function(value, given)
+
+    def applied(self, node: ast.Call, value: Any, given: list[Type]) -> Type:
+        """What a function gives that is given a function."""
+        if value is filter:
+            return of.list_of(of.element(given[1]))
+        if value is map:
+            return of.list_of(self.given_by(node.args[0], list(map(of.element, given[1:]))))
+        item = of.element(given[1])
+        first = given[2] if len(given) > 2 else item
+        return of.join([first, self.given_by(node.args[0], [first, item])])
+
+    def given_by(self, function: ast.expr, given: list[Type]) -> Type:
+        """What a function or lambda gives that is itself given to a function."""
+        if isinstance(function, ast.Lambda):
+            names = [one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)]
+            found, self.found = self.found, {}
+            inside = frozenset({len(self.bound)})
+            typed = {
+                name: Found(EVENT, one, None, inside)
+                for name, one in zip(names, given, strict=False)
+            }
+            self.bound.append(typed)
+            body = self.of(function.body)
+            self.bound.pop()
+            self.found = found
+            return body.type
+        value = self.constant(function)
+        if isinstance(value, types.FunctionType) and not is_of_a_library(value):
+            return self.returns.of(value, given)
+        if value is MISSING and isinstance(function, ast.Attribute):
+            return self.returns.method(self.of(function.value).type, function.attr, [], given)
+        owner = getattr(value, "__objclass__", None)  # str.strip
+        if owner is not None and given:
+            return self.returns.method(of.of_class(owner), value.__name__, [], given[1:])
+        return library.function(value, given)
+
+    def constant_of(self, node: ast.expr) -> Any:
+        return node.value if isinstance(node, ast.Constant) else self.constant(node)
 
     def truth_of_call(self, node: ast.Call, part: Found) -> Found:
         compiles = part.compiled is not None and _is_scalar(part.compiled)
@@ -584,25 +704,25 @@ class EventAlone:
         here = Found(STATE, ANY, ANY, _bound(parts))
         if update_name(function) is not None or not parts:
             return here
-        inner: dict[str, Found] = {}
-        if max(part.depends for part in parts) == STATE or node.keywords:
+        if max(part.depends for part in parts) == STATE:
             return here
-        if all(part.compiled is not None and of.is_number(part.compiled) for part in parts):
-            depends = max(part.depends for part in parts)
-            return replace(here, depends=STATE) if depends == EVENT else here
+        is_of_numbers = all(part.compiled and of.is_number(part.compiled) for part in parts)
+        given = self.returns.bound(function, parts, [one.arg for one in node.keywords])
+        if given is None:
+            return here  # a call that is wrong, which whoever compiles it says
         try:
             source = self.parse(function)
         except Exception:
-            return self.joined(parts, ANY, False)
-        for name, part in zip(source.parameters, parts, strict=False):
-            inner[name] = replace(part, depends=EVENT, bound=_PARAMETER, is_lifted=False)
-        body = EventAlone(source, self.schema, frozenset(), inner, self.parse)
-        returned, compiles = body.body()
-        return self.joined(parts, returned, False) if not compiles else here
+            return here if is_of_numbers else self.joined(parts, ANY, False)
+        if self.returns.compiles(source, given, is_of_numbers):
+            return here
+        types_given = {name: one.type for name, one in given.items()}
+        return self.joined(parts, self.returns.of_bound(function, types_given), False)
 
-    def body(self) -> tuple[Type, bool]:
-        """What a function of values of the event returns, and whether it can be compiled."""
-        compiles, returned = True, []
+    def compiles(self) -> tuple[bool, bool]:
+        """Whether a function of values of the event can be compiled; and if not, whether it makes
+        what only Python has, and not just something that is to be refused."""
+        compiles = True
         for node in _own_nodes(self.source.tree):
             if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
                 compiles &= self.truth(node.test).compiled is not None
@@ -613,19 +733,28 @@ class EventAlone:
                         compiles &= found.compiled is not None
             if isinstance(node, ast.For):
                 compiles &= of.required(self.of(node.iter).type) not in _LETTERS
-            if isinstance(node, ast.Return):
-                returned.append(NONE if node.value is None else self.of(node.value).type)
-        annotation = self.source.original.__annotations__.get("return", MISSING)
-        declared = None if annotation is MISSING else of.annotated(annotation)
-        return declared or of.join(returned), compiles
+        only = any(
+            found.compiled is None and found.depends == EVENT and not of.is_number(found.type)
+            for found in self.found.values()
+            if found.type not in (ANY, NONE)
+        )
+        return compiles, only
 
 
-def _is_of_the_user(value: Any) -> bool:
-    """Whether the compiler is to say what becomes of it: it takes some of these along."""
-    return isinstance(value, functools.partial | type | types.FunctionType)
+def _is_of_numbers(cls: type) -> bool:
+    """Whether the compiler is to say what becomes of it: what it makes are numbers, lists, records,
+    or loops."""
+    return cls.__module__.split(".")[0] in ("builtins", "numpy", "specstream")
 
 
-def _is_of_a_library(function: types.FunctionType) -> bool:
+def _is_of_a_library_of_strings(function: Any) -> bool:
+    """Whether only Python has a function: it is no builtin of numbers, and none of the user's."""
+    if isinstance(function, types.FunctionType):
+        return pure_mark(function) is not None or is_of_a_library(function)
+    return builtin_name(function) is None and math_name(function) is None
+
+
+def is_of_a_library(function: types.FunctionType) -> bool:
     """Whether a function is the standard library's, which no operator takes along."""
     return str(function.__module__).split(".")[0] in sys.stdlib_module_names - {"__main__"}
 
@@ -647,6 +776,17 @@ def _is_scalar(given: Type | None) -> bool:
     return given in (INT, FLOAT, BOOL, STR, ANY)
 
 
+def _has_field(given: Type, name: str) -> bool:
+    """Whether compiled code has the attribute of what it has itself: a record of a module."""
+    cls = of.required(given).cls
+    if cls is None:
+        return given == ANY
+    if issubclass(cls, enum.Enum):
+        return name in ("name", "value") and not issubclass(cls, int | str)
+    names: Any = getattr(cls, "_fields", None) or getattr(cls, "__dataclass_fields__", ())
+    return name in names
+
+
 def _is_compared(given: Type | None) -> bool:
     """Whether compiled code compares it: a scalar, or a tuple or list of such."""
     if given is not None and given.name in ("tuple", "list"):
@@ -655,45 +795,13 @@ def _is_compared(given: Type | None) -> bool:
 
 
 def _has_string(given: Type | None) -> bool:
-    """Whether a tuple or list has strings in it."""
-    if given is None or given.name not in ("tuple", "list"):
+    """Whether a tuple, list or dict has strings in it."""
+    if given is None or given.name not in ("tuple", "list", "dict"):
         return False
     return any(one == STR or _has_string(one) for one in given.of)
 
 
-def _arithmetic(op: ast.operator, left: Type, right: Type) -> Type:
-    """The type of an operation between two values."""
-    kinds = (left, right)
-    if isinstance(op, ast.Add) and left == right and left in _LETTERS:
-        return left
-    if isinstance(op, ast.Add) and left.name == right.name == "tuple":
-        return of.tuple_of(*left.of, *right.of)
-    if isinstance(op, ast.Mod) and left == STR:
-        return STR
-    if isinstance(op, ast.Mult) and STR in kinds and INT in kinds:
-        return STR
-    if isinstance(op, ast.Sub) and left.name == right.name == "datetime":
-        return of.DELTA
-    if of.DELTA in kinds and isinstance(op, ast.Add | ast.Sub):
-        return next((one for one in kinds if one != of.DELTA), of.DELTA)
-    if not all(of.is_number(one) for one in kinds):
-        return ANY
-    if isinstance(op, ast.Div) or FLOAT in kinds:
-        return FLOAT
-    if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor) and kinds == (BOOL, BOOL):
-        return BOOL
-    return ANY if isinstance(op, ast.Pow) else INT
-
-
-def _of_math(value: Any) -> Type:
-    name = value.__name__
-    if name.startswith("is"):
-        return BOOL
-    integers = ("floor", "ceil", "trunc", "gcd", "lcm", "isqrt", "comb", "perm", "factorial")
-    return INT if name in integers else ANY if name in ("modf", "frexp", "prod") else FLOAT
-
-
-def _is_impure(value: Any) -> bool:
+def is_impure(value: Any) -> bool:
     """Whether what a function gives depends on more than its arguments."""
     name = getattr(value, "__name__", "")
     if name in FORBIDDEN_CALLS and value is getattr(builtins, name, None):
@@ -701,13 +809,13 @@ def _is_impure(value: Any) -> bool:
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")
     root = str(module).split(".")[0]
-    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - {"datetime"} | {"secrets"})
+    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - _PURE | _OUTSIDE)
 
 
 def _makes(node: ast.expr) -> bool:
     """Whether an expression makes a list, dict or set."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id in ("dict", "list", "set", "sorted")
+        return node.func.id in ("dict", "list", "set", "sorted", "map", "filter")
     if isinstance(node, ast.BinOp):  # [0] * n
         return _makes(node.left) or _makes(node.right)
     return isinstance(
@@ -718,58 +826,3 @@ def _makes(node: ast.expr) -> bool:
 def _own_nodes(tree: ast.FunctionDef) -> Iterator[ast.AST]:
     for statement in tree.body:
         yield from ast.walk(statement)
-
-
-def _bindings(tree: ast.FunctionDef) -> tuple[frozenset[str], dict[str, Binding]]:
-    """The local names, and of those that are assigned in one place only what they are given."""
-    counts: dict[str, int] = {}
-    places: dict[str, Binding] = {}
-
-    def count(name: str | None) -> None:
-        if name is not None:
-            counts[name] = counts.get(name, 0) + 1
-
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            count(node.id)
-        elif isinstance(node, ast.arg):
-            count(node.arg)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs):
-            count(None if node is tree else node.name)
-        elif isinstance(node, ast.MatchStar):
-            count(node.name)
-        elif isinstance(node, ast.MatchMapping):
-            count(node.rest)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            counts |= dict.fromkeys(node.names, 2)
-    for node in _outer(tree):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    places[target.id] = Binding(node.value)
-                elif isinstance(target, ast.Tuple | ast.List):
-                    names = [one for one in target.elts if isinstance(one, ast.Name)]
-                    if len(names) == len(target.elts):
-                        for at, name in enumerate(names):
-                            places[name.id] = Binding(node.value, None, (at, len(names)))
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            if node.value is not None:
-                places[node.target.id] = Binding(node.value, declared_type(node))
-        elif isinstance(node, ast.NamedExpr):
-            places[node.target.id] = Binding(node.value)
-    single = {name: place for name, place in places.items() if counts.get(name) == 1}
-    return frozenset(counts), single
-
-
-def declared_type(node: ast.AnnAssign) -> ast.expr:
-    """The annotation of an assignment, as it was written."""
-    written: ast.expr = getattr(node, "declared", node.annotation)
-    return written
-
-
-def _outer(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes below one, without those of functions inside and of what has names of its own."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-            yield from _outer(child)

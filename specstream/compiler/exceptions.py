@@ -26,9 +26,10 @@ __all__ = [
     "catches_anything",
     "caught_classes",
     "error_classes",
+    "has_try",
     "parts_of",
-    "reaches_try",
     "steps_aside",
+    "trees_reached",
 ]
 
 _CLASS = "name a class of your own, or one of Python's: ValueError, IndexError, ZeroDivisionError"
@@ -59,27 +60,35 @@ def _named(function: types.FunctionType, node: ast.AST) -> Any:
     return lookup(function, node.id) if isinstance(node, ast.Name) else None
 
 
-def reaches_try(
+def trees_reached(
     function: types.FunctionType, tree_of: Callable[[types.FunctionType], ast.FunctionDef | None]
-) -> bool:
-    """Whether a function, or one that it calls, catches anything."""
+) -> Iterator[ast.FunctionDef]:
+    """The syntax trees of a function and of those that it calls, as far as they can be read."""
     seen = {function}
     waiting = [function]
     while waiting:
         one = waiting.pop()
         tree = tree_of(one)
-        # Not in the decorators: those run once, and by Python.
-        body = [] if tree is None else tree.body
-        for node in (part for statement in body for part in ast.walk(statement)):
-            if isinstance(node, ast.Try):
-                return True
+        if tree is None:
+            continue
+        yield tree
+        for node in _body_of(tree):
             called = _named(one, node)
             called = called.func if isinstance(called, functools.partial) else called
             if isinstance(called, types.FunctionType) and called not in seen:
                 seen.add(called)
                 if update_name(called) is None and pure_mark(called) is None:
                     waiting.append(called)
-    return False
+
+
+def _body_of(tree: ast.FunctionDef) -> Iterator[ast.AST]:
+    # Not in the decorators: those run once, and by Python.
+    return (part for statement in tree.body for part in ast.walk(statement))
+
+
+def has_try(tree: ast.FunctionDef) -> bool:
+    """Whether a function catches anything."""
+    return any(isinstance(node, ast.Try) for node in _body_of(tree))
 
 
 def error_classes(value: Any) -> tuple[type[BaseException], ...] | None:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import ast
 import copy
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from specstream.compiler.error_texts import ErrorTexts
 from specstream.compiler.numbers import Uint64
 from specstream.compiler.oracle_elements import STORE
 from specstream.compiler.text import Text
 from specstream.declarations.forms import MOST_PARTS, Form, head_of
 from specstream.declarations.schema import Column, Schema
 
-__all__ = ["EmittedForm", "Formed", "form_of", "form_words", "is_elsewhere"]
+__all__ = [
+    "CaughtName",
+    "EmittedForm",
+    "Formed",
+    "form_of",
+    "form_words",
+    "is_elsewhere",
+]
 
 
 _DOUBLE = struct.Struct("<d")
@@ -26,6 +34,10 @@ class EmittedForm(ast.Tuple):
     number: int
 
 
+class CaughtName(ast.Name):
+    """A part that is a caught exception."""
+
+
 class Formed:
     """The same in the oracle."""
 
@@ -34,8 +46,12 @@ class Formed:
         self.parts = parts
 
 
-def form_of(node: ast.JoinedStr, column: str, filename: str) -> tuple[Form, list[ast.expr]]:
+def form_of(
+    node: ast.JoinedStr, column: str, filename: str, caught: Collection[str], texts: ErrorTexts
+) -> tuple[Form, list[ast.expr]]:
     """The form of a formatted string, and its parts.
+
+    ``caught`` are names of caught exceptions: what is made of one, like str(error), is no part.
 
     Raises:
         ValueError: it has a format that can be told only when the event runs; says what, and after
@@ -43,20 +59,30 @@ def form_of(node: ast.JoinedStr, column: str, filename: str) -> tuple[Form, list
     """
     made = copy.deepcopy(node)
     names: list[str] = []
+    errors: list[int] = []
+    originals: list[ast.expr] = []
     for value in made.values:
         if not isinstance(value, ast.FormattedValue):
             continue
         spec = value.format_spec
-        texts = [] if not isinstance(spec, ast.JoinedStr) else spec.values
-        if not all(isinstance(one, ast.Constant) for one in texts):
+        formats = [] if not isinstance(spec, ast.JoinedStr) else spec.values
+        if not all(isinstance(one, ast.Constant) for one in formats):
             raise ValueError(
                 "a format in a format, in a string that is emitted: write its width and precision "
                 "out"
             )
-        if any(str(one.value).endswith("c") for one in texts if isinstance(one, ast.Constant)):
+        if any(str(one.value).endswith("c") for one in formats if isinstance(one, ast.Constant)):
             raise ValueError("the format c, in a string that is emitted: emit the number")
         names.append(f"part_{len(names)}")
-        value.value = ast.copy_location(ast.Name(names[-1], ast.Load()), node)
+        part = ast.copy_location(ast.Name(names[-1], ast.Load()), node)
+        used = _names_caught(value.value, caught)
+        if used:
+            errors.append(len(originals))
+            originals.append(ast.copy_location(CaughtName(used[0].id, ast.Load()), used[0]))
+            value.value = _Renamed(used[0].id, part).visit(value.value)
+        else:
+            originals.append(value.value)
+            value.value = part
     if len(names) > MOST_PARTS:
         raise ValueError(
             f"a string that is emitted has {len(names)} parts; {MOST_PARTS} are the most: emit two "
@@ -66,8 +92,39 @@ def form_of(node: ast.JoinedStr, column: str, filename: str) -> tuple[Form, list
     function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, made)))
     text = ast.unparse(node)
     compiled = eval(compile(function, filename, "eval"), {})
-    originals = [one.value for one in node.values if isinstance(one, ast.FormattedValue)]
-    return Form(text, column, len(names), compiled), originals
+    # Of the parts as they were written more is known than of copies.
+    written = [one.value for one in node.values if isinstance(one, ast.FormattedValue)]
+    for at in errors:
+        written[at] = originals[at]
+    return Form(text, column, len(names), compiled, tuple(errors), texts.made), written
+
+
+def _names_caught(node: ast.expr, caught: Collection[str]) -> list[ast.Name]:
+    """The caught exceptions that an expression is about.
+
+    Raises:
+        ValueError: something is made of one that is not known outside; says the way out.
+    """
+    names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+    found = [one for one in names if one.id in caught]
+    if found:
+        others = {one.id for one in names} - {found[0].id, "str", "repr", "type", "len"}
+        attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+        if others or attributes - {"args", "__name__"}:
+            raise ValueError(
+                f"{ast.unparse(node)} in a string that is emitted: of a caught exception take "
+                "str(error), repr(error), error.args[i] or type(error).__name__"
+            )
+    return found
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, name: str, to: ast.expr) -> None:
+        self.name = name
+        self.to = to
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.to if node.id == self.name else node
 
 
 def is_elsewhere(value: Any, column: Column) -> bool:

@@ -16,6 +16,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from specstream._native import lib
+from specstream.compiler.error_texts import NOT_A_NUMBER
 from specstream.compiler.landing import raise_if
 
 __all__ = [
@@ -73,16 +74,26 @@ class Instructions:
         self.context = context
         self.builder = builder
 
-    def fault_if(self, condition: Value, error: type[Exception] | None = None) -> None:
-        """Raises ``error`` if ``condition``; without one, what no handler catches."""
-        raise_if(self.context, self.builder, condition, error or OperatorFault)
+    def fault_if(
+        self, condition: Value, error: type[Exception] | None = None, site: int = 0
+    ) -> None:
+        """Raises ``error`` if ``condition``; without one, what no handler catches.
+
+        ``site`` says what Python's text is (:mod:`specstream.compiler.error_texts`).
+        """
+        raise_if(self.context, self.builder, condition, error or OperatorFault, site)
 
     def fault_either(
-        self, condition: Value, first: Value, error: type[Exception], other: type[Exception]
+        self,
+        condition: Value,
+        first: Value,
+        error: type[Exception],
+        other: type[Exception],
+        site: int = 0,
     ) -> None:
         """Raises if ``condition``: ``error`` if ``first``, else ``other``."""
         with self.builder.if_then(condition, likely=False):
-            self.fault_if(first, error)
+            self.fault_if(first, error, site)
             self.fault_if(BIT(1), other)
 
     def leave_if(self, condition: Value) -> None:
@@ -137,7 +148,8 @@ class Instructions:
             builder.fcmp_ordered(">=", value, F64(-(2.0**63))),
             builder.fcmp_ordered("<", value, F64(2.0**63)),
         )
-        self.fault_either(builder.not_(inside), self.is_nan(value), ValueError, OverflowError)
+        nan = self.is_nan(value)
+        self.fault_either(builder.not_(inside), nan, ValueError, OverflowError, NOT_A_NUMBER)
         return builder.fptosi(value, I64)
 
     def to_uint64(self, value: Value) -> Value:
@@ -146,5 +158,6 @@ class Instructions:
             builder.fcmp_ordered(">", value, F64(-1.0)),
             builder.fcmp_ordered("<", value, F64(2.0**64)),
         )
-        self.fault_either(builder.not_(inside), self.is_nan(value), ValueError, OverflowError)
+        nan = self.is_nan(value)
+        self.fault_either(builder.not_(inside), nan, ValueError, OverflowError, NOT_A_NUMBER)
         return builder.fptoui(value, I64)

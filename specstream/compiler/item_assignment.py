@@ -27,7 +27,7 @@ from specstream.compiler.assignment import Window
 from specstream.compiler.core_function import Rules, lower_by_rules, meaning_of
 from specstream.compiler.instructions import Value, raise_error
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
-from specstream.compiler.local_types import refuse_frozen
+from specstream.compiler.local_types import ListType, refuse_frozen
 from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
@@ -56,7 +56,7 @@ def set_item(value: Any, view: Any, index: Any) -> Any:
 
 
 SET_ITEM: Rules = []
-"""What it means for others than arrays."""
+"""What it means for others than arrays, and where a list or tuple is assigned."""
 
 
 @infer_global(set_item)
@@ -89,7 +89,7 @@ class _SetItem(AbstractTemplate):
 @lower_builtin(set_item, types.Any, types.Any, types.Any)
 def _set_item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     given, view, index = sig.args
-    if not isinstance(view, ViewType):
+    if not isinstance(view, ViewType) or isinstance(given, ListType | types.BaseTuple):
         return lower_by_rules(SET_ITEM, context, builder, sig, args)
     if isinstance(given, _ChangedType):
         return context.get_dummy_value()

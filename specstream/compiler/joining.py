@@ -327,6 +327,8 @@ class Joining:
             return found
         if name in ("range",):
             return Items("int")
+        if name == "next" and node.args:
+            return self.joined_default(node)
         if name == "enumerate" and node.args:
             return Items(Parts(("int", self.item(self.kind(node.args[0])))))
         if name == "zip":
@@ -342,6 +344,10 @@ class Joining:
         )
         is_float = is_math or name in ("float", "float64", "random", "normal")
         return "float" if is_float and not name.startswith("is") else None
+
+    def joined_default(self, node: ast.Call) -> Any:
+        """What ``next`` gives, of a generator and a default."""
+        return joined(self.item(self.kind(node.args[0])), self.all_of(node.args[1:]))
 
     def helper(self, function: types.FunctionType, call: ast.Call) -> Any:
         """What a function of the user's returns; what it is given is kept for it."""
@@ -422,6 +428,9 @@ class Joining:
             for keyword in node.keywords:
                 if keyword.arg == "default":
                     self.convert(keyword.value, kind)
+        elif isinstance(callee, ast.Name) and callee.id == "next":
+            for one in node.args[1:]:
+                self.convert(one, self.kind(node))
         elif isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name):
             held = self.kinds.get(callee.value.id) or _kind_of(self.values.get(callee.value.id))
             puts = ("append", "add", "insert", "setdefault", "get", "pop")

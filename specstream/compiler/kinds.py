@@ -71,22 +71,28 @@ def check_kind(
     """Refuses a value that would lose something when stored as ``kind``.
 
     Whether a number is within the range of a narrower type is seen when it is stored. With
-    ``keeps_strings``, what is declared int also takes a string, as its code.
+    ``keeps_strings``, what is declared int also takes a string, as its code; but what is declared
+    str does not take a code, as of those nobody knows whether they are of any string.
     """
     is_text = isinstance(value, TextType)
     found = "string" if is_text else scalar_kind(value)
     if is_text and keeps_strings and (declared or kind) == "int":
         return
+    if kind == "str" and keeps_strings and not is_text:
+        way_out = (
+            'write "" for no string' if value == types.none else "keep it in a field of numbers"
+        )
+        raise refuse(f"{what} is declared str and gets {found or value}: {way_out}")
     if found not in _ACCEPTED[kind]:
         way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
         if is_text:
-            way_out = "keep it in an int field, or emit it into a column that is declared str"
+            way_out = "keep it in a field, or emit it into a column that is declared str"
         if isinstance(value, types.NoneType):
             found = "None"
             way_out = "give it a number; None is what a function without return gives, like emit"
         elif str(value).startswith(("specstream.list(", "specstream.dict(", "specstream.set(")):
             way_out = "store one element at a time, like for i in range(len(x)): y[i] = x[i]"
-        raise refuse(f"{what} is declared {declared or kind} and gets {found or value}; {way_out}")
+        raise refuse(f"{what} is declared {declared or kind} and gets {found or value}: {way_out}")
 
 
 def convert(

@@ -18,10 +18,11 @@ from numba.core import cgutils
 from numba.core.callconv import CPUCallConv
 from numba.core.cpu import CPUContext
 
-from specstream.compiler.error_classes import LEAVES, number_of
+from specstream.compiler.error_classes import CLASSES, LEAVES, number_of
 
 __all__ = [
     "STATUS",
+    "TELLS",
     "Landing",
     "OperatorContext",
     "end_landing",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 STATUS = ir.IntType(32)  # of Numba's calling convention
+TELLS = "__ss_tells_texts"
+"""A global of the functions of an operator that emits the texts of caught exceptions."""
 
 Value = Any
 """An LLVM value."""
@@ -86,18 +89,21 @@ def raise_known(builder: Any, status: Value) -> None:
     raise_status(builder, status)
 
 
-def raise_if(context: Any, builder: Any, condition: Value, error: type[Exception]) -> None:
-    """Goes there with a class's number if ``condition``, which is rare."""
+def raise_if(
+    context: Any, builder: Any, condition: Value, error: type[Exception], site: int = 0
+) -> None:
+    """Goes there with a class's number if ``condition``, which is rare; ``site`` says its text."""
     after = builder.append_basic_block("sound")
-    branch = builder.cbranch(condition, _fault_block(context, builder, error), after)
+    branch = builder.cbranch(condition, _fault_block(context, builder, error, site), after)
     branch.set_weights([1, 99])
     builder.position_at_end(after)
 
 
-def _fault_block(context: Any, builder: Any, error: type[Exception]) -> Any:
+def _fault_block(context: Any, builder: Any, error: type[Exception], site: int) -> Any:
     # One per place to go to: a loop body of ten checks would otherwise hold ten copies.
     number = number_of(error)
     landing = None if number == LEAVES else _landing_of(builder)
+    number += CLASSES * site
     owner = builder.function if landing is None else landing
     blocks: dict[int, Any] = vars(owner).setdefault("_specstream_faults", {})
     if number not in blocks:
@@ -134,7 +140,13 @@ class _OperatorCallConv(CPUCallConv):
 
 
 class OperatorContext(CPUContext):
-    """Numba's context while the code of an operator is written."""
+    """Numba's context while the code of an operator is written.
+
+    Attributes:
+        tells_texts: whether the operator emits the texts of exceptions that it catches.
+    """
+
+    tells_texts = False
 
     @property
     def call_conv(self) -> Any:

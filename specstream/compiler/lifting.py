@@ -30,26 +30,30 @@ import numpy as np
 from specstream.columns.derived import UNREACHED
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import Analysis, FunctionSource
-from specstream.compiler.event_alone import (
-    EVENT,
-    MISSING,
-    STATE,
-    EventAlone,
-    declared_type,
-    look_up,
-)
+from specstream.compiler.bindings import MISSING, declared_type, look_up
+from specstream.compiler.error_texts import with_texts_in_place
+from specstream.compiler.event_alone import EVENT, STATE, EventAlone
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import EmittedForm, form_of
+from specstream.compiler.joined_strings import as_joined
+from specstream.compiler.lifted_lists import Guard, ListLifting
+from specstream.compiler.lifted_loops import NAMES, taken_apart
+from specstream.compiler.lifted_loops import at_place as _at
+from specstream.compiler.list_use import is_list, list_part
+from specstream.compiler.loop_names import tell_apart
+from specstream.compiler.return_types import Returns
+from specstream.compiler.scopes import COMPREHENSIONS
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 from specstream.compiler.ways_out import OF_CACHED
 from specstream.declarations.derived import Derived, Part, name_of
 from specstream.declarations.forms import Form
 from specstream.declarations.pure import Pure, pure_mark
+from specstream.declarations.state import Layout
 
 __all__ = ["Lifting"]
 
-Guard = tuple[ast.expr, bool]
-"""A condition, and whether it holds where it guards."""
+Unpack = tuple[int, int | None]
+"""How many names a value is taken apart into, and which of them has a star."""
 
 
 class Lifting:
@@ -58,6 +62,7 @@ class Lifting:
     Args:
         analysis: of the operator.
         parse: gives the source of a function.
+        layout: of the state.
 
     Attributes:
         derived: the values that are derived, in the order in which they are computed.
@@ -65,10 +70,15 @@ class Lifting:
     """
 
     def __init__(
-        self, analysis: Analysis, parse: Callable[[types.FunctionType], FunctionSource]
+        self,
+        analysis: Analysis,
+        parse: Callable[[types.FunctionType], FunctionSource],
+        layout: Layout,
     ) -> None:
         self.analysis = analysis
+        self.layout = layout
         self.parse = parse
+        self.returns = Returns(analysis.event, parse)
         self.derived: list[Derived] = []
         self.forms: list[Form] = []
         self.events: dict[types.FunctionType, frozenset[str]] = {}
@@ -118,6 +128,7 @@ class Lifting:
             isinstance(node, ast.JoinedStr) for node in ast.walk(source.tree)
         ):
             return {}
+        tell_apart(source.tree)
         return _Function(self, source, events).lift()
 
     def add(self, derived: Derived, key: Any) -> int:
@@ -125,7 +136,7 @@ class Lifting:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = len(self.derived)
-            self.derived.append(replace(derived, status=self.analysis.errors.status_of))
+            self.derived.append(replace(derived, tells=self.analysis.tells and derived.is_seen))
         return known
 
 
@@ -150,26 +161,36 @@ def _collect(
                     continue
 
 
-class _Function(ast.NodeTransformer):
+class _Function(ListLifting):
     """Lifts out of one function."""
 
     def __init__(self, lifting: Lifting, source: FunctionSource, events: frozenset[str]) -> None:
         self.lifting = lifting
         self.source = source
         self.event = min(events, default="")
-        self.alone = EventAlone(source, lifting.analysis.event, events, {}, lifting.parse)
+        self.alone = EventAlone(
+            source, lifting.analysis.event, events, {}, lifting.parse, lifting.returns
+        )
         self.guards: list[Guard] = []
         self.names: dict[str, Any] = {}
         self.dropped: dict[str, Type] = {}
+        self.wide: dict[str, tuple[Any, ast.expr, list[Guard]]] = {}
         self.used: set[str] = set()  # local names that stand in something lifted
         self.of_name: dict[str, int] = {}
         self.says = False  # what is gone through is what an exception is made of
         self.guards_of: dict[str, list[Guard]] = {}
+        super().__init__()
+        self.caught = {
+            node.name
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.ExceptHandler) and node.name
+        }
 
     def lift(self) -> dict[str, Any]:
         tree = self.source.tree
         original = copy.deepcopy(tree)
         tree.body = self.block(tree.body)
+        self.leave_wide(tree)
         check_definite_assignment(
             original,
             frozenset(self.used),
@@ -179,6 +200,7 @@ class _Function(ast.NodeTransformer):
                 f"assign {name!r} on every path before, for instance at the top of the function",
             ),
         )
+        self.keep_lists(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and node.id in self.dropped:
                 self.refuse(
@@ -232,9 +254,12 @@ class _Function(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.stmt:
+        if self.alone.goes_through(node) is not None:
+            return self.loop(node)
         found = self.alone.of(node.iter)
         iterated = of.required(found.type)
-        if found.depends == EVENT and (iterated == STR or found.compiled is None):
+        is_left = self.is_left(node.iter)
+        if found.depends == EVENT and (iterated == STR or (found.compiled is None and not is_left)):
             self.refuse(
                 node,
                 f"a loop over {ast.unparse(node.iter)}, {of.described(found.type)}, which only "
@@ -257,7 +282,7 @@ class _Function(ast.NodeTransformer):
         node.body, node.orelse = self.block(node.body), self.block(node.orelse)
         node.finalbody = self.block(node.finalbody)
         for handler in node.handlers:
-            handler.body = self.block(handler.body)
+            handler.body = self.block(with_texts_in_place(handler, self.source.tree))
         return node
 
     def visit_Match(self, node: ast.Match) -> ast.stmt:
@@ -313,12 +338,17 @@ class _Function(ast.NodeTransformer):
         self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr], annotation: Any
     ) -> ast.stmt:
         assert node.value is not None
-        found = self.alone.of(node.value)
         target = targets[0]
+        self.expect_of_field(target, node.value)
+        found = self.alone.of(node.value)
         for one in ast.walk(ast.Tuple(targets)):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
                 self.guards_of[one.id] = list(self.guards)
-        if found.depends != EVENT or (found.compiled is not None and not found.is_lifted):
+        is_ours = found.compiled is not None and not found.is_lifted
+        if found.is_bound and not is_ours:
+            return self.of_element(node, targets, found)
+        is_one = not isinstance(target, ast.Tuple | ast.List)
+        if found.depends != EVENT or is_ours or (is_one and self.is_left(node.value)):
             node.value = self.expression(node.value)
             for part in targets:
                 self.visit_parts(part)
@@ -330,17 +360,25 @@ class _Function(ast.NodeTransformer):
             self.refuse(
                 node,
                 f"the annotation {ast.unparse(annotation)} of what Python computes",
-                "annotate it int, float, bool, str, a tuple of these, or one of these or None",
+                "annotate it int, float, bool, str, a tuple or list of these, or one of these or "
+                "None",
             )
         given = declared or found.type
         names = list(target.elts) if isinstance(target, ast.Tuple | ast.List) else []
-        is_unpacked = bool(names) and not any(isinstance(one, ast.Starred) for one in names)
-        if is_unpacked:
-            parts = [self.alone.item(given, at, len(names)) for at in range(len(names))]
+        stars = [at for at, one in enumerate(names) if isinstance(one, ast.Starred)]
+        star = stars[0] if stars else None
+        if names:
+            parts = [self.alone.item(given, at, len(names), star) for at in range(len(names))]
             given = of.tuple_of(*parts)
-        if of.is_column(given):
+        if of.is_column(given) or (star is not None and all(map(_is_held, given.of))):
             self.drop_assigned(node.value)
-            unpack = len(names) if is_unpacked else 0
+            written = node.value
+            unpack = (len(names), star) if names else (0, None)
+            if star is not None:
+                names = [one.value if isinstance(one, ast.Starred) else one for one in names]
+                target = ast.copy_location(ast.Tuple(names, ast.Store()), target)
+                targets = [target]
+                node.targets = targets  # type: ignore[union-attr]
             number = self.seen(node.value, given, unpack)
             node.value = self.lifted(node.value, given, unpack)
             for part in targets:
@@ -352,8 +390,21 @@ class _Function(ast.NodeTransformer):
                     self.of_name[part.id] = self.item(number, at)
             if isinstance(node, ast.AnnAssign):
                 return ast.copy_location(ast.Assign([target], node.value), node)
+            if found.is_wide and isinstance(target, ast.Name) and len(targets) == 1:
+                self.wide[target.id] = (node, written, list(self.guards))
             return node
         held = [one for one in targets if isinstance(one, ast.Name)]
+        is_known = len(held) == len(targets) and all(
+            one.id in self.alone.bindings and self.alone.of_local(one.id).depends == EVENT
+            for one in held
+        )
+        if is_list(given) and self.alone.kind_of(node.value) == "list" and not is_known:
+            node.value = self.lifted(node.value, given)
+            for part in targets:
+                self.visit_parts(part)
+            if isinstance(node, ast.AnnAssign):
+                return ast.copy_location(ast.Assign([target], node.value), node)
+            return node
         if len(held) != len(targets) or not all(one.id in self.alone.bindings for one in held):
             self.unknown(node.value, given)
         for one in held:
@@ -363,9 +414,28 @@ class _Function(ast.NodeTransformer):
         number = self.seen(node.value, None)
         for one in held:
             self.of_name[one.id] = number
-        check = ast.Attribute(ast.Name(self.event, ast.Load()), name_of(number), ast.Load())
-        made: ast.stmt = _at(ast.If(check, [ast.Pass()], []), node)
+        made: ast.stmt = _at(ast.If(self.check(number), [ast.Pass()], []), node)
+        if is_list(given) and self.alone.kind_of(node.value) == "list":
+            self.lists |= {one.id: (made, node, given) for one in held}
         return made
+
+    def check(self, number: int) -> ast.expr:
+        """What raises where a derived value did."""
+        return ast.Attribute(ast.Name(self.event, ast.Load()), name_of(number), ast.Load())
+
+    def leave_wide(self, tree: ast.FunctionDef) -> None:
+        """A digest as an int, say, may be larger than compiled code's: it is not asked for what
+        compiled code does not use."""
+        loaded = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        for name, (statement, value, guards) in self.wide.items():
+            if name not in loaded:
+                self.guards = guards
+                statement.value = _at(self.check(self.seen(value, None)), statement)
+        self.guards = []
 
     def visit_parts(self, target: ast.expr) -> None:
         """What the target of an assignment reads."""
@@ -378,7 +448,13 @@ class _Function(ast.NodeTransformer):
             for one in target.elts:
                 self.visit_parts(one)
 
+    def visit_Delete(self, node: ast.Delete) -> ast.stmt:
+        for target in node.targets:
+            self.visit_parts(target)
+        return node
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.expect_of_field(node.target, node.value)
         node.value = self.expression(node.value)
         self.visit_parts(node.target)
         return node
@@ -410,8 +486,20 @@ class _Function(ast.NodeTransformer):
         found = self.alone.found.get(node)
         if found is not None and found.is_lifted:
             self.drop_assigned(node)
-            return self.lifted(node, BOOL if node in self.alone.truths else found.type)
-        if found is not None and found.compiled is None and not found.is_bound:
+            given = BOOL if node in self.alone.truths else found.type
+            return self.item_read(node, given) if found.is_bound else self.lifted(node, given)
+        if found is not None and self.is_hidden_list(node):
+            return node if isinstance(node, ast.Name) else self.lifted(node, found.type)
+        if isinstance(node, COMPREHENSIONS) and (
+            self.alone.goes_through(node.generators[0]) is not None
+        ):
+            return self.comprehension(node)
+        if (
+            found is not None
+            and found.compiled is None
+            and not found.is_bound
+            and not self.is_left(node)
+        ):
             self.cannot(node, found.depends, found.type)
         if isinstance(node, ast.BoolOp):
             return self.bool_op(node)
@@ -435,19 +523,67 @@ class _Function(ast.NodeTransformer):
         columns = dict(self.lifting.analysis.emits)
         given = [*zip(columns, node.args, strict=False)]
         given += [(one.arg or "", one.value) for one in node.keywords]
+        for name, value in given:
+            if name in columns:
+                kind = Type(columns[name].kind)
+                self.expect(value, of.optional(kind) if columns[name].nullable else kind)
         made = copy.copy(node)
         made.args, made.keywords = list(node.args), list(map(copy.copy, node.keywords))
-        values = [
-            self.form(name, value)
-            if isinstance(value, ast.JoinedStr) and self.alone.of(value).compiled is None
-            else self.rewritten(value)
-            for name, value in given
-        ]
+        values = []
+        for name, value in given:
+            form = self.as_form(value)
+            values.append(self.rewritten(value) if form is None else self.form(name, form))
         extra = [self.rewritten(one) for one in node.args[len(columns) :]]  # to be refused
         made.args = values[: len(node.args)] + extra
         for keyword, value in zip(made.keywords, values[len(node.args) :], strict=False):
             keyword.value = value
         return made
+
+    def expect(self, node: ast.expr, wanted: Type) -> None:
+        """What Python gives of no known type, where a column or field needs this one: another
+        raises there."""
+        found = self.alone.of(node)
+        is_open = found.type == ANY and found.compiled is None and not found.is_bound
+        if found.depends == EVENT and is_open and of.is_column(wanted):
+            self.refuse_misspelt(node)
+            compiled = of.required(wanted)
+            self.alone.found[node] = replace(found, type=wanted, compiled=compiled, is_lifted=True)
+
+    def expect_of_field(self, target: ast.expr, value: ast.expr) -> None:
+        """The same for what is stored into a field of the state."""
+        owner = target.value if isinstance(target, ast.Subscript) else target
+        if not isinstance(owner, ast.Attribute) or not isinstance(owner.value, ast.Name):
+            return
+        field = self.lifting.layout.field(owner.attr)
+        is_state = owner.value.id == next(iter(self.source.parameters), None)
+        if field is not None and is_state and bool(field.shape) == (target is not owner):
+            self.expect(value, Type(field.kind))
+
+    def as_form(self, node: ast.expr) -> ast.JoinedStr | None:
+        """The formatted string that a value is, if it is one of more than the event."""
+        found = self.alone.of(node)
+        if isinstance(node, ast.JoinedStr):
+            return node if found.compiled is None else None
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        is_caught = bool(names & self.caught)
+        if found.depends != STATE and not is_caught:
+            return None
+        form = as_joined(
+            node,
+            lambda callee: self.alone.constant(callee) is str,
+            self.is_text,
+        )
+        if form is None and is_caught and not isinstance(node, ast.Name):
+            part = ast.FormattedValue(node, ord("s"), None)  # error.args[0]
+            form = _at(ast.JoinedStr([part]), node)
+        return form
+
+    def is_text(self, node: ast.expr) -> bool:
+        """Whether an expression gives a string, that of a field of the state included."""
+        field = node.value if isinstance(node, ast.Subscript) else node
+        if isinstance(field, ast.Attribute) and self.alone.of(field).depends == STATE:
+            return field.attr in self.lifting.analysis.text_fields
+        return self.alone.of(node).type == STR
 
     def form(self, name: str, node: ast.JoinedStr) -> ast.expr:
         """A formatted string that is emitted into a column."""
@@ -459,7 +595,8 @@ class _Function(ast.NodeTransformer):
                 "emit it into a column that is declared str",
             )
         try:
-            form, parts = form_of(node, name, self.source.filename)
+            texts = self.lifting.analysis.texts
+            form, parts = form_of(node, name, self.source.filename, self.caught, texts)
         except ValueError as error:
             problem, _, way_out = str(error).partition(": ")
             self.refuse(node, problem, way_out)
@@ -558,7 +695,8 @@ class _Function(ast.NodeTransformer):
         called = self.alone.constant(node.func) if isinstance(node, ast.Call) else None
         if isinstance(called, functools._lru_cache_wrapper) and given == ANY:
             self.refuse(node, f"{text} {OF_CACHED[0]}", OF_CACHED[1])
-        if given == ANY or ANY in given.of:
+        if not of.is_known(given):
+            self.refuse_helper(node)
             self.refuse(
                 node,
                 f"{text} is computed by Python before the operator runs, and what it gives is not "
@@ -569,8 +707,26 @@ class _Function(ast.NodeTransformer):
         self.refuse(
             node,
             f"{text} is a {of.described(given)}, which only Python has",
-            "take out of it what is needed, as an int, float, bool, str, or a tuple of these",
+            "take out of it what is needed, as an int, float, bool, str, or a tuple or list of "
+            "these",
         )
+
+    def refuse_helper(self, node: ast.expr) -> None:
+        """A function of the user's, which could say what it returns."""
+        for part in ast.walk(node):
+            function = self.alone.constant(part.func) if isinstance(part, ast.Call) else None
+            is_plain = isinstance(function, types.FunctionType)
+            if is_plain and function in self.lifting.returns.reasons:
+                filename, line, culprit = self.lifting.returns.reasons[function]
+                where = "" if filename == self.source.filename else f" of {filename}"
+                arguments = ", ".join(inspect.signature(function).parameters)
+                self.refuse(
+                    node,
+                    f"{function.__name__}() is called by Python before the operator runs, and what "
+                    f"it returns is not known: the type of {culprit} in line {line}{where} is not",
+                    f"say it where it is defined, like def {function.__name__}({arguments}) -> "
+                    "float, or int, bool, str, a tuple of these, or one of these or None",
+                )
 
     def refuse_misspelt(self, node: ast.expr) -> None:
         """A name that a module has not: Python would say so only when the operator gets there."""
@@ -588,11 +744,13 @@ class _Function(ast.NodeTransformer):
 
     # ---- derived values ----
 
-    def lifted(self, node: ast.expr, given: Type, unpack: int = 0) -> ast.expr:
+    def lifted(self, node: ast.expr, given: Type, unpack: Unpack = (0, None)) -> ast.expr:
         """The reads of hidden columns that stand for an expression."""
         number = self.seen(node, given, unpack)
         event = ast.Name(self.event, ast.Load())
         count = len(given.of) if given.name == "tuple" else 1
+        if any(one.name == "list" for one in (given, *given.of)):
+            self.uses_arena()
         reads: list[ast.expr] = [
             ast.Attribute(event, name_of(number, at), ast.Load()) for at in range(count)
         ]
@@ -600,7 +758,7 @@ class _Function(ast.NodeTransformer):
         placed: ast.expr = _at(made, node)
         return placed
 
-    def seen(self, node: ast.expr, given: Type | None, unpack: int = 0) -> int:
+    def seen(self, node: ast.expr, given: Type | None, unpack: Unpack = (0, None)) -> int:
         """The derived value of an expression that the operator gets to; None: no column has it."""
         is_tuple = given is not None and given.name == "tuple"
         columns = () if given is None else given.of if is_tuple else (given,)
@@ -612,14 +770,41 @@ class _Function(ast.NodeTransformer):
         node: ast.expr,
         shape: Shape,
         is_truth: bool = False,
-        unpack: int = 0,
+        unpack: Unpack = (0, None),
     ) -> int:
         """The number of the derived value that Python makes of an expression."""
         made = Made(self.source)
         body = self.python(node, made)
         if is_truth:
             body = ast.Call(ast.Name("__ss_bool", ast.Load()), [body], [])
-        guards = self.guarding(node, made)
+        return self.function(node, body, made, shape, self.guarding(node, made), unpack)
+
+    def uses_arena(self) -> None:
+        self.lifting.analysis.uses_arena = True
+
+    def nothing_made(self) -> Made:
+        return Made(self.source)
+
+    def made(
+        self,
+        node: ast.expr,
+        body: ast.expr,
+        made: Any,
+        parts: tuple[Part, ...],
+        guards: list[ast.expr],
+    ) -> int:
+        return self.function(node, body, made, Shape(parts, False, True), guards)
+
+    def function(
+        self,
+        node: ast.expr,
+        body: ast.expr,
+        made: Made,
+        shape: Shape,
+        guards: list[ast.expr],
+        unpack: Unpack = (0, None),
+    ) -> int:
+        """The same, of the expression for Python and of what it is made of."""
         function, key = made.function(_at(body, node), guards, unpack)
         self.names |= made.names
         derived = Derived(
@@ -691,7 +876,7 @@ class _Function(ast.NodeTransformer):
                 self.of_name[name] = self.derive(binding.value, held)
             else:
                 at, count = binding.at
-                whole = self.derive(binding.value, held, unpack=count)
+                whole = self.derive(binding.value, held, unpack=(count, binding.star))
                 self.of_name[name] = self.item(whole, at)
             self.guards = guards
         return self.of_name[name]
@@ -729,7 +914,7 @@ class _Function(ast.NodeTransformer):
                 setattr(copied, name, self.python_part(value, made))
         found = self.alone.found.get(node) if isinstance(node, ast.expr) else None
         is_computed = isinstance(node, ast.BinOp | ast.UnaryOp | ast.Call)
-        if found is not None and is_computed and found.type == INT:
+        if found is not None and is_computed and found.type == INT and not found.is_wide:
             copied = ast.Call(ast.Name("__ss_exact", ast.Load()), [copied], [])
         return copied
 
@@ -742,6 +927,12 @@ class _Function(ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load):
             return node
         binding = self.alone.bindings.get(name)
+        if binding is not None and self.alone.of(node).bound:
+            if binding.loop is not None:
+                return ast.copy_location(ast.Name(name, ast.Load()), node)
+            self.used.add(name)
+            inside = self.python(binding.value, made)
+            return inside if binding.at is None else taken_apart(inside, *binding.at)
         if binding is not None:
             self.used.add(name)
             is_simple = isinstance(binding.value, ast.Constant | ast.Name | ast.Attribute)
@@ -818,7 +1009,7 @@ class Made:
             self.names[name] = _frozen(value)
 
     def function(
-        self, body: ast.expr, guards: list[ast.expr], unpack: int
+        self, body: ast.expr, guards: list[ast.expr], unpack: Unpack
     ) -> tuple[Callable[..., Any], Any]:
         """The function, and what tells it from others."""
         statements: list[ast.stmt] = []
@@ -830,9 +1021,12 @@ class Made:
             kind = ast.Name("__ss_exception", ast.Load())
             handler = ast.ExceptHandler(kind, None, [leave])
             statements.append(ast.Try([tried], [handler], [], []))
-        if unpack:
-            names = [f"__ss_part_{at}" for at in range(unpack)]
+        count, star = unpack
+        if count:
+            names = [f"__ss_part_{at}" for at in range(count)]
             stored: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+            if star is not None:
+                stored[star] = ast.Starred(stored[star], ast.Store())
             statements.append(ast.Assign([ast.Tuple(stored, ast.Store())], body))
             body = ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load())
         statements.append(ast.Return(body))
@@ -848,6 +1042,7 @@ class Made:
         module = ast.fix_missing_locations(ast.Module([tree], []))
         namespace = {
             **self.names,
+            **NAMES,
             "__name__": self.source.original.__module__,
             "__ss_bool": bool,
             "__ss_exact": _exact,
@@ -879,14 +1074,12 @@ def _by_keyword(function: Callable[..., Any], names: tuple[str, ...]) -> Callabl
     return call
 
 
+def _is_held(given: Type) -> bool:
+    return is_list(given) or of.is_scalar(of.required(given))
+
+
 def _part(given: Type) -> Part:
+    if given.name == "list":
+        return list_part(given)
     kind: Any = of.required(given).name
     return Part(kind, given.name == "optional")
-
-
-def _at(made: Any, node: ast.AST) -> Any:
-    """New nodes, at the place of an old one."""
-    for part in ast.walk(made):
-        if not hasattr(part, "lineno"):
-            ast.copy_location(part, node)
-    return made

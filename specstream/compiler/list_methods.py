@@ -41,7 +41,15 @@ from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT
 
-__all__ = ["delete_item", "list_from", "list_sorted", "list_sorted_by", "nothing", "reversed_list"]
+__all__ = [
+    "as_list",
+    "delete_item",
+    "list_from",
+    "list_sorted",
+    "list_sorted_by",
+    "nothing",
+    "reversed_list",
+]
 
 _VOID = ir.VoidType()
 Write = Callable[[List, Any, Sequence[Value]], Value]
@@ -316,7 +324,19 @@ def _collected(run: Any, values: Any) -> Any:
     return made
 
 
-list_from.rule(called(compiled(_collected)))
+_COLLECT = called(compiled(_collected))
+list_from.rule(_COLLECT)
+
+as_list = Core("as_list", "write list(x) of what a loop goes over")
+
+
+@as_list.rule
+def _as_it_is(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What can be gone through as a list; a list is itself: (run, iterable)."""
+    if not isinstance(args[1], ListType):
+        found: Meaning = _COLLECT(context, args)
+        return found
+    return resolved(args[1]), args, lambda context, builder, sig, args: args[1]
 
 
 # ---- del ----
@@ -363,6 +383,8 @@ def _add(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if not _both_lists(args):
+        if isinstance(args[0], ListType) and scalar_kind(args[1]) is None:
+            raise refuse(f"+= puts {args[1]} behind a list: write x.extend(y)")
         return None
     made = same_elements(*args)
 

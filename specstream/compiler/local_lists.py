@@ -23,6 +23,7 @@ from numba.extending import lower_builtin
 
 from specstream._native import ffi
 from specstream.compiler.core_function import Core, Meaning
+from specstream.compiler.error_texts import NO_ITEM
 from specstream.compiler.instructions import BIT, I64, POINTER, Instructions, Value
 from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.kinds import scalar_kind
@@ -138,15 +139,15 @@ class List(Head):
         """The address of a value's words, for a call of C."""
         return self.in_memory(pack(self, self.element, value))
 
-    def position(self, index: Value, of: types.Type) -> Value:
-        """An index as a position; a fault when it is outside."""
+    def position(self, index: Value, of: types.Type, site: int = 0) -> Value:
+        """An index as a position; a fault when it is outside, whose text ``site`` says."""
         builder = self.builder
         index, of = unwrapped(self.context, builder, of, index), present(of)
         count = self.count()
         if types.unliteral(of) == types.int64:
             negative = builder.icmp_signed("<", index, I64(0))
             index = builder.select(negative, builder.add(index, count), index)
-        self.fault_if(builder.icmp_unsigned(">=", index, count), IndexError)
+        self.fault_if(builder.icmp_unsigned(">=", index, count), IndexError, site)
         return index
 
     def append(self, value: Value) -> None:
@@ -354,7 +355,7 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     head = List(context, builder, sig.args[0], args[0])
     if isinstance(sig.args[1], types.SliceType):
         return head.part(*head.selected(sig.args[1], args[1]))
-    return head.load(head.position(args[1], sig.args[1]))
+    return head.load(head.position(args[1], sig.args[1], NO_ITEM))
 
 
 @SET_ITEM.append

@@ -14,7 +14,8 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 
 from specstream.compiler.core_function import Core, Meaning
-from specstream.compiler.instructions import F64, I64, POINTER, Value
+from specstream.compiler.error_texts import NO_KEY
+from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
 from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.local_lists import STEPS, Head
 from specstream.compiler.local_methods import method
@@ -34,13 +35,23 @@ from specstream.compiler.local_types import (
     unpack,
     width_of,
 )
+from specstream.compiler.memory import Run
 from specstream.compiler.none_types import NullableType
 from specstream.compiler.refusals import refuse
+from specstream.compiler.text import TEXT
 from specstream.compiler.types import RunType
+from specstream.declarations.element_types import Number
 
 __all__ = ["Table", "dict_new", "dict_of", "dict_set", "set_add", "set_new", "set_of"]
 
 _WORDS = I64.as_pointer()
+
+
+_TOLD_KEYS: dict[types.Type, Number] = {
+    types.int64: "int",
+    types.float64: "float",
+    TEXT: "str",
+}
 
 
 class Table(Head):
@@ -72,6 +83,20 @@ class Table(Head):
         """The entry of a key, or null."""
         kinds = self.kinds(self.type.key_type)
         return self.call("ss_table_find", _WORDS, self.pointer, kinds, self.packed_key(key))
+
+    def fault_if_missing(self, entry: Value, key: Value) -> None:
+        """Raises KeyError of a key that has no entry."""
+        missing = cgutils.is_null(self.builder, entry)
+        kind = _TOLD_KEYS.get(self.type.key_type)
+        if kind is None or not getattr(self.context, "tells_texts", False):
+            self.fault_if(missing, KeyError)
+            return
+        with self.builder.if_then(missing, likely=False):
+            # One that is frozen belongs to no run: it is that of the thread.
+            own = self.call("ss_arena_run", POINTER, self.member("run", POINTER))
+            run = Run(self.context, self.builder, own)
+            run.store_told((kind,), [run.to_bits(kind, key)])
+            self.fault_if(BIT(1), KeyError, NO_KEY)
 
     def put(self, key: Value) -> tuple[Value, Value]:
         """The entry of a key, made where there is none, and whether it is new."""
@@ -244,7 +269,7 @@ class _Item(AbstractTemplate):
 def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     table = Table(context, builder, sig.args[0], args[0])
     entry = table.find(args[1])
-    table.fault_if(cgutils.is_null(builder, entry), KeyError)
+    table.fault_if_missing(entry, args[1])
     return table.value_of(entry)
 
 

@@ -14,12 +14,13 @@ from numba.core import types
 from specstream.compiler import arithmetic, conversions
 from specstream.compiler.core_function import Core, Meaning, also, resolved_call
 from specstream.compiler.instructions import BIT, I64, Value
+from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.native_function import Native
 from specstream.compiler.number_builtins import BUILTINS
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 
-__all__ = ["tuple_of"]
+__all__ = ["tuple_of", "tuple_whole"]
 
 tuple_of = Core("tuple_of", "write (a, b)")
 
@@ -34,6 +35,21 @@ def _of(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return context.make_tuple(builder, made, values)
 
     return made, list(made), code
+
+
+tuple_whole = Core("tuple_whole", "write (*a, b) of tuples")
+
+
+@tuple_whole.rule
+def _whole(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What a star puts into a tuple: (run, tuple)."""
+    if not isinstance(args[1], types.BaseTuple):
+        raise refuse(
+            f"a star puts {types.unliteral(args[1])} into a tuple, whose length is not known then: "
+            "make a list, [*x, y]"
+        )
+    made = types.BaseTuple.from_types(_parts(args[1]))
+    return made, (args[0], made), lambda context, builder, sig, values: values[1]
 
 
 def _parts(of: types.Type) -> list[types.Type]:
@@ -199,20 +215,26 @@ def _best(name: str) -> Any:
 
 
 def _sum(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """From left to right, beginning with 0."""
     if len(args) != 1 or not isinstance(args[0], types.BaseTuple):
         return None
-    parts, result = _parts(args[0]), types.int64
+    parts = _parts(args[0])
+    total: types.Type = types.int64
+    if parts and scalar_kind(parts[0]) == "uint64":
+        total = types.uint64
+    totals = [total]
     for part in parts:
-        result = _typed(typing_context, arithmetic.add, result, part).return_type
+        totals.append(_typed(typing_context, arithmetic.add, totals[-1], part).return_type)
 
     def code(context: Any, builder: Any, sig: Any, values: Any) -> Value:
-        of, total = types.int64, I64(0)
+        found: Value = I64(0)
         for at, part in enumerate(parts):
-            pair = (total, builder.extract_value(values[0], at))
-            of, total = resolved_call(context, builder, arithmetic.add, (of, part), pair)
-        return total
+            pair = (totals[at], part)
+            both = (found, builder.extract_value(values[0], at))
+            _, found = resolved_call(context, builder, arithmetic.add, pair, both)
+        return found
 
-    return result, [types.BaseTuple.from_types(parts)], code
+    return totals[-1], [types.BaseTuple.from_types(parts)], code
 
 
 for _name in ("min", "max"):

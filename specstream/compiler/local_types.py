@@ -16,6 +16,7 @@ other there, become one. What nobody ever says remains unknown, and such a list 
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from typing import Any, Literal
 
 from numba.core import types
@@ -65,9 +66,9 @@ class LocalType(types.Type):
     """A list, dict or set of the event's own."""
 
     @property
+    @abstractmethod
     def parts(self) -> tuple[types.Type, ...]:
         """What it holds."""
-        raise NotImplementedError
 
     def with_parts(self, *parts: types.Type) -> LocalType:
         """The same of something else."""
@@ -102,6 +103,10 @@ class TableType(LocalType, types.IterableType):
 
     key_type: types.Type
     value_type: types.Type
+
+    @property
+    def parts(self) -> tuple[types.Type, ...]:
+        return (self.key_type,)
 
     @property
     def iterator_type(self) -> types.Type:
@@ -140,10 +145,6 @@ class SetType(TableType):
     @property
     def key_type(self) -> types.Type:
         return resolved(self._key)
-
-    @property
-    def parts(self) -> tuple[types.Type, ...]:
-        return (self.key_type,)
 
 
 Walk = Literal["items", "reversed", "keys", "values", "pairs"]

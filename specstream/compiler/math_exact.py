@@ -27,6 +27,7 @@ from specstream.compiler.native_function import (
     require_count,
     require_scalar,
 )
+from specstream.compiler.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.numbers import INT64_MAX, UINT64_MAX
 from specstream.compiler.refusals import refuse
 
@@ -162,15 +163,18 @@ def _in_two(function: Core, symbol: str, second: types.Type, of: Any) -> None:
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning:
         name = function.name.replace("_", ".")
         require_count(name, args, 1)
-        require_scalar(name, args[0])
+        (given,) = args
+        require_scalar(name, all_present(args)[0])
         made = types.BaseTuple.from_types([types.float64, second])
 
         def code(context: Any, builder: Any, sig: Any, values: Any) -> Value:
             slot = cgutils.alloca_once(builder, of)
-            first = Instructions(context, builder).call(symbol, F64, values[0], slot)
+            value = unwrapped(context, builder, taken, values[0], types.float64)
+            first = Instructions(context, builder).call(symbol, F64, value, slot)
             return context.make_tuple(builder, made, [first, builder.load(slot)])
 
-        return made, [types.float64], code
+        taken = given if may_be_none(given) else types.float64
+        return made, [taken], code
 
 
 _in_two(math_frexp, "ss_math_frexp", types.int64, I64)

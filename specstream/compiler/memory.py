@@ -45,7 +45,9 @@ from specstream.compiler.instructions import (
     Value,
 )
 from specstream.compiler.types import EAGER, PROFILED, SPECULATIVE, UNDOING, Variant
+from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Number, Storage
+from specstream.declarations.forms import packed_kinds
 from specstream.declarations.schema import Kind
 
 __all__ = ["Run"]
@@ -86,6 +88,12 @@ class Run(Instructions):
     def invariant(self, load: Value) -> Value:
         load.set_metadata("invariant.load", self.builder.module.add_metadata([]))
         return load
+
+    def store_told(self, kinds: tuple[str, ...], words: list[Value]) -> None:
+        """Puts down what the text of an exception is made of."""
+        row = self.member_address("told", ir.ArrayType(I64, lib.SS_TOLD))
+        for at, word in enumerate([I64(packed_kinds(kinds)), *words]):
+            self.builder.store(word, self.builder.gep(row, [I64(0), I64(at)], inbounds=True))
 
     # -- leaving --
 
@@ -212,6 +220,9 @@ class Run(Instructions):
         if not storage.is_narrow:
             if storage.number == "float":
                 return builder.bitcast(bits, F64)
+            if storage.number == "str":
+                none = builder.icmp_unsigned("==", bits, I64(0))
+                return builder.select(none, I64(EMPTY), bits)
             if storage.number == "bool":
                 return builder.icmp_unsigned("!=", bits, I64(0))
             return bits
@@ -225,6 +236,9 @@ class Run(Instructions):
     def narrow(self, storage: Storage, value: Value) -> Value:
         """A number as an element's bits; a fault where it is outside of an integer's range."""
         builder = self.builder
+        if storage.number == "str":
+            empty = builder.icmp_unsigned("==", value, I64(EMPTY))
+            return builder.select(empty, I64(0), value)
         if not storage.is_narrow:
             return self.to_bits(storage.number, value)
         if storage.number == "float":

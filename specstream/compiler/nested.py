@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specstream.compiler.pipeline import compiled
-from specstream.compiler.rewrite import Rewriter
+from specstream.compiler.rewrite_parts import NativeParts
 from specstream.compiler.scopes import bound_names, own_name
 from specstream.compiler.signatures import bind, parameters_of
 
@@ -42,15 +42,8 @@ class Nested:
     names: int = 0
 
 
-class NestedFunctions(Rewriter):
+class NestedFunctions(NativeParts):
     """What the native rewriting does with nested functions and lambdas."""
-
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        raise NotImplementedError
-
-    def begin(self, nested: Nested | None = None) -> None:
-        """Makes ready for a function, or for one nested in it."""
-        raise NotImplementedError
 
     nested: Nested
 

@@ -395,6 +395,11 @@ def _sum(values: Iterable[Any], start: Any = _NOTHING) -> Any:
     return total
 
 
+def _next(values: Iterator[Any], default: Any = _NOTHING) -> Any:
+    found = next(values) if default is _NOTHING else next(values, default)
+    return getattr(found, "plain", found)  # a null is only a zero to whoever computes with it
+
+
 class _Range:
     """`range` whose items are `Int64`, or `Uint64` when an argument is one."""
 
@@ -446,6 +451,7 @@ ORACLE_BUILTINS: dict[str, Callable[..., Any]] = {
     "range": _Range,
     "enumerate": _enumerate,
     "zip": zip,
+    "next": _next,
 }
 """What the oracle finds under the name of a builtin."""
 

@@ -36,7 +36,7 @@ from specstream.compiler.native_function import (
 )
 from specstream.compiler.refusals import refuse
 
-__all__ = ["NUMPY"]
+__all__ = ["NUMPY", "OF_ARRAYS"]
 
 
 def _same_kind(what: str) -> Rule:
@@ -179,3 +179,8 @@ NUMPY: dict[str, Any] = conversions.NUMPY | {
     "isfinite": Native("np_isfinite", float_test("np.isfinite"), write_magnitude("<")),
 }
 """All functions of `numpy` that operators have, dtypes among them."""
+OF_ARRAYS = (
+    *("sum", "mean", "std", "var", "min", "max", "amin", "amax", "argmin", "argmax", "any", "all"),
+    "dot",
+)
+"""Functions of `numpy` over whole arrays: array_methods.py has them."""

@@ -13,14 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream._native import ffi, lib
-from specstream.columns.derived import raise_again
+from specstream.columns.derived import item_again, raise_again
 from specstream.columns.strings import StringTable
-from specstream.compiler.forms import form_words, is_elsewhere
+from specstream.compiler.error_texts import as_told, tell_lifted
+from specstream.compiler.event_lists import oracle_list
+from specstream.compiler.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
     LOAD,
     STORE,
     OverlaidWords,
+    TextWords,
     elements_of,
     emitted,
     load_int,
@@ -219,13 +222,31 @@ class OracleEvent:
         first, row = len(RESERVED_COLUMNS), self._row
         if self._columns[first + place.raised][row]:
             assert self._strings is not None
-            raise_again(self._schema, self._arrays, row, self._strings, place.number)
+            try:
+                raise_again(self._schema, self._arrays, row, self._strings, place.number)
+            except Exception as error:
+                tell_lifted(error, self._schema.derived[place.number].status(error))
+                raise
         if place.part is None:
             return False
         if place.part.nullable and self._columns[first + place.values + 1][row]:
             return None
-        reader = self._text if place.part.kind == "str" else LOAD[place.part.kind]
-        return reader(self._columns[first + place.values][row])
+        value = self._columns[first + place.values][row]
+        if place.part.kind == "list":
+            return oracle_list(place.part, value, self._strings, self._item_again(place))
+        return self._text(value) if place.part.kind == "str" else LOAD[place.part.kind](value)
+
+    def _item_again(self, place: Place) -> Callable[[int, int], Any]:
+        """Gives what was raised in place of an item of a list."""
+        row = self._row
+
+        def again(element: int, item: int) -> Any:
+            assert self._strings is not None
+            return item_again(
+                self._schema, self._arrays, row, self._strings, (place, element, item)
+            )
+
+        return again
 
     def _text(self, code: int) -> Text:
         return Text(code, self._strings)
@@ -263,8 +284,9 @@ class OracleEvent:
 class OracleEmit:
     """Collects rows: the event's row number, the values, and the words of the nulls."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, strings: StringTable | None) -> None:
         self._schema = schema
+        self._strings = strings
         self._null_bits = schema.null_bits
         self._null_words = schema.declared.row_words - 1 - len(schema)
         self.rows: list[tuple[Any, ...]] = []
@@ -274,6 +296,8 @@ class OracleEmit:
         schema = self._schema
         if named or len(values) != len(schema):
             values = self._completed(values, named)
+        if schema.forms:
+            values = tuple(map(self._told, values))
         nulls = [0] * self._null_words
         if self._null_words:
             for number, (word, bit) in self._null_bits.items():
@@ -285,6 +309,15 @@ class OracleEmit:
         ]
         forms = form_words(schema, values) if schema.forms else []
         self.rows.append((self.row, *converted, *nulls, *forms))
+
+    def _told(self, value: Any) -> Any:
+        """A formatted string with the text of an exception, put together here and now."""
+        form = self._schema.forms[value.number] if isinstance(value, Formed) else None
+        if form is None or not form.errors:
+            return value
+        text = form.function(*map(as_told, value.parts))
+        assert self._strings is not None
+        return Text(self._strings.add(text), text)
 
     def _completed(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The values in the order of the columns; a nullable one that is not given is null."""
@@ -315,6 +348,7 @@ class Oracle:
     ) -> None:
         self._function = program.oracle
         self._journal: list[tuple[Any, int, Any]] = []
+        self._texts: list[TextWords] = []
         scratch = np.zeros(layout.words("scratch"), np.int64)
         self._scratch = scratch
         elements: dict[tuple[Space, str], Any] = {}
@@ -322,7 +356,10 @@ class Oracle:
             if field.space == "locks":
                 continue
             of_space = words if field.space == "state" else scratch
-            view = elements_of(of_space.view(field.storage.dtype))
+            view: Any = elements_of(of_space.view(field.storage.dtype))
+            if field.kind == "str":
+                view = TextWords(view)
+                self._texts.append(view)
             is_overlaid = overlay and field.space == "state"
             elements.setdefault(
                 (field.space, field.storage.name), OverlaidWords(view) if is_overlaid else view
@@ -344,8 +381,10 @@ class Oracle:
         Their sequence numbers run on from ``first_sequence``, unless ``sequences`` has them. The
         texts of the columns are in ``strings``, which is needed where values are derived.
         """
+        for words in self._texts:
+            words.texts = strings
         self._event = OracleEvent(event, columns, first_sequence, seed, sequences, strings)
-        self._emit = OracleEmit(emits)
+        self._emit = OracleEmit(emits, strings)
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:

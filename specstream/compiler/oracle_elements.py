@@ -7,8 +7,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from specstream.columns.strings import StringTable
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.text import Text, refuse
+from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage
 from specstream.declarations.schema import Column
 
@@ -16,6 +18,7 @@ __all__ = [
     "LOAD",
     "STORE",
     "OverlaidWords",
+    "TextWords",
     "elements_of",
     "emitted",
     "load_int",
@@ -24,11 +27,31 @@ __all__ = [
 ]
 
 NAN = float("nan")
+_EMPTY = Text(EMPTY, "")
 
 
 def elements_of(array: Any) -> memoryview:
     """Elements of a memoryview are Python's own, and come several times faster than NumPy's."""
     return memoryview(array)
+
+
+class TextWords:
+    """The elements of fields of strings: as strings they come and go, and codes are what is there.
+
+    Attributes:
+        texts: what the codes stand for.
+    """
+
+    def __init__(self, words: Any) -> None:
+        self._words = words
+        self.texts: StringTable | None = None
+
+    def __getitem__(self, at: int) -> Text:
+        code = self._words[at]
+        return Text(code, self.texts) if code else _EMPTY
+
+    def __setitem__(self, at: int, text: Text) -> None:
+        self._words[at] = 0 if text.code == EMPTY else text.code
 
 
 class OverlaidWords:
@@ -59,6 +82,15 @@ def _store_float(value: Any, what: str, declared: str = "float") -> float:
     if isinstance(value, float | Int64 | bool) or type(value) is int:
         return NAN if value != value else float(value)
     raise TypeError(mismatch(what, declared, value))
+
+
+def _store_str(value: Any, what: str) -> Text:
+    if not isinstance(value, Text):
+        refuse(
+            f"{what} is declared str and gets {value!r} ({type(value).__name__})",
+            'write "" for no string' if value is None else "keep it in a field of numbers",
+        )
+    return value if value.code else _EMPTY  # of a null
 
 
 def _store_bool(value: Any, what: str) -> int:
@@ -94,7 +126,7 @@ def mismatch(what: str, declared: str, value: Any) -> str:
     if isinstance(value, Text):
         refuse(
             f"{what} is declared {declared} and gets a string",
-            "keep it in an int field, or emit it into a column that is declared str",
+            "keep it in a field, or emit it into a column that is declared str",
         )
     return f"{what} is declared {declared} and gets {value!r} ({type(value).__name__})"
 
@@ -107,7 +139,7 @@ LOAD: dict[str, Callable[[Any], Any]] = {
     "uint": functools.partial(int.__new__, Uint64),
     "float": float,
     "bool": bool,
-    "str": Text,
+    "str": lambda text: text,
 }
 STORE: dict[str, Callable[[Any, str], Any]] = {
     "int": _store_int,
@@ -116,7 +148,7 @@ STORE: dict[str, Callable[[Any, str], Any]] = {
     "float32": _store_float32,
     "bool": _store_bool,
     "bool8": _store_bool,
-    "str": _store_int,
+    "str": _store_str,
 }
 
 
@@ -129,7 +161,8 @@ def emitted(value: Any, column: Column, name: str) -> Any:
     what = f"emitted column {name!r}"
     if isinstance(value, Text) and column.kind != "str":
         raise TypeError(mismatch(what, str(column), value))
-    stored = STORE[column.kind](value, what)
+    # A code that was kept in an int field is a string again.
+    stored = (_store_int if column.kind == "str" else STORE[column.kind])(value, what)
     if column.bounds is not None and not column.bounds[0] <= stored <= column.bounds[1]:
         raise OverflowError(
             f"{what} is declared {column}, which holds {column.bounds[0]} to {column.bounds[1]}, "

@@ -74,6 +74,10 @@ class List(list[Any]):
     def copy(self) -> List:
         return List(self)
 
+    def extend(self, values: Iterable[Any]) -> None:
+        """Only when all has been gone through does anything change."""
+        list.extend(self, list(values))
+
     def index(self, value: Any, start: Any = 0, stop: Any = numbers.INT64_MAX) -> Int64:
         for at in range(*slice(start, stop).indices(len(self))):
             if equal(self[at], value):
@@ -198,7 +202,10 @@ class Dict:
         return pair
 
     def update(self, given: Any) -> None:
-        pairs = list(given.items()) if isinstance(given, Dict | Mapping) else given
+        """Only when all has been gone through does anything change."""
+        pairs = list(given.items() if isinstance(given, Dict | Mapping) else given)
+        for key, _ in pairs:
+            _checked_key(key)
         for key, value in pairs:
             self[key] = value
 
@@ -242,6 +249,10 @@ def _walk(of: Dict, items: Iterator[Any]) -> Iterator[Any]:
         yield item
 
 
+def _as_set(given: Iterable[Any]) -> Set:
+    return given if isinstance(given, Set) else Set(given)
+
+
 class Set:
     """A set, in the order in which its elements came."""
 
@@ -281,44 +292,54 @@ class Set:
     def copy(self) -> Set:
         return Set(self)
 
-    def update(self, other: Set) -> None:
-        for one in list(other):
+    def update(self, given: Iterable[Any]) -> None:
+        for one in list(_as_set(given)):
             self.add(one)
 
-    def union(self, other: Set) -> Set:
+    def union(self, given: Iterable[Any]) -> Set:
+        other = _as_set(given)
         made = self.copy()
         made.update(other)
         return made
 
-    def intersection(self, other: Set) -> Set:
+    def intersection(self, given: Iterable[Any]) -> Set:
+        other = _as_set(given)
         return Set(one for one in self if one in other)
 
-    def difference(self, other: Set) -> Set:
+    def difference(self, given: Iterable[Any]) -> Set:
+        other = _as_set(given)
         return Set(one for one in self if one not in other)
 
-    def symmetric_difference(self, other: Set) -> Set:
+    def symmetric_difference(self, given: Iterable[Any]) -> Set:
+        other = _as_set(given)
         return self.difference(other).union(other.difference(self))
 
-    def intersection_update(self, other: Set) -> None:
+    def intersection_update(self, given: Iterable[Any]) -> None:
+        other = _as_set(given)
         for one in [one for one in self if one not in other]:
             self.remove(one)
 
-    def difference_update(self, other: Set) -> None:
+    def difference_update(self, given: Iterable[Any]) -> None:
+        other = _as_set(given)
         for one in [one for one in self if one in other]:
             self.remove(one)
 
-    def symmetric_difference_update(self, other: Set) -> None:
+    def symmetric_difference_update(self, given: Iterable[Any]) -> None:
+        other = _as_set(given)
         made = self.symmetric_difference(other)
         self.clear()
         self.update(made)
 
-    def issubset(self, other: Set) -> bool:
+    def issubset(self, given: Iterable[Any]) -> bool:
+        other = _as_set(given)
         return all(one in other for one in self)
 
-    def issuperset(self, other: Set) -> bool:
+    def issuperset(self, given: Iterable[Any]) -> bool:
+        other = _as_set(given)
         return other.issubset(self)
 
-    def isdisjoint(self, other: Set) -> bool:
+    def isdisjoint(self, given: Iterable[Any]) -> bool:
+        other = _as_set(given)
         return not any(one in other for one in self)
 
     def __or__(self, other: Set) -> Any:
@@ -358,11 +379,13 @@ class Set:
     def __lt__(self, other: Set) -> bool:
         return len(self) < len(other) and self.issubset(other)
 
+    # Not by the other's operators: Python asks a frozen set, which is a class of its own, first.
+
     def __ge__(self, other: Set) -> bool:
-        return other <= self
+        return other.issubset(self)
 
     def __gt__(self, other: Set) -> bool:
-        return other < self
+        return len(self) > len(other) and other.issubset(self)
 
 
 def _sorted(values: Iterable[Any], *, key: Any = None, reverse: Any = False) -> List:
@@ -379,6 +402,9 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "set": Set,
     "sorted": _sorted,
     "reversed": reversed,
+    "tuple": tuple,
+    "map": map,
+    "filter": filter,
 }
 """What the oracle finds under the names of builtins."""
 numbers.ORACLE_BUILTINS.update(BUILTINS)

@@ -25,6 +25,7 @@ from specstream.compiler.numbers import (
     unsigned,
     whole,
 )
+from specstream.compiler.oracle_reductions import NAMES, reduction
 
 __all__ = ["OracleMath", "OracleNumpy"]
 
@@ -265,10 +266,12 @@ class OracleNumpy:
         casts |= {name: _float_test(name) for name in ("isnan", "isinf", "isfinite")}
         casts |= {"minimum": _minimum, "maximum": _maximum, "clip": _clip, "dot": _dot}
         casts["abs"] = casts["absolute"]
+        reductions = {name: reduction(name) for name in NAMES}
+        reductions |= {"amin": reductions["min"], "amax": reductions["max"]}
         for name, function in casts.items():
             if not isinstance(function, type) and name not in ("dot", *narrow):
                 casts[name] = _of_arrays_too(function)
-        self.__dict__.update(casts | NUMPY_CONSTANTS)
+        self.__dict__.update(casts | reductions | NUMPY_CONSTANTS)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
-import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -12,18 +12,21 @@ from typing import Any
 import numpy as np
 
 from specstream.compiler import numbers
+from specstream.compiler.bools import OF_BOOLS
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
     LOAD,
     store_of,
 )
-from specstream.compiler.text import Text, refuse
+from specstream.compiler.oracle_reductions import Reductions
+from specstream.compiler.text import Text, refusal, refuse
+from specstream.declarations.codes import EMPTY
 from specstream.declarations.element_types import Storage, storage_of
 
 __all__ = ["ByValue", "View", "by_value", "to_power"]
 
 
-class View:
+class View(Reductions):
     """An array field, or a row or slice of one, as operators see it under Python."""
 
     list_of: type[list[Any]] = list
@@ -66,6 +69,8 @@ class View:
     def zero(self) -> Int64 | Uint64 | float:
         """What a sum over the view starts from."""
         number = self._storage.number
+        if number == "str":
+            refuse(*refusal("sum"))
         return 0.0 if number == "float" else Uint64(0) if number == "uint" else Int64(0)
 
     def __len__(self) -> int:
@@ -143,7 +148,9 @@ class View:
             self._store(offset, value)
             return
         target = self._view(offset, shape, strides)
-        if isinstance(value, View):
+        if isinstance(value, list | tuple):
+            self._store_row(target, list(value))
+        elif isinstance(value, View):
             # All elements are read before the first is written: windows may overlap.
             elements = [value._load(value._words[at]) for at in value._broadcast(target)]
             for at, element in zip(target._elements(), elements, strict=True):
@@ -151,6 +158,17 @@ class View:
         else:
             for at in target._elements():
                 self._store(at, value)
+
+    def _store_row(self, target: View, items: list[Any]) -> None:
+        """The items of a list or tuple go to the last axis, one by one or one to all."""
+        length = target._shape[-1]
+        if len(items) not in (1, length):
+            raise ValueError(
+                f"could not broadcast {len(items)} items into elements of state.{self._name} of "
+                f"shape {target._shape}: a list has to have {length} items"
+            )
+        for number, at in enumerate(target._elements()):
+            self._store(at, items[number % length if len(items) == length else 0])
 
     @staticmethod
     def each(operation: Callable[..., Any], *operands: Any) -> View:
@@ -190,6 +208,11 @@ class View:
     def _values(self) -> list[Any]:
         return [self._load(self._words[at]) for at in self._elements()]
 
+    def _numbers(self, what: str) -> list[Any]:
+        if self._storage.number == "str":
+            refuse(*refusal(what))
+        return self._values()
+
     def __eq__(self, other: object) -> Any:
         return View.each(operator.eq, self, other)
 
@@ -210,47 +233,6 @@ class View:
     def fill(self, value: Any) -> None:
         for at in self._elements():
             self._store(at, value)
-
-    def sum(self) -> Any:
-        total, *rest = self._values() or [self.zero]
-        total = Int64(total) if isinstance(total, bool) else total
-        for value in rest:
-            total = total + value
-        return total
-
-    def mean(self) -> float:
-        count = math.prod(self._shape)
-        return float(self.sum() / count) if count else math.nan
-
-    def _extremum(self, what: str, wins: Callable[[Any, Any], bool]) -> tuple[int, Any]:
-        values = self._values()
-        if not values:
-            raise ValueError(f"{what} of an empty array; test len(x) > 0 first")
-        best = 0
-        for at, value in enumerate(values[1:], start=1):
-            if values[best] == values[best] and (value != value or wins(value, values[best])):
-                best = at
-        return best, values
-
-    def min(self) -> Any:
-        at, values = self._extremum("min", operator.le)
-        return values[at]
-
-    def max(self) -> Any:
-        at, values = self._extremum("max", operator.ge)
-        return values[at]
-
-    def argmin(self) -> Int64:
-        return Int64(self._extremum("argmin", operator.lt)[0])
-
-    def argmax(self) -> Int64:
-        return Int64(self._extremum("argmax", operator.gt)[0])
-
-    def any(self) -> bool:
-        return any(self._values())
-
-    def all(self) -> bool:
-        return all(self._values())
 
     def _update(self, operation: Callable[[Any, Any], Any], value: Any) -> View:
         """``self op= value``, element by element."""
@@ -362,14 +344,15 @@ class ByValue:
         return self._ordered(other, operator.ge)
 
 
-_STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool}
+_STORED: dict[type, type] = {Int64: int, Uint64: np.uint64, float: float, bool: bool, Text: str}
 
 
 def _one(operand: Any) -> Any:
     """A one of an operand's kind."""
     if not isinstance(operand, View):
         return operand
-    return {"int": Int64(1), "uint": Uint64(1), "float": 1.0}.get(operand._storage.number, True)
+    ones = {"int": Int64(1), "uint": Uint64(1), "float": 1.0, "str": Text(EMPTY, "")}
+    return ones.get(operand._storage.number, True)
 
 
 def _lift(name: str, operation: Callable[[Any, Any], Any]) -> None:
@@ -383,13 +366,14 @@ def _lift(name: str, operation: Callable[[Any, Any], Any]) -> None:
     setattr(View, f"__r{name}__", reflected)
 
 
-for _name, _operation in (
-    *((name, getattr(operator, name)) for name in ("add", "sub", "mul", "truediv", "floordiv")),
-    *((name, getattr(operator, name)) for name in ("mod", "lshift", "rshift", "xor")),
-    *(("and", operator.and_), ("or", operator.or_)),
-    *((name, getattr(operator, name)) for name in ("lt", "le", "gt", "ge")),
+for _name, _node in (
+    *(("add", ast.Add), ("sub", ast.Sub), ("mul", ast.Mult), ("floordiv", ast.FloorDiv)),
+    *(("mod", ast.Mod), ("lshift", ast.LShift), ("rshift", ast.RShift)),
+    *(("xor", ast.BitXor), ("and", ast.BitAnd), ("or", ast.BitOr)),
 ):
-    _lift(_name, _operation)
+    _lift(_name, OF_BOOLS[_node])
+for _name in ("truediv", "lt", "le", "gt", "ge"):
+    _lift(_name, getattr(operator, _name))
 _lift("pow", numbers.power)
 for _name, _of_one in (
     ("neg", numbers.negate),

@@ -12,16 +12,21 @@ could never fit is refused, and the others need no test of that.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from specstream.compiler.core_function import Core, Meaning
 from specstream.compiler.flow import is_irrefutable
+from specstream.compiler.instructions import I64
+from specstream.compiler.local_lists import List
+from specstream.compiler.local_types import ListType, own
 from specstream.compiler.none_types import fits_none
 from specstream.compiler.refusals import refuse
-from specstream.compiler.rewrite import Rewriter
+from specstream.compiler.rewrite_parts import NativeParts
 
 __all__ = ["MatchStatements"]
 
@@ -46,36 +51,67 @@ def is_singleton(typing_context: Any, value: Any, wanted: Any) -> Any:
     return types.boolean(value, wanted), code
 
 
-@intrinsic(prefer_literal=True)
-def is_sequence(typing_context: Any, value: Any, least: Any, has_star: Any) -> Any:
-    """True, of a tuple that has as many items as a pattern; others are refused."""
+is_sequence = Core("is_sequence", "a pattern of parts takes a tuple or list")
+
+
+@is_sequence.rule
+def _is_sequence(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """Whether a tuple or list has as many items as a pattern; of a tuple it has to have them."""
+    value, least, has_star = args
     if not isinstance(least, types.IntegerLiteral):
         return None  # what was refused is tried once more, without literals
     count = least.literal_value
+    if isinstance(value, ListType):
+        return _is_long_enough(value, args, count, has_star.literal_value)
     if not isinstance(value, types.BaseTuple):
         raise refuse(
-            f"a pattern of {count} parts meets {types.unliteral(value)}, which is no tuple; "
-            "match its parts, match a, b:, or leave the case out"
+            f"a pattern of {count} parts meets {types.unliteral(value)}, which is no tuple or "
+            "list; match its parts, match a, b:, or leave the case out"
         )
     fits = len(value) >= count if has_star.literal_value else len(value) == count
     if not fits:
         raise refuse(
             f"a pattern of {count} parts never fits a tuple of {len(value)}; leave the case out"
         )
-    return (
-        types.boolean(value, least, has_star),
-        lambda context, builder, sig, args: ir.IntType(1)(1),
-    )
+    return types.boolean, args, lambda context, builder, sig, args: ir.IntType(1)(1)
 
 
-class MatchStatements(Rewriter):
+def _is_long_enough(
+    value: ListType, args: Sequence[types.Type], count: int, has_star: bool
+) -> Meaning:
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        length = List(context, builder, value, args[0]).count()
+        return builder.icmp_unsigned(">=" if has_star else "==", length, I64(count))
+
+    return types.boolean, args, code
+
+
+star_of = Core("star_of", "a star in a pattern takes what a list has left")
+
+
+@star_of.rule
+def _star_of(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What a star in a pattern takes: the rest of a list."""
+    value, before, after = args
+    if not isinstance(before, types.IntegerLiteral):
+        return None
+    if not isinstance(value, ListType):
+        raise refuse(
+            "a star with a name, in a pattern of a tuple, makes a list; write *_, and take the "
+            "rest of the tuple as a slice: x[1:]"
+        )
+    others = before.literal_value + after.literal_value
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        head = List(context, builder, value, args[0])
+        length = builder.sub(head.count(), I64(others))
+        return head.part(I64(before.literal_value), I64(1), length)
+
+    return own(value), args, code
+
+
+class MatchStatements(NativeParts):
     """What the native rewriting does with match statements."""
-
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        raise NotImplementedError
-
-    def new_name(self, what: str) -> str:
-        raise NotImplementedError
 
     def visit_Match(self, node: ast.Match) -> Any:
         subject = self.new_name("subject")
@@ -152,20 +188,17 @@ class MatchStatements(Rewriter):
     ) -> list[ast.expr]:
         parts = pattern.patterns
         stars = [at for at, part in enumerate(parts) if isinstance(part, ast.MatchStar)]
-        for at in stars:
-            star = parts[at]
-            assert isinstance(star, ast.MatchStar)
-            if star.name is not None:
-                self.check.refuse(
-                    star,
-                    f"*{star.name} in a pattern makes a list",
-                    "write *_, and take the rest of the tuple as a slice: x[1:]",
-                )
         least = ast.copy_location(ast.Constant(len(parts) - len(stars)), pattern)
         has_star = ast.copy_location(ast.Constant(bool(stars)), pattern)
         tests: list[ast.expr] = [self.core(is_sequence, subject, least, has_star, at=pattern)]
         for at, part in enumerate(parts):
-            if not isinstance(part, ast.MatchStar):
+            if isinstance(part, ast.MatchStar):
+                if part.name is not None:
+                    counts = [ast.Constant(at), ast.Constant(len(parts) - at - 1)]
+                    rest = self.core(star_of, subject, *counts, at=pattern)
+                    aside = captures.setdefault(part.name, f"__ss_{part.name}·0")
+                    tests.append(self.keep(aside, rest, pattern))
+            else:
                 place = at - len(parts) if stars and at > stars[0] else at
                 item = ast.Subscript(subject, ast.Constant(place), ast.Load())
                 tests += self.tests(part, ast.copy_location(item, pattern), captures)

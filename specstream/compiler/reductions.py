@@ -45,6 +45,8 @@ def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
                 f"{name}() of one value takes an array, list, tuple or generator, and gets "
                 f"{view}; write {two} for two numbers"
             )
+        if view.kind == "str":
+            raise no_letters(name)
         return implementation(view)
 
     return function

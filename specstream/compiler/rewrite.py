@@ -20,7 +20,13 @@ from specstream.compiler.oracle_frozen import in_oracle
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
 
-__all__ = ["Rewriter", "expand_augmented", "oracle_constant", "targets_in", "without_slices"]
+__all__ = [
+    "Rewriter",
+    "expand_augmented",
+    "oracle_constant",
+    "targets_in",
+    "without_slices",
+]
 
 
 class Rewriter(ast.NodeTransformer):

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import ast
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 from specstream.compiler import locking, polling
-from specstream.compiler.exceptions import catches_anything, caught_classes, parts_of
-from specstream.compiler.rewrite import Rewriter, targets_in
-from specstream.compiler.text import formatted
+from specstream.compiler.caught import caught, tell, tell_again
+from specstream.compiler.error_classes import CLASSES
+from specstream.compiler.exceptions import Part, catches_anything, caught_classes, parts_of
+from specstream.compiler.formatting import formatted
+from specstream.compiler.forms import CaughtName
+from specstream.compiler.rewrite import targets_in
+from specstream.compiler.rewrite_parts import NativeParts
 from specstream.compiler.try_regions import catcher, has_begun, throw, try_begin, try_end
 from specstream.compiler.turns import MOST_TURNS, Turns
 
@@ -26,7 +29,7 @@ __all__ = ["LeavingRewriter"]
 Statements = list[ast.stmt]
 
 
-class LeavingRewriter(Rewriter, ABC):
+class LeavingRewriter(NativeParts):
     """The part of the rewriting that is about leaving.
 
     Attributes:
@@ -39,23 +42,6 @@ class LeavingRewriter(Rewriter, ABC):
     held: list[Callable[[], Statements] | None]
     caught: list[tuple[str | None, str]]
     turns: Turns
-
-    @abstractmethod
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        """A call of a core function."""
-
-    @abstractmethod
-    def new_name(self, what: str) -> str:
-        """A name that no user can write."""
-
-    @abstractmethod
-    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> Statements:
-        """An assignment to any target."""
-
-    @staticmethod
-    @abstractmethod
-    def run() -> ast.expr:
-        """The running transaction."""
 
     def leave_nothing(self) -> None:
         """At the beginning of a function."""
@@ -117,6 +103,9 @@ class LeavingRewriter(Rewriter, ABC):
         return loop
 
     def visit_For(self, node: ast.For) -> Any:
+        node.iter = self.as_generator(node.iter)
+        if isinstance(node.iter, ast.GeneratorExp):
+            node = self.over_generator(node, node.iter)
         turns = self.turns.of(node.iter)
         within = self.turns.variables(node)
         node.iter = self.some(node.iter, self.visit(node.iter))
@@ -127,6 +116,25 @@ class LeavingRewriter(Rewriter, ABC):
         looped = self.for_each(node, polling.poll_for if polls else None)
         self.turns.together, self.turns.within = before
         return looped
+
+    def over_generator(self, node: ast.For, generator: ast.GeneratorExp) -> ast.For:
+        """A loop over a generator, as one over what that goes through."""
+        if len(generator.generators) > 1:
+            self.check.refuse(
+                node, "a loop over a generator with several for", "write the loops one in another"
+            )
+        (only,) = generator.generators
+        node.target, target = only.target, node.target
+        skipped: Statements = [
+            ast.If(ast.UnaryOp(ast.Not(), one), [ast.Continue()], []) for one in only.ifs
+        ]
+        node.iter = only.iter
+        node.body = [*skipped, ast.Assign([target], generator.elt), *node.body]
+        for statement in node.body:
+            for part in ast.walk(statement):
+                if isinstance(part, ast.expr | ast.stmt) and not hasattr(part, "lineno"):
+                    ast.copy_location(part, node)
+        return node
 
     def for_each(self, node: ast.For, poll: Any) -> Any:
         if all(isinstance(one, ast.Name) for one in targets_in(node.target)):
@@ -139,9 +147,6 @@ class LeavingRewriter(Rewriter, ABC):
         begin = 0 if poll is None else 1
         looped.body[begin:begin] = first
         return looped
-
-    def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
-        raise NotImplementedError
 
     def loop(self, node: Any, poll: Any) -> Any:
         """A loop that polls at each of its turns, if it does."""
@@ -245,6 +250,9 @@ class LeavingRewriter(Rewriter, ABC):
         self, error: str, inside: Statements, otherwise: Statements, at: ast.AST
     ) -> Statements:
         begun = self.core(try_begin, self.number_of_region(error), at=at)
+        if self.analysis.tells:
+            kept = self.core(caught, self.run(), self.load(error, at), at=at)
+            otherwise = [self.assign_name(_told_of(error), kept, at), *otherwise]
         test = self.core(has_begun, self.load(error, at), at=at)
         return [
             self.assign_name(error, begun, at),
@@ -265,7 +273,25 @@ class LeavingRewriter(Rewriter, ABC):
     def thrown(self, number: ast.expr, at: ast.AST) -> Statements:
         """Raises the exception of a number; to Numba, the end of a block is a raise."""
         fault = self.load("__ss_Fault", at)
-        return [self.do(throw, number, at=at), ast.copy_location(ast.Raise(fault, None), at)]
+        again: Statements = []
+        if self.analysis.tells and isinstance(number, ast.Name):
+            kept = self.load(_told_of(number.id), at)
+            again = [self.do(tell_again, self.run(), kept, at=at)]
+        return [
+            *again,
+            self.do(throw, number, at=at),
+            ast.copy_location(ast.Raise(fault, None), at),
+        ]
+
+    def visit_CaughtName(self, node: CaughtName) -> Any:
+        error = dict(self.caught).get(node.id)
+        if error is None:
+            self.check.refuse(
+                node,
+                f"{node.id!r} is a caught exception, which is gone behind its except clause",
+                "emit its text there",
+            )
+        return self.load(_told_of(error), node)
 
     def visit_Raise(self, node: ast.Raise) -> Any:
         if not self.analysis.catches:
@@ -273,13 +299,40 @@ class LeavingRewriter(Rewriter, ABC):
             return ast.copy_location(ast.Raise(self.load("__ss_Fault", node), None), node)
         if node.exc is None:
             return self.thrown(self.load(self.caught[-1][1], node), node)
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        told = self.told(node.exc, self.check.static_value(called), node.cause, node)
+        if told is not None:
+            return told
         statements = [*self.evaluated(node.exc, node), *self.evaluated(node.cause, node)]
         for name, error in self.caught:
             if isinstance(node.exc, ast.Name) and node.exc.id == name:
                 return [*statements, *self.thrown(self.load(error, node), node)]
-        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         number = self.number_of_class(self.check.static_value(called))
         return [*statements, *self.thrown(number, node)]
+
+    def told(
+        self, made: ast.expr, error: Any, cause: ast.expr | None, node: ast.stmt
+    ) -> Statements | None:
+        """A raise whose exception somebody may ask for its text; None: nobody could tell it."""
+        if not self.analysis.tells or error is None:
+            return None
+        names = self.check.caught
+        site, parts = self.analysis.texts.site(made, error, names, self.source.filename)
+        if not site:
+            return None
+        statements: Statements = []
+        values: list[ast.expr] = []
+        for part in parts:
+            name = self.new_name("part")
+            statements.append(self.assign_name(name, self.visit(part.value), node))
+            values.append(self.load(name, node))
+            statements += self.format_checked(self.load(name, node), part, node)
+        statements += self.evaluated(cause, node)
+        status = ast.Constant(self.analysis.errors.number(error) + CLASSES * site)
+        return [
+            *statements,
+            *self.thrown(self.core(tell, self.run(), status, *values, at=node), node),
+        ]
 
     def number_of_class(self, error: Any) -> ast.expr:
         return ast.Constant(self.analysis.errors.number(error))
@@ -289,18 +342,23 @@ class LeavingRewriter(Rewriter, ABC):
         statements: Statements = []
         for part in parts_of(made, {name for name, _ in self.caught if name}):
             value = self.visit(part.value)
-            if part.spec:
-                spec = ast.Constant(("s" if part.is_text else "v") + part.spec)
-                value = self.core(formatted, value, spec, at=at)
-            statements.append(ast.copy_location(ast.Expr(value), at))
+            checked = self.format_checked(value, part, at)
+            statements += checked or [ast.copy_location(ast.Expr(value), at)]
         return statements
+
+    def format_checked(self, value: ast.expr, part: Part, at: ast.AST) -> Statements:
+        """Looks whether a value has the format that it gets."""
+        if not part.spec:
+            return []
+        spec = ast.Constant(("s" if part.is_text else "v") + part.spec)
+        return [self.do(formatted, value, spec, at=at)]
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         test = self.visit(node.test)
         failing = ast.copy_location(ast.Raise(None, None), node)
         if self.analysis.catches:
-            message = None if node.msg is None else ast.Call(node.test, [node.msg], [])
-            failed = [
+            message = ast.Call(node.test, [] if node.msg is None else [node.msg], [])
+            failed = self.told(message, AssertionError, None, node) or [
                 *self.evaluated(message, node),
                 *self.thrown(self.number_of_class(AssertionError), node),
             ]
@@ -308,6 +366,11 @@ class LeavingRewriter(Rewriter, ABC):
             failed = [self.visit_Raise(failing)]
         passing = ast.copy_location(ast.Pass(), node)
         return ast.copy_location(ast.If(test, [passing], failed), node)
+
+
+def _told_of(error: str) -> str:
+    """The variable that has a caught exception, beside that with its number."""
+    return f"__ss_told_{error.rpartition('_')[2]}"
 
 
 def _leaves(node: ast.AST, inner: bool = False) -> bool:

@@ -9,44 +9,37 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from typing import Any
 
 from specstream.compiler import (
+    arithmetic,
     list_methods,
     local_lists,
     local_tables,
     local_tuples,
     table_methods,
+    unpacking,
 )
 from specstream.compiler.check import is_none
+from specstream.compiler.lengths import length_of
 from specstream.compiler.local_methods import METHODS
-from specstream.compiler.rewrite import Rewriter, targets_in
+from specstream.compiler.rewrite import targets_in
+from specstream.compiler.rewrite_parts import NativeParts
 
 __all__ = ["CONTAINERS", "LocalContainers"]
 
-CONTAINERS = ("list", "dict", "set", "sorted", "reversed")
+CONTAINERS = ("list", "dict", "set", "sorted", "reversed", "tuple")
 """Builtins that make one, or that are about them alone."""
 EMPTY = ("[]", "{}", "list()", "dict()", "set()")
 
 
-class LocalContainers(Rewriter):
+class LocalContainers(NativeParts):
     """What the native rewriting does with lists, dicts and sets.
 
     For what lowers comprehensions: :meth:`new` and :meth:`add` are expressions that make a list,
     dict or set, and that put something into one. Their arguments are rewritten already.
     """
-
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        raise NotImplementedError
-
-    def run(self) -> ast.expr:
-        raise NotImplementedError
-
-    def index(self, node: ast.expr) -> ast.expr:
-        raise NotImplementedError
-
-    def positional(self, node: ast.Call, name: str) -> None:
-        raise NotImplementedError
 
     @functools.cached_property
     def makes_any(self) -> bool:
@@ -93,17 +86,43 @@ class LocalContainers(Rewriter):
         made = self.core(local_lists.declared, self.run(), self.constant(said, node), at=node)
         return self.assign(node.target, made, node)
 
-    def assign(self, target: ast.expr, value: ast.expr, node: ast.AST) -> list[ast.stmt]:
-        raise NotImplementedError
-
     def visit_List(self, node: ast.List) -> Any:
+        if any(isinstance(one, ast.Starred) for one in node.elts):
+            return self.joined(list_methods.list_from, arithmetic.iadd, node, ast.List)
         self.generic_visit(node)
         if not node.elts:
             return self.new("list", node)
         self.analysis.uses_arena = True
         return self.core(local_lists.list_of, self.run(), *node.elts, at=node)
 
+    def joined(self, whole: Any, join: Any, node: Any, kind: Any) -> ast.expr:
+        """A display with stars, as the joint of its parts; ``whole`` makes a part of what has a
+        star."""
+        self.analysis.uses_arena = True
+        made: ast.expr | None = None
+        for is_starred, group in itertools.groupby(
+            node.elts, lambda one: isinstance(one, ast.Starred)
+        ):
+            parts: list[ast.expr] = []
+            if is_starred:
+                parts = [
+                    self.core(whole, self.run(), self.visit(self.as_made(one.value)), at=one)
+                    for one in group
+                ]
+            else:
+                plain = kind(list(group))
+                plain.ctx = ast.Load()
+                parts = [self.visit(ast.copy_location(plain, node))]
+            for part in parts:
+                made = part if made is None else self.core(join, made, part, at=node)
+        assert made is not None
+        return made
+
     def visit_Tuple(self, node: ast.Tuple) -> Any:
+        if isinstance(node.ctx, ast.Load) and any(
+            isinstance(one, ast.Starred) for one in node.elts
+        ):
+            return self.joined(local_tuples.tuple_whole, arithmetic.add, node, ast.Tuple)
         literal = [isinstance(one, ast.Constant) for one in node.elts]
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load) or not any(literal) or all(literal):
@@ -111,15 +130,15 @@ class LocalContainers(Rewriter):
         return self.core(local_tuples.tuple_of, *node.elts, at=node)
 
     def visit_Set(self, node: ast.Set) -> Any:
+        if any(isinstance(one, ast.Starred) for one in node.elts):
+            return self.joined(table_methods.set_from, arithmetic.ior, node, ast.Set)
         self.generic_visit(node)
         self.analysis.uses_arena = True
         return self.core(local_tables.set_of, self.run(), *node.elts, at=node)
 
     def visit_Dict(self, node: ast.Dict) -> Any:
         if None in node.keys:
-            self.check.refuse(
-                node, "** in a dict cannot be compiled", "write d = dict(e), and d.update(f)"
-            )
+            return self.joined_dict(node)
         self.generic_visit(node)
         if not node.keys:
             return self.new("dict", node)
@@ -127,14 +146,89 @@ class LocalContainers(Rewriter):
         pairs = [part for pair in zip(node.keys, node.values, strict=True) for part in pair if part]
         return self.core(local_tables.dict_of, self.run(), *pairs, at=node)
 
+    def joined_dict(self, node: ast.Dict) -> ast.expr:
+        """``{**d, key: value}``, as what its parts make when each updates those before it."""
+        self.analysis.uses_arena = True
+        made: ast.expr | None = None
+        pairs = zip(node.keys, node.values, strict=True)
+        for is_whole, group in itertools.groupby(pairs, lambda pair: pair[0] is None):
+            parts = []
+            if is_whole:
+                parts = [
+                    self.core(table_methods.dict_from, self.run(), self.visit(one), at=node)
+                    for _, one in group
+                ]
+            else:
+                plain = ast.Dict(*map(list, zip(*group, strict=True)))
+                parts = [self.visit(ast.copy_location(plain, node))]
+            for part in parts:
+                made = part if made is None else self.core(arithmetic.ior, made, part, at=node)
+        assert made is not None
+        return made
+
     def container_method(self, node: ast.Call, callee: ast.Attribute) -> ast.expr:
         """A method of a list, dict or set."""
         owner = self.visit(callee.value)
         if callee.attr == "sort":
             return self.sort(owner, node)
         self.positional(node, callee.attr)
-        arguments = [self.visit(argument) for argument in node.args]
+        arguments = [self.visit(self.as_made(argument)) for argument in node.args]
+        if len(arguments) == 1 and callee.attr in table_methods.TAKE_A_SET:
+            # What these take may be whatever a loop goes over.
+            self.analysis.uses_arena = True
+            arguments = [self.core(table_methods.as_set, self.run(), *arguments, at=node)]
+        elif len(arguments) == 1 and callee.attr == "extend":
+            self.analysis.uses_arena = True
+            arguments = [self.core(list_methods.as_list, self.run(), *arguments, at=node)]
+        elif len(arguments) == 1 and callee.attr == "update":
+            self.analysis.uses_arena = True
+            arguments.insert(0, self.run())
         return self.core(METHODS[callee.attr], owner, *arguments, at=node)
+
+    def as_generator(self, node: ast.expr) -> ast.expr:
+        """``map(f, xs)`` and ``filter(f, xs)`` as the generators that they are."""
+        callee = node.func if isinstance(node, ast.Call) else None
+        name = callee.id if isinstance(callee, ast.Name) else ""
+        known = None if name in self.check.locals else self.check.resolved.get(name)
+        if not isinstance(node, ast.Call) or known not in (map, filter):
+            return node
+        self.positional(node, name)
+        if len(node.args) < 2 or (known is filter and len(node.args) > 2):
+            self.check.refuse(node, f"{name} takes a function and a list", f"write {name}(f, xs)")
+        function, *given = node.args
+        items: list[str] = [self.new_name("item") for _ in given]
+        made: ast.expr
+        if isinstance(function, ast.Lambda) and len(function.args.args) == len(given):
+            items = [one.arg for one in function.args.args]
+            made = function.body
+        elif is_none(function) and known is filter:
+            made = ast.Name(items[0], ast.Load())
+        else:
+            made = ast.Call(function, [ast.Name(one, ast.Load()) for one in items], [])
+        targets: list[ast.expr] = [ast.Name(one, ast.Store()) for one in items]
+        target, iterable = targets[0], given[0]
+        if len(given) > 1:
+            self.check.resolved.setdefault("zip", zip)
+            target = ast.Tuple(targets, ast.Store())
+            iterable = ast.Call(ast.Name("zip", ast.Load()), given, [])
+        loop = ast.comprehension(target, iterable, [made] if known is filter else [], 0)
+        if known is filter:
+            made = ast.Name(items[0], ast.Load())
+        generator = ast.copy_location(ast.GeneratorExp(made, [loop]), node)
+        for part in ast.walk(generator):
+            if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
+                ast.copy_location(part, node)
+        return generator
+
+    def as_made(self, given: ast.expr) -> ast.expr:
+        """A generator as the list that it makes: what a method takes is gone through first."""
+        given = self.as_generator(given)
+        if not isinstance(given, ast.GeneratorExp):
+            return given
+        made = ast.copy_location(ast.ListComp(given.elt, given.generators), given)
+        before: frozenset[str] = getattr(given, "assigned_before", frozenset())
+        made.assigned_before = before  # type: ignore[attr-defined]
+        return made
 
     def sort(self, owner: ast.expr, node: ast.Call) -> ast.expr:
         if node.args:
@@ -189,9 +283,6 @@ class LocalContainers(Rewriter):
         sort = list_methods.list_sorted_by
         return self.core(sort, kept, backwards, self.visit(keys), at=node)
 
-    def new_name(self, what: str) -> str:
-        raise NotImplementedError
-
     @staticmethod
     def constant(value: Any, at: ast.AST) -> ast.expr:
         return ast.copy_location(ast.Constant(value), at)
@@ -200,6 +291,8 @@ class LocalContainers(Rewriter):
         """``list(x)``, ``sorted(x)`` and the like."""
         if builtin == "sorted":
             return self.sorted(node)
+        if builtin == "tuple":
+            return self.tuple_made(node)
         self.positional(node, builtin)
         arguments = [self.visit(argument) for argument in node.args]
         if builtin == "reversed":
@@ -215,6 +308,20 @@ class LocalContainers(Rewriter):
             "set": table_methods.set_from,
         }
         return self.core(made[builtin], self.run(), *arguments, at=node)
+
+    def tuple_made(self, node: ast.Call) -> ast.expr:
+        """``tuple(x)`` of what has so many values in the program itself."""
+        given = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        if given is None:
+            self.check.refuse(node, "tuple takes one value", "write (a, b), or tuple(x)")
+        count = length_of(given, self.analysis.shapes)
+        return self.spread(self.visit(self.as_made(given)), count, node)
+
+    def spread(self, value: ast.expr, count: int | None, at: ast.AST) -> ast.expr:
+        """A tuple of so many values; None: it has to be a tuple."""
+        self.analysis.uses_arena = True
+        wanted = self.constant(-1 if count is None else count, at)
+        return self.core(unpacking.spread, self.run(), value, wanted, at=at)
 
     def sorted(self, node: ast.Call) -> ast.expr:
         if len(node.args) != 1:

@@ -42,16 +42,20 @@ from specstream.compiler.check import (
     default_name,
     defaults_of,
     is_none,
+    is_true,
     math_name,
     numpy_name,
 )
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
+from specstream.compiler.event_lists import ItemRead, item_read
 from specstream.compiler.forms import EmittedForm
 from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.instructions import OperatorFault
-from specstream.compiler.item_assignment import set_item, updated
+from specstream.compiler.item_assignment import SET_ITEM, set_item, updated
+from specstream.compiler.landing import TELLS
+from specstream.compiler.lengths import length_of
 from specstream.compiler.math_exact import DEFAULTS, MATH
 from specstream.compiler.nested import RUN, Nested
 from specstream.compiler.nullable_flows import is_null_read
@@ -66,15 +70,18 @@ from specstream.compiler.rewrite import (
 from specstream.compiler.rewrite_leaving import LeavingRewriter
 from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.rewrite_none import MaybeNone
+from specstream.compiler.row_assignment import assigned
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.state_fields import set_field
-from specstream.compiler.text import text_of
-from specstream.compiler.unpacking import unpacked
+from specstream.compiler.text import refusal, text_of
+from specstream.compiler.unpacking import as_long_as, taken_apart, unpacked
 from specstream.compiler.ways_out import is_of_a_library, of_library
 from specstream.declarations.updates import update_name
 from specstream.errors import CompileError
 
 __all__ = ["NativeRewriter"]
+
+SET_ITEM.append(assigned)
 
 
 def _native_constant(value: Any) -> Any:
@@ -101,6 +108,29 @@ class _InPlace(ast.BinOp):
     """What an augmented assignment to a name or a field stores."""
 
 
+class _AsLong(ast.expr):
+    """What is to have the length of something else."""
+
+    _fields = ("value", "other")
+
+    def __init__(self, value: ast.expr, other: ast.expr) -> None:
+        super().__init__()
+        self.value = value
+        self.other = other
+
+
+class _Spread(ast.expr):
+    """What has a star in a call: so many values, which get a name."""
+
+    _fields = ("value", "target")
+
+    def __init__(self, value: ast.expr, count: int, target: ast.Name) -> None:
+        super().__init__()
+        self.value = value
+        self.count = count
+        self.target = target
+
+
 class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
         self.leave_nothing()
@@ -111,6 +141,8 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         self.begin()
         namespace = self.source.native_namespace
         namespace["__ss_Fault"] = OperatorFault
+        if self.analysis.tells:
+            namespace[TELLS] = True
         for name, value in self.check.constants.items():
             namespace[name] = _native_constant(value)
         tree = super().rewrite()
@@ -140,6 +172,9 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
     def visit__InPlace(self, node: _InPlace) -> Any:
         self.generic_visit(node)
         return self.core(arithmetic.IN_PLACE[type(node.op)], node.left, node.right, at=node)
+
+    def visit_ItemRead(self, node: ItemRead) -> Any:
+        return self.core(item_read, node.status, node.value, at=node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
@@ -255,9 +290,12 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
     def assign_starred(
         self, targets: list[ast.expr], star: int, value: ast.expr, node: ast.AST
     ) -> list[ast.stmt]:
-        """``a, *rest, z = value``: what the star takes is a tuple here."""
+        """``a, *rest, z = value``: what the star takes of a tuple is a tuple here."""
         name, after = self.new_name("parts"), len(targets) - star - 1
         counts = [ast.copy_location(ast.Constant(count), node) for count in (star, after)]
+        if not isinstance(value, ast.Tuple):
+            self.analysis.uses_arena = True
+            value = self.core(taken_apart, self.run(), value, at=node)
         taken = self.core(unpacked, value, *counts, at=node)
         targets = [one.value if isinstance(one, ast.Starred) else one for one in targets]
         statements = self.assign(ast.Name(name, ast.Store()), taken, node)
@@ -348,6 +386,8 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:
+        if any(isinstance(one, ast.Starred) for one in node.args):
+            self.name_starred(node)
         callee = node.func
         if isinstance(callee, ast.Attribute):
             return self.method(node, callee)
@@ -378,6 +418,60 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             assert isinstance(value.func, types.FunctionType)
             return self.helper(completed, callee, value.func)
         return self.builtin(node, callee.id, value)
+
+    def name_starred(self, node: ast.Call) -> None:
+        """``f(*pair)``: each value of what has the star by itself. How many there are, the program
+        says, or the number of parameters that are left."""
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        called = self.check.resolved.get(name)
+        starred = [one for one in node.args if isinstance(one, ast.Starred)]
+        known = {one: self.length_of(one.value) for one in starred}
+        takes: int | None = None
+        if name in self.source.parameters and name in self.check.locals:
+            takes = len(self.analysis.emits.names)
+        elif isinstance(called, types.FunctionType) and name not in self.check.locals:
+            names = parameters_of_function(called)
+            takes = len(names.positional) - len(names.optional & set(names.positional))
+        if takes is None and None in known.values():
+            self.check.refuse(
+                node,
+                f"a star in a call of {ast.unparse(node.func)}",
+                "write the values out, x[0], x[1]; of a list, max(xs) and min(xs)",
+            )
+        others = len(node.args) - len(starred) + len(node.keywords)
+        arguments: list[ast.expr] = []
+        for one in node.args:
+            if not isinstance(one, ast.Starred):
+                arguments.append(one)
+                continue
+            count = known[one]
+            if count is None:
+                assert takes is not None
+                count = takes - others - sum(of or 0 for of in known.values())
+            parts = self.new_name("parts")
+            spread = _Spread(one.value, count, ast.Name(parts, ast.Store()))
+            for at in range(count):
+                whole = spread if at == 0 else ast.Name(parts, ast.Load())
+                item = ast.Subscript(whole, ast.Constant(at), ast.Load())
+                arguments.append(ast.fix_missing_locations(ast.copy_location(item, node)))
+        node.args = arguments
+
+    def length_of(self, node: ast.expr) -> int | None:
+        """The length of what has a star, from what it is or from what its name is given."""
+        if not isinstance(node, ast.Name):
+            return length_of(node, self.analysis.shapes)
+        given = [
+            one.value
+            for one in ast.walk(self.source.tree)
+            if isinstance(one, ast.Assign)
+            and any(isinstance(of, ast.Name) and of.id == node.id for of in one.targets)
+        ]
+        found = {length_of(one, {}) if isinstance(one, ast.Tuple) else None for one in given}
+        return found.pop() if len(found) == 1 else None
+
+    def visit__Spread(self, node: _Spread) -> Any:
+        value = self.spread(self.visit(self.as_made(node.value)), node.count, node)
+        return ast.copy_location(ast.NamedExpr(node.target, value), node)
 
     def update(self, node: ast.Call, callee: ast.Name, native: Any) -> ast.expr:
         self.positional(node, callee.id)
@@ -470,6 +564,8 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         if callee.attr in draws.METHODS or callee.attr in local_methods.METHODS:
             return self.container_method(node, callee)
         if callee.attr not in event.METHODS:
+            if hasattr(str, callee.attr) and not callee.attr.startswith("_"):
+                self.check.refuse(node, *refusal(callee.attr))
             name = ast.copy_location(ast.Constant(callee.attr), node)
             return self.core(local_methods.unknown_method, self.visit(owner), name, at=node)
         self.positional(node, callee.attr)
@@ -485,10 +581,8 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
     def function_of_numbers(self, node: ast.Call, name: str, native: Any) -> ast.expr:
         """Of a module, or a builtin; with keywords where it has such."""
         given = node.args[0] if node.args else None
-        if name in ("fsum", "prod") and isinstance(given, ast.GeneratorExp):
-            items = ast.copy_location(ast.ListComp(given.elt, given.generators), given)
-            items.assigned_before = getattr(given, "assigned_before", frozenset())  # type: ignore[attr-defined]
-            node.args[0] = items
+        if name in ("fsum", "prod") and given is not None:
+            node.args[0] = self.as_made(given)
         if name not in DEFAULTS:
             self.positional(node, ast.unparse(node.func))
             return self.core(native, *map(self.visit, node.args), at=node)
@@ -530,12 +624,28 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             if keyword.arg == "strict" and not (
                 isinstance(constant, ast.Constant) and constant.value is False
             ):
+                if is_true(constant) and not self.analysis.catches:
+                    self.same_lengths(node)
+                    continue
                 self.check.refuse(
                     node,
                     "zip checks lengths where they end, which is not compiled",
                     "test if len(x) != len(y): raise ValueError before, and write strict=False",
                 )
         node.keywords = [one for one in node.keywords if one.arg != "strict"]
+
+    def same_lengths(self, node: ast.Call) -> None:
+        """Tests the lengths before: nobody can see what was done until they were found different,
+        as nothing is caught, and the event is undone as a whole."""
+        first = self.new_name("first")
+        for at, given in enumerate(node.args):
+            given = self.as_made(given)
+            name = ast.Name(first, ast.Store() if at == 0 else ast.Load())
+            made = ast.NamedExpr(name, given) if at == 0 else _AsLong(given, name)
+            node.args[at] = ast.fix_missing_locations(ast.copy_location(made, given))
+
+    def visit__AsLong(self, node: _AsLong) -> Any:
+        return self.core(as_long_as, self.visit(node.value), node.other, at=node)
 
     def by_position(self, node: ast.Call, names: tuple[str, ...]) -> ast.Call:
         """A call with its keywords as positional arguments, where they come in that order."""

@@ -10,17 +10,14 @@ from specstream.compiler import arithmetic, none_rules, none_types
 from specstream.compiler.check import is_none, is_singleton_test
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.patterns import is_singleton
-from specstream.compiler.rewrite import Rewriter
+from specstream.compiler.rewrite_parts import NativeParts
 from specstream.compiler.scopes import bound_names
 
 __all__ = ["MaybeNone"]
 
 
-class MaybeNone(Rewriter):
+class MaybeNone(NativeParts):
     """What the native rewriting does with None."""
-
-    def core(self, function: Any, *arguments: ast.expr, at: ast.AST) -> ast.Call:
-        raise NotImplementedError
 
     def none_test(self, node: ast.Compare) -> ast.expr | None:
         """``x is None``, ``x != None``, ``x is True``; None: another comparison."""

@@ -7,6 +7,7 @@ Literals become numbers that wrap and texts that are codes; builtins and modules
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import math
 import types
@@ -16,6 +17,7 @@ import numpy as np
 
 from specstream.columns.strings import string_code
 from specstream.compiler import numbers, oracle_local, oracle_nulls, oracle_view
+from specstream.compiler.bools import OF_BOOLS, Bools
 from specstream.compiler.check import (
     builtin_name,
     default_name,
@@ -23,11 +25,18 @@ from specstream.compiler.check import (
     math_name,
     numpy_name,
 )
+from specstream.compiler.error_texts import ErrorTexts
+from specstream.compiler.event_lists import ItemRead, oracle_item
 from specstream.compiler.exceptions import catches_anything, caught_classes, steps_aside
-from specstream.compiler.forms import EmittedForm, Formed
+from specstream.compiler.forms import CaughtName, EmittedForm, Formed
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
-from specstream.compiler.rewrite import Rewriter, expand_augmented, oracle_constant
+from specstream.compiler.rewrite import (
+    Rewriter,
+    expand_augmented,
+    oracle_constant,
+    targets_in,
+)
 from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
 from specstream.declarations.updates import update_name
@@ -42,6 +51,7 @@ _ORACLE_NUMPY = OracleNumpy()
 class OracleRewriter(Rewriter):
     def rewrite(self) -> ast.FunctionDef:
         self.finals = 0
+        self.bools = self.where_bools_may_be()
         namespace = self.source.oracle_namespace
         for name, value in self.check.resolved.items():
             namespace[name] = self.freeze(name, value)
@@ -93,7 +103,33 @@ class OracleRewriter(Rewriter):
         name = ast.Name("__ss_formed", ast.Load())
         return ast.copy_location(ast.Call(name, [number, *parts], []), node)
 
+    def visit_ItemRead(self, node: ItemRead) -> Any:
+        return self.ours(oracle_item, node.status, node.value, at=node)
+
+    def visit_CaughtName(self, node: CaughtName) -> Any:
+        return self.ours(ErrorTexts.known, ast.Name(node.id, ast.Load()), at=node)
+
+    def told(self, node: ast.expr | None, error: Any) -> ast.expr | None:
+        """An exception that somebody may ask for its text; None: nobody could tell it."""
+        if not self.analysis.tells or node is None or error is None:
+            return None
+        texts, names = self.analysis.texts, self.check.caught
+        site, parts = texts.site(node, error, names, self.source.filename)
+        if not site:
+            return None
+        values = [self.visit(part.value) for part in parts]
+        return self.ours(texts.raised, ast.Constant(site), *values, at=node)
+
     def visit_Raise(self, node: ast.Raise) -> Any:
+        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        told = self.told(node.exc, None if called is None else self.check.static_value(called))
+        if told is not None:
+            node.exc = told
+            if isinstance(node.cause, ast.Call):
+                node.cause.args = [self.said(one) for one in node.cause.args]
+                for keyword in node.cause.keywords:
+                    keyword.value = self.said(keyword.value)
+            return node
         if self.analysis.catches:
             for made in (node.exc, node.cause):
                 if isinstance(made, ast.Call):
@@ -104,6 +140,12 @@ class OracleRewriter(Rewriter):
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.visit(node.test)
+        message = ast.Call(node.test, [] if node.msg is None else [node.msg], [])
+        told = self.told(ast.copy_location(message, node), AssertionError)
+        if told is not None:
+            passing = ast.copy_location(ast.Pass(), node)
+            failing = ast.copy_location(ast.Raise(told, None), node)
+            return ast.copy_location(ast.If(node.test, [passing], [failing]), node)
         if self.analysis.catches and node.msg is not None:
             node.msg = self.said(node.msg)
         return node
@@ -216,11 +258,12 @@ class OracleRewriter(Rewriter):
         given: ast.expr = node
         if isinstance(node, ast.Set):  # Python's own would lose their order
             given = ast.Tuple(node.elts, ast.Load())
-        elif isinstance(node, ast.Dict) and None not in node.keys:
+        elif isinstance(node, ast.Dict):
             pairs: list[ast.expr] = [
-                ast.Tuple([key, value], ast.Load())
+                ast.Starred(ast.Call(ast.Attribute(value, "items", ast.Load()), [], []), ast.Load())
+                if key is None
+                else ast.Tuple([key, value], ast.Load())
                 for key, value in zip(node.keys, node.values, strict=True)
-                if key is not None
             ]
             given = ast.Tuple(pairs, ast.Load())
         call = ast.Call(ast.Name(f"__ss_{name}", ast.Load()), [given], [])
@@ -301,9 +344,27 @@ class OracleRewriter(Rewriter):
         call = ast.Call(ast.Name("__ss_by_value", ast.Load()), [node], [])
         return ast.copy_location(call, node)
 
+    def where_bools_may_be(self) -> Bools:
+        names = {name for name, column in self.analysis.event if column.kind != "bool"}
+        names |= self.analysis.numeric_fields
+        counting = {
+            name
+            for name, value in self.check.resolved.items()
+            if value in (int, float, len, abs, round) and name not in self.check.locals
+        }
+        return Bools(self.source.tree, names, counting)
+
     def visit_BinOp(self, node: ast.BinOp) -> Any:
+        operation = OF_BOOLS.get(type(node.op)) if self.bools.may_be(node.left) else None
         self.generic_visit(node)
+        if operation is not None:
+            return self.called(f"__ss_bool_{type(node.op).__name__}", operation, node)
         return self.function(node, node.left, node.right)
+
+    def called(self, name: str, function: Any, node: ast.BinOp) -> ast.expr:
+        self.source.oracle_namespace[name] = function
+        call = ast.Call(ast.Name(name, ast.Load()), [node.left, node.right], [])
+        return ast.copy_location(call, node)
 
     def unary(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
@@ -318,6 +379,25 @@ class OracleRewriter(Rewriter):
         self.source.oracle_namespace[name] = meaning
         call = ast.Call(ast.Name(name, ast.Load()), list(operands), [])
         return ast.copy_location(call, node)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        """What a star takes is a list of the oracle's."""
+        self.generic_visit(node)
+        parts = [part for target in node.targets for part in targets_in(target)]
+        starred = [one.value for one in parts if isinstance(one, ast.Starred)]
+        if not starred:
+            return node
+        self.source.oracle_namespace["__ss_List"] = oracle_local.List
+        statements: list[ast.stmt] = [node]
+        for target in starred:
+            loaded = copy.deepcopy(target)
+            for part in ast.walk(loaded):
+                if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and part is loaded:
+                    part.ctx = ast.Load()
+            call = ast.Call(ast.Name("__ss_List", ast.Load()), [loaded], [])
+            made = ast.copy_location(ast.Assign([target], call), node)
+            statements.append(ast.fix_missing_locations(made))
+        return statements
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         if type(node.op) not in numbers.ORACLE_OPERATORS:

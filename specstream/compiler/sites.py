@@ -20,7 +20,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import BaseNativeLowering
 
-from specstream.compiler.landing import Landing, OperatorContext, end_landing
+from specstream.compiler.landing import TELLS, Landing, OperatorContext, end_landing
 from specstream.compiler.memory import Run
 from specstream.compiler.try_regions import FAILURE
 from specstream.compiler.types import PROFILED, RunType
@@ -44,6 +44,7 @@ class _Lower(lowering.Lower):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.context.__class__ = OperatorContext  # a copy, made for this function
+        self.context.tells_texts = TELLS in self.func_ir.func_id.func.__globals__
 
     def pre_block(self, block: Any) -> None:
         super().pre_block(block)

@@ -22,13 +22,17 @@ import textwrap
 import types
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
 
 from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.array_use import computes_arrays
+from specstream.compiler.bindings import look_up
 from specstream.compiler.check import Check
-from specstream.compiler.exceptions import reaches_try
+from specstream.compiler.error_texts import tells_text
+from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
 from specstream.compiler.joining import Joining, Known
 from specstream.compiler.lifting import Lifting
@@ -36,8 +40,9 @@ from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
 from specstream.compiler.rewrite_oracle import OracleRewriter
-from specstream.compiler.scopes import is_named_lambda, named_lambda, separate
+from specstream.compiler.scopes import bound_names, is_named_lambda, named_lambda, separate
 from specstream.compiler.signatures import parameters_of
+from specstream.compiler.spelling import respell
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
@@ -65,10 +70,12 @@ def analyse(
             f"operator {operator!r} is {type(function).__name__}; expected a plain function: "
             "def process(state, event, emit)"
         )
-    if len(inspect.signature(function).parameters) != 3:
+    _, more = parameters_by_use(function)
+    if len(inspect.signature(function).parameters) - len(more) != 3:
         raise DeclarationError(
             f"operator {operator!r} takes ({', '.join(inspect.signature(function).parameters)}); "
-            "expected exactly three parameters: (state, event, emit)"
+            "expected exactly three parameters: (state, event, emit), and others with defaults "
+            "that are numbers or strings"
         )
     order = ["state", "event", "emit"]
     names = list(inspect.signature(function).parameters)
@@ -80,24 +87,60 @@ def analyse(
     return _Analysis(operator, event, emits, layout).program(function)
 
 
+def parameters_by_use(
+    function: types.FunctionType,
+) -> tuple[list[inspect.Parameter], list[inspect.Parameter]]:
+    """The parameters that an engine gives values to, and those that keep their defaults."""
+    every = list(inspect.signature(function).parameters.values())
+    settled = [
+        one
+        for one in every[3:]
+        if isinstance(one.default, int | float | str) and not isinstance(one.default, np.generic)
+    ]
+    return [one for one in every if one not in settled], settled
+
+
+def _settle_defaults(function: types.FunctionType, tree: ast.FunctionDef) -> None:
+    """``def process(state, event, emit, *, rate=0.1)``: a name that has this value."""
+    _, settled = parameters_by_use(function)
+    if not settled:
+        return
+    names = {one.name for one in settled}
+    arguments = tree.args
+    arguments.args = [one for one in arguments.args if one.arg not in names]
+    arguments.kwonlyargs, arguments.kw_defaults, arguments.defaults = [], [], []
+    for one in reversed(settled):
+        target = ast.Name(one.name, ast.Store())
+        value = ast.Assign([target], ast.Constant(one.default))
+        tree.body.insert(0, ast.fix_missing_locations(ast.copy_location(value, tree)))
+
+
 class _Analysis(Analysis):
     def __init__(self, operator: str, event: Schema, emits: Schema, layout: Layout) -> None:
         super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
         self.layout = layout
+        fields = [one for one in layout.fields if one.space != "locks"]
+        self.text_fields = {one.name for one in fields if one.storage.number == "str"}
+        self.numeric_fields = {one.name for one in fields if one.storage.number != "bool"}
+        self.shapes = {one.name: one.shape for one in layout.fields}
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
         self.written: dict[types.FunctionType, Written] = {}
         self.known = Known(event, layout, lambda one: self.parse(one).tree, {}, [])
+        self.of_operator: types.FunctionType | None = None
         self.next_site = 1  # 0 stands for no line
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
-        self.lifting = Lifting(self, self.parse)
+        self.lifting = Lifting(self, self.parse, layout)
 
     def program(self, function: types.FunctionType) -> Program:
+        self.of_operator = function
         called: list[Any] = [function]
         for _, one in self.layout.operations:
             called += [of for of in (one.function, one.inverse) if of is not None]
-        self.catches = any(reaches_try(one, self.tree_of) for one in called)
+        reached = [tree for one in called for tree in trees_reached(one, self.tree_of)]
+        self.catches = any(map(has_try, reached))
+        self.tells = any(map(tells_text, reached))
         self.lifting.begin(function)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
@@ -107,14 +150,15 @@ class _Analysis(Analysis):
             oracle=oracle,
             native=native,
             helpers=tuple(helper.__name__ for helper in self.done if helper is not function),
-            strings=tuple(dict.fromkeys(self.strings)),
+            strings=tuple(dict.fromkeys((*self.layout.strings, *self.strings))),
             fingerprint="\n".join(self.fingerprint),
             reads_timestamp=self.reads_timestamp,
             written=self.written,
             operations=operations,
             catches=self.catches,
             derived=tuple(
-                replace(one, status=self.errors.status_of) for one in self.lifting.derived
+                replace(one, status=self.texts.status_of if self.tells else self.errors.status_of)
+                for one in self.lifting.derived
             ),
             forms=tuple(self.lifting.forms),
             uses_arena=self.uses_arena or self.makes_arrays(function),
@@ -158,7 +202,7 @@ class _Analysis(Analysis):
         self.done[original] = (native, oracle)
         line, site = source.tree.lineno, self.next_site
         self.written[original] = Written(
-            source.text, line, source.filename, site, check.resolved | lifted
+            source.text, line, source.filename, site, check.resolved | lifted | source.spelled
         )
         self.next_site += len(source.text.splitlines())
         for one in (native, *source.lifted):
@@ -241,6 +285,20 @@ class _Analysis(Analysis):
             )
         text = "".join(lines[found[0].lineno - 1 :])
         ast.increment_lineno(found[0], first - 1)
+        if original is self.of_operator:
+            _settle_defaults(original, found[0])
         parameters = parameters_of(found[0].args).names
+        spelled = self.respell(original, found[0])
         separate(found[0])
-        return FunctionSource(original, found[0], code.co_filename, parameters, text)
+        source = FunctionSource(original, found[0], code.co_filename, parameters, text)
+        source.spelled = spelled
+        return source
+
+    def respell(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, Any]:
+        def refuse(node: ast.AST, problem: str, way_out: str) -> NoReturn:
+            line = getattr(node, "lineno", tree.lineno)
+            filename = original.__code__.co_filename
+            raise CompileError(self.operator, filename, line, problem, way_out)
+
+        names = bound_names(tree) - {tree.name} | set(parameters_of(tree.args).names)
+        return respell(tree, names, lambda name: look_up(original, name), refuse)

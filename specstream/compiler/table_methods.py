@@ -45,7 +45,7 @@ from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 
-__all__ = ["dict_from", "set_from"]
+__all__ = ["TAKE_A_SET", "as_set", "dict_from", "set_from"]
 
 _VOID = ir.VoidType()
 _WORDS = ir.IntType(64).as_pointer()
@@ -166,8 +166,10 @@ def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     return _meaning(taken[1], (of, *taken), write)
 
 
-def _get_or_none(of: DictType, key: types.Type, default: tuple[types.Type, ...]) -> Meaning:
-    """``d.get(key)``: None where there is none."""
+def _get_or_none(
+    of: DictType, key: types.Type, default: tuple[types.Type, ...], give: Any = Table.value_of
+) -> Meaning:
+    """``d.get(key)``, ``d.pop(key, None)``: None where there is none."""
     result = types.Optional(known(of.value_type, "a dict"))
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
@@ -178,7 +180,7 @@ def _get_or_none(of: DictType, key: types.Type, default: tuple[types.Type, ...])
             with missing:
                 cases.append((context.make_optional_none(builder, result.type), builder.block))
             with there:
-                value = table.value_of(entry)
+                value = give(table, entry)
                 made = context.make_optional_value(builder, result.type, value)
                 cases.append((made, builder.block))
         return _phi(builder, cases)
@@ -216,6 +218,8 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
 
 @_method(DictType, "pop", 2, 1)
 def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
+    if default == (types.none,):
+        return _get_or_none(of, key, default, _taken)
     taken = keys(of, key), *(values(of, one) for one in default)
     value = known(of.value_type, "a dict")
 
@@ -223,7 +227,7 @@ def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
         entry = table.find(args[1])
         missing = _is_null(table, entry)
         if not default:
-            table.fault_if(missing, KeyError)
+            table.fault_if_missing(entry, args[1])
             return _taken(table, entry)
         builder = table.builder
         cases = []
@@ -272,19 +276,27 @@ def _same(left: types.Type, right: types.Type) -> types.Type:
     return found
 
 
-def _updated(of: TableType, by: types.Type) -> Meaning:
+@method("update").rule
+def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """By another one, or by what a loop goes over, of a dict pairs: (table, run, by)."""
+    if not isinstance(args[0], TableType):
+        return None
+    if len(args) != 3:
+        raise refuse("update takes one value here: write x.update(y) for each of them")
+    of, run, by = args
+    taken, make = by, None
     if not isinstance(by, TableType):
-        kind = "dict" if isinstance(of, DictType) else "set"
-        raise refuse(f"a {kind} is changed by {by}: write {kind}(...) around it")
+        collect = _COLLECT_PAIRS if isinstance(of, DictType) else _COLLECT_KEYS
+        by, (_, taken), make = collect(context, (run, by))
     _same(of, by)
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        table.leave_unless(table.call("ss_table_update", BIT, *args))
+        given = args[2]
+        if make is not None:
+            given = make(table.context, table.builder, by(run, taken), args[1:])
+        table.leave_unless(table.call("ss_table_update", BIT, table.pointer, given))
 
-    return _meaning(types.none, (of, by), write)
-
-
-_method(TableType, "update", 1)(_updated)
+    return _meaning(types.none, (of, run, taken), write)
 
 
 @delete_item.rule
@@ -295,7 +307,7 @@ def _delete(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        table.fault_if(_is_null(table, entry), KeyError)
+        table.fault_if_missing(entry, args[1])
         table.call("ss_table_remove", _VOID, table.pointer, entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
@@ -398,7 +410,7 @@ def _discard(of: SetType, key: types.Type) -> Meaning:
 def _remove(of: SetType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        table.fault_if(_is_null(table, entry), KeyError)
+        table.fault_if_missing(entry, args[1])
         table.call("ss_table_remove", _VOID, table.pointer, entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
@@ -557,10 +569,28 @@ def _set_collected(run: Any, values: Any) -> Any:
     return made
 
 
+_COLLECT_PAIRS = called(compiled(_dict_collected))
+_COLLECT_KEYS = called(compiled(_set_collected))
 dict_from.rule(_copying(DictType))
-dict_from.rule(called(compiled(_dict_collected)))
+dict_from.rule(_COLLECT_PAIRS)
 set_from.rule(_copying(SetType))
-set_from.rule(called(compiled(_set_collected)))
+set_from.rule(_COLLECT_KEYS)
+
+TAKE_A_SET = (
+    *("union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset"),
+    *("isdisjoint", "intersection_update", "difference_update", "symmetric_difference_update"),
+)
+"""Methods of sets that take whatever a loop goes over."""
+as_set = Core("as_set", "write set(x) of what a loop goes over")
+
+
+@as_set.rule
+def _as_it_is(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """What can be gone through as a set; a set is itself: (run, iterable)."""
+    if not isinstance(args[1], SetType):
+        found: Meaning = _COLLECT_KEYS(context, args)
+        return found
+    return resolved(args[1]), args, lambda context, builder, sig, args: args[1]
 
 
 # ---- builtins ----

@@ -39,7 +39,6 @@ __all__ = [
     "TEXT",
     "Text",
     "TextType",
-    "formatted",
     "refusal",
     "refuse",
     "text_of",
@@ -52,12 +51,12 @@ _ALONE = "compute what is needed of the event alone"
 _FALSE = (0, string_code(""))
 _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "order": (
-        ("<", "<=", ">", ">=", "min", "max", "minimum", "maximum"),
+        ("<", "<=", ">", ">=", "min", "max", "minimum", "maximum", "argmin", "argmax"),
         f"this one is not of the event alone, and strings of the state have no order here ({_OF})",
         f"{_ALONE}, like event.a < event.b",
     ),
     "arithmetic": (
-        ("+", "-", "*", "/", "//", "%", "**", "~"),
+        ("+", "-", "*", "/", "//", "%", "**", "~", "sum", "mean"),
         f"this one is not of the event alone, and strings of the state have no arithmetic here "
         f"({_OF})",
         f"{_ALONE}, or hash its bits: (x & 65535) % n; the operators &, |, ^, << and >> take the "
@@ -79,7 +78,8 @@ _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
 
 def refusal(what: str) -> tuple[str, str]:
     """Why strings do not have an operator or builtin, and what to write instead."""
-    found = next((one for one in _REFUSED.values() if what in one[0]), _REFUSED["conversion"])
+    kind = "letters" if hasattr(str, what) else "conversion"
+    found = next((one for one in _REFUSED.values() if what in one[0]), _REFUSED[kind])
     return f"{what} of a string: {found[1]}", found[2]
 
 
@@ -218,29 +218,6 @@ def _cast(context: Any, builder: Any, given: types.Type, wanted: types.Type, val
 def text_of(typing_context: Any, code: Any) -> Any:
     """A literal. Not a constant for Numba, which would ask it for its truth to drop a branch."""
     return TEXT(types.int64), lambda context, builder, sig, args: args[0]
-
-
-@intrinsic(prefer_literal=True)
-def formatted(typing_context: Any, value: Any, spec: Any) -> Any:
-    """A value that is formatted for an exception, whose text is made elsewhere: what is left here
-    is that the format is one for such values. The first letter tells of a conversion to text."""
-    if not isinstance(spec, types.StringLiteral):
-        return None  # Numba's second try, without literals
-    of, given = spec.literal_value[0], spec.literal_value[1:]
-    samples: dict[types.Type, Any] = {types.int64: 1, types.uint64: 1, types.float64: 1.0}
-    samples[types.boolean] = True
-    # A null that a name keeps is formatted as the 0 that it reads.
-    shown = types.unliteral(getattr(value, "of", value))
-    sample = "" if of == "s" else samples.get(shown)
-    try:
-        known = sample is not None and format(sample, given) is not None and given[-1:] != "c"
-    except ValueError:
-        known = False
-    if not known:
-        raise TypingError(
-            f"specstream: {shown} may not be formatted by {given!r}; write a format for its type"
-        )
-    return types.void(value, spec), lambda context, builder, sig, args: context.get_dummy_value()
 
 
 def _is_refused(function: Any, what: str) -> None:

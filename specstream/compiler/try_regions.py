@@ -32,7 +32,8 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.extending import intrinsic
 
 from specstream.compiler import polling
-from specstream.compiler.error_classes import ErrorClasses
+from specstream.compiler.caught import caught, tell, tell_again
+from specstream.compiler.error_classes import CLASSES, ErrorClasses
 from specstream.compiler.instructions import I64, Value
 from specstream.compiler.landing import STATUS, landed_status, raise_status
 from specstream.compiler.text import text_of
@@ -57,7 +58,7 @@ FAILURE = "$__ss_failure_"
 _NOT_RAISING = frozenset({"pair_first", "pair_second", "build_tuple", "cast", "phi", "null"})
 # Calls behind which no way to a handler is needed: it would take time to compile. A poll leaves
 # the event, past every handler.
-_NEVER_RAISING = (bool, polling.poll_for, polling.poll_while, text_of)
+_NEVER_RAISING = (bool, polling.poll_for, polling.poll_while, text_of, caught, tell, tell_again)
 
 
 @intrinsic
@@ -123,8 +124,9 @@ def catcher(name: str, classes: ErrorClasses, errors: tuple[type[Exception], ...
     def rule(typing_context: Any, error: Any) -> Any:
         def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
             found: Value = ir.IntType(1)(0)
+            number = builder.and_(args[0], I64(CLASSES - 1))
             for low, high in _ranges(classes.caught_by(errors)):
-                offset = builder.sub(args[0], I64(low))
+                offset = builder.sub(number, I64(low))
                 inside = builder.icmp_unsigned("<=", offset, I64(high - low))
                 found = builder.or_(found, inside)
             return found

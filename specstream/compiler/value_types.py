@@ -1,16 +1,13 @@
-"""The types of expressions that Python computes: what is known of a method's or function's result.
+"""Types of values that Python computes: of constants, of annotations, of what is one or another.
 
-Compiled code needs to know what a hidden column holds before any event is there. So types are
-inferred here from those of the event's columns, along tables of what strings, dates, matches of
-regular expressions and a few functions give. What is in no table is of type ``ANY``, and has to be
-annotated.
+Compiled code needs to know what a hidden column holds before any event is there. What functions,
+methods and attributes give is in :mod:`specstream.compiler.library_types`.
 """
 
 from __future__ import annotations
 
 import ast
-import datetime
-import re
+import sys
 import types
 import typing
 from collections.abc import Iterable
@@ -19,24 +16,30 @@ from typing import Any
 
 import numpy as np
 
+from specstream.compiler.frozen import Frozen, FrozenDict, FrozenList
+
 __all__ = [
     "ANY",
     "BOOL",
     "FLOAT",
     "INT",
+    "NEVER",
     "NONE",
     "STR",
     "Type",
     "annotated",
-    "attribute",
+    "chosen",
     "described",
+    "dict_of",
     "element",
-    "function",
+    "hints_of",
     "is_column",
+    "is_known",
     "is_number",
     "join",
     "list_of",
-    "method",
+    "of_class",
+    "of_hint",
     "of_value",
     "optional",
     "required",
@@ -48,18 +51,25 @@ __all__ = [
 class Type:
     """A type: a name, and the types of what it is made of.
 
+    A set is a list here, and a dict is made of its values and its keys.
+
     >>> described(optional(tuple_of(INT, STR)))
     'tuple of (int, str) or None'
+
+    Attributes:
+        cls: of an object, its class, which is no type of these.
     """
 
     name: str
     of: tuple[Type, ...] = ()
+    cls: type | None = None
 
 
 INT, FLOAT, BOOL, STR = Type("int"), Type("float"), Type("bool"), Type("str")
 NONE, ANY = Type("None"), Type("any")
-BYTES, MATCH, PATTERN, WHEN = Type("bytes"), Type("match"), Type("pattern"), Type("datetime")
-DATE, TIME, DELTA = Type("date"), Type("time"), Type("timedelta")
+NEVER = Type("never")
+"""The type of an element where there is none, and of what is not known yet: any other joins it."""
+BYTES, WHEN, DATE, DELTA = Type("bytes"), Type("datetime"), Type("date"), Type("timedelta")
 
 _NAMES = {one.name: one for one in (INT, FLOAT, BOOL, STR, NONE)}
 
@@ -82,12 +92,18 @@ def list_of(of: Type) -> Type:
     return Type("list", (of,))
 
 
+def dict_of(value: Type, key: Type) -> Type:
+    return Type("dict", (value, key))
+
+
 def described(of: Type) -> str:
     """For messages."""
     if of.name == "optional":
         return f"{described(of.of[0])} or None"
-    if of.name == "any":
+    if of.name in ("any", "never"):
         return "of a type that is not known"
+    if of.cls is not None:
+        return of.cls.__name__
     inner = ", ".join(map(described, of.of))
     if not of.of:
         return of.name
@@ -109,20 +125,48 @@ def is_scalar(of: Type) -> bool:
     return of in (INT, FLOAT, BOOL, STR)
 
 
-def join(of: Iterable[Type]) -> Type:
-    """The type of what is one of these.
+def is_known(of: Type) -> bool:
+    """Whether nothing in it is unknown."""
+    return of.name not in ("any", "never") and all(map(is_known, of.of))
 
-    >>> described(join([STR, NONE])), join([INT, STR]) is ANY
-    ('str or None', True)
+
+def join(of: Iterable[Type]) -> Type:
+    """The type of what is one of these; an int that may be a float as well is a float.
+
+    >>> described(join([STR, NONE])), join([INT, FLOAT]) is FLOAT, join([INT, STR]) is ANY
+    ('str or None', True, True)
     """
-    found = list(dict.fromkeys(of))
+    found = [one for one in dict.fromkeys(of) if one != NEVER]
     plain = list(dict.fromkeys(required(one) for one in found if one != NONE))
+    if not found:
+        return NEVER
     if not plain:
         return NONE
-    if len(plain) > 1:
-        return ANY
+    first, *others = plain
+    for other in others:
+        first = _join(first, other)
     has_none = NONE in found or any(one.name == "optional" for one in found)
-    return optional(plain[0]) if has_none else plain[0]
+    return optional(first) if has_none else first
+
+
+def chosen(op: ast.boolop, of: list[Type]) -> Type:
+    """The type of ``and`` or ``or``, of what is chosen from: ``or`` passes None by.
+
+    >>> described(chosen(ast.Or(), [optional(STR), STR]))
+    'str'
+    """
+    if isinstance(op, ast.Or):
+        of = [required(one) if one != NONE else NEVER for one in of[:-1]] + of[-1:]
+    return join(of)
+
+
+def _join(one: Type, other: Type) -> Type:
+    if {one, other} == {INT, FLOAT}:
+        return FLOAT
+    same = one.name == other.name and one.cls == other.cls and len(one.of) == len(other.of)
+    if one == other or not same:
+        return one if one == other else ANY
+    return Type(one.name, tuple(join(both) for both in zip(one.of, other.of, strict=True)), one.cls)
 
 
 def of_value(value: Any) -> Type:
@@ -132,25 +176,84 @@ def of_value(value: Any) -> Type:
     if isinstance(value, bool | np.bool_):
         return BOOL
     if isinstance(value, int | np.integer) and not isinstance(value, np.timedelta64):
-        return INT
+        return of_class(type(value)) if _is_own(type(value)) else INT
     if isinstance(value, float | np.floating):
         return FLOAT
-    simple = {str: STR, bytes: BYTES, re.Pattern: PATTERN, datetime.datetime: WHEN}
-    simple |= {datetime.date: DATE, datetime.timedelta: DELTA, datetime.time: TIME}
-    if type(value) in simple:
-        return simple[type(value)]
     if type(value) is tuple:
         return tuple_of(*map(of_value, value))
-    if isinstance(value, list | set | frozenset):
-        return list_of(join(map(of_value, value)) if value else ANY)
+    if isinstance(value, list | set | frozenset | FrozenList):
+        return list_of(join(map(of_value, value)))
+    if isinstance(value, FrozenDict):
+        value = dict(value.items)
     if isinstance(value, dict):
-        return Type("dict", (join(map(of_value, value.values())) if value else ANY,))
+        return dict_of(join(map(of_value, value.values())), join(map(of_value, value)))
+    if isinstance(value, Frozen | np.ndarray | type | types.ModuleType) or callable(value):
+        return ANY
+    return of_class(type(value))
+
+
+def _is_own(cls: type) -> bool:
+    return cls.__module__ not in ("builtins", "numpy")
+
+
+def of_class(cls: type) -> Type:
+    """The type of what a class makes; that of a class of the standard library is its name."""
+    if cls in (int, float, bool, str, bytes, type(None)):
+        return NONE if cls is type(None) else Type(cls.__name__)
+    if cls in (object, type, Any):
+        return ANY
+    if cls in (list, set, frozenset):
+        return list_of(ANY)
+    if cls in (dict, tuple):
+        return dict_of(ANY, ANY) if cls is dict else ANY
+    is_library = cls.__module__.split(".")[0] in sys.stdlib_module_names - {"__main__"}
+    if is_library and cls.__name__ in _LIBRARY:
+        return Type(cls.__name__)
+    names = getattr(cls, "_fields", ())
+    hints = hints_of(cls) if names else {}
+    return Type("object", tuple(of_hint(hints.get(name, Any)) for name in names), cls)
+
+
+def hints_of(cls: type) -> dict[str, Any]:
+    """The annotations of a class; none where they name what is not there."""
+    try:
+        return typing.get_type_hints(cls)
+    except Exception:
+        return {}
+
+
+# Classes of the standard library whose methods and attributes are in a table.
+_LIBRARY = frozenset(
+    (
+        *("datetime", "date", "time", "timedelta", "struct_time", "Match", "Pattern", "UUID"),
+        *("ParseResult", "SplitResult", "Decimal", "Fraction", "SequenceMatcher", "HASH"),
+        *("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network"),
+    )
+)
+
+
+def of_hint(hint: Any) -> Type:
+    """The type that an annotation says, of whatever kind; ANY where it says none."""
+    known = annotated(hint)
+    if known is not None:
+        return known
+    if isinstance(hint, type) and not isinstance(hint, types.GenericAlias):
+        return of_class(hint)
+    origin, inner = typing.get_origin(hint), [of_hint(one) for one in typing.get_args(hint)]
+    if origin in (list, set, frozenset) and len(inner) == 1:
+        return list_of(inner[0])
+    if origin is dict and len(inner) == 2:
+        return dict_of(inner[1], inner[0])
+    if origin is tuple and Ellipsis not in typing.get_args(hint):
+        return tuple_of(*inner)
+    if origin in (typing.Union, types.UnionType):
+        return join(inner)
     return ANY
 
 
 def annotated(annotation: Any) -> Type | None:
-    """The type that an annotation says: one of int, float, bool, str, None, a tuple of such, or one
-    of these or None; None: it is no such.
+    """The type that an annotation says: one of int, float, bool, str, None, a tuple or list of
+    such, or one of these or None; None: it is no such.
 
     >>> described(annotated(ast.parse("tuple[int, str] | None", mode="eval").body))
     'tuple of (int, str) or None'
@@ -173,6 +276,8 @@ def annotated(annotation: Any) -> Type | None:
     found = typing.cast(list[Type], inner)
     if origin is tuple:
         return tuple_of(*found)
+    if origin is list:
+        return list_of(*found)
     if origin in (typing.Union, types.UnionType):
         return join(found)
     return None
@@ -194,125 +299,11 @@ def _written(node: ast.expr) -> Type | None:
             return None
         if name in ("tuple", "Tuple"):
             return tuple_of(*(one for one in found if one))
+        if name in ("list", "List") and found[0]:
+            return list_of(found[0])
         if name == "Optional" and found[0]:
             return optional(found[0])
     return None
-
-
-def _table(**rows: tuple[Type, str]) -> dict[str, Type]:
-    return {name: of for of, names in rows.values() for name in names.split()}
-
-
-_OF_STR = _table(
-    text=(
-        STR,
-        "lower upper strip lstrip rstrip title capitalize casefold swapcase replace removeprefix "
-        "removesuffix zfill ljust rjust center expandtabs translate format join format_map",
-    ),
-    test=(
-        BOOL,
-        "startswith endswith isdigit isdecimal isnumeric isalpha isalnum isspace islower isupper "
-        "istitle isidentifier isascii isprintable",
-    ),
-    place=(INT, "find rfind index rindex count"),
-    parts=(list_of(STR), "split rsplit splitlines"),
-    three=(tuple_of(STR, STR, STR), "partition rpartition"),
-    octets=(BYTES, "encode"),
-)
-_OF_WHEN = _table(
-    number=(INT, "weekday isoweekday toordinal"),
-    text=(STR, "isoformat strftime ctime"),
-    seconds=(FLOAT, "timestamp"),
-    same=(WHEN, "replace astimezone"),
-    day=(DATE, "date"),
-    time=(TIME, "time timetz"),
-    week=(tuple_of(INT, INT, INT), "isocalendar"),
-)
-_METHODS: dict[str, dict[str, Type]] = {
-    "str": _OF_STR,
-    "datetime": _OF_WHEN,
-    "date": {**_OF_WHEN, "replace": DATE},
-    "time": {"isoformat": STR, "strftime": STR, "replace": TIME},
-    "timedelta": {"total_seconds": FLOAT},
-    "match": {"start": INT, "end": INT, "groups": ANY, "expand": STR, "span": tuple_of(INT, INT)},
-    "pattern": _table(
-        match=(optional(MATCH), "match search fullmatch"),
-        text=(STR, "sub"),
-        counted=(tuple_of(STR, INT), "subn"),
-        all=(ANY, "findall finditer"),
-        parts=(list_of(optional(STR)), "split"),
-    ),
-    "bytes": {"decode": STR, "hex": STR},
-    "int": {"bit_length": INT, "bit_count": INT},
-    "float": {"is_integer": BOOL, "hex": STR, "as_integer_ratio": ANY},
-    "list": {"index": INT, "count": INT},
-    "tuple": {"index": INT, "count": INT},
-}
-_ATTRIBUTES: dict[str, dict[str, Type]] = {
-    "datetime": dict.fromkeys(
-        ("year", "month", "day", "hour", "minute", "second", "microsecond", "nanosecond"), INT
-    ),
-    "date": dict.fromkeys(("year", "month", "day"), INT),
-    "time": dict.fromkeys(("hour", "minute", "second", "microsecond", "fold"), INT),
-    "timedelta": dict.fromkeys(("days", "seconds", "microseconds"), INT),
-    "match": {"string": STR, "lastindex": optional(INT), "pos": INT, "endpos": INT},
-    "pattern": {"pattern": STR},
-}
-_FUNCTIONS: dict[Any, Type] = {
-    **dict.fromkeys((len, int, ord, round), INT),
-    float: FLOAT,
-    **dict.fromkeys((bool, isinstance, any, all, callable), BOOL),
-    **dict.fromkeys((str, repr, ascii, chr, hex, oct, bin, format), STR),
-    **dict.fromkeys((re.match, re.search, re.fullmatch), optional(MATCH)),
-    re.sub: STR,
-    re.escape: STR,
-    re.compile: PATTERN,
-    re.split: list_of(optional(STR)),
-    bytes: BYTES,
-    datetime.datetime.fromisoformat: WHEN,
-    datetime.datetime.strptime: WHEN,
-    datetime.date.fromisoformat: DATE,
-}
-
-
-def method(of: Type, name: str, arguments: list[ast.expr], given: list[Type]) -> Type:
-    """What a method gives, of these arguments and their types."""
-    of = required(of)
-    if of.name == "match" and name in ("group", "__getitem__"):
-        # Group 0 is the whole; another may not have taken part.
-        whole = not arguments or (
-            isinstance(arguments[0], ast.Constant) and arguments[0].value == 0
-        )
-        return ANY if len(arguments) > 1 else STR if whole else optional(STR)
-    if of.name == "dict" and name == "get":
-        return join([of.of[0], *(given[1:2] or [NONE])])
-    return _METHODS.get(of.name, {}).get(name, ANY)
-
-
-def attribute(of: Type, name: str) -> Type:
-    """What an attribute is."""
-    return _ATTRIBUTES.get(required(of).name, {}).get(name, ANY)
-
-
-def function(value: Any, given: list[Type]) -> Type:
-    """What a function gives that is not the user's own."""
-    try:
-        known = _FUNCTIONS.get(value)
-    except TypeError:  # what cannot be hashed
-        return ANY
-    if known is not None:
-        return given[0] if value is round and len(given) == 2 else known
-    if value in (sorted, list, set, frozenset, reversed) and len(given) == 1:
-        return list_of(element(given[0]))
-    if value is tuple and len(given) == 1:
-        return given[0] if given[0].name == "tuple" else list_of(element(given[0]))
-    if value in (min, max) and given:
-        return element(given[0]) if len(given) == 1 else join(given)
-    if value is abs and len(given) == 1 and given[0] in (INT, FLOAT):
-        return given[0]
-    if value is sum and given:
-        return element(given[0]) if element(given[0]) in (INT, FLOAT) else ANY
-    return tuple_of(INT, INT) if value is divmod and given == [INT, INT] else ANY
 
 
 def element(of: Type) -> Type:
@@ -323,5 +314,5 @@ def element(of: Type) -> Type:
     if of == BYTES:
         return INT
     if of.name in ("list", "dict"):
-        return of.of[0] if of.name == "list" else ANY
-    return join(of.of) if of.name == "tuple" and of.of else ANY
+        return of.of[-1]
+    return join(of.of) if of.of else ANY

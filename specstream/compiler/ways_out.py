@@ -18,8 +18,6 @@ _LOOP = "write it out as a loop"
 # By NumPy's names: what is written instead of a function that math has under another name, or none.
 _NUMPY = {
     "abs": "abs(x)",
-    "amax": "max(x)",
-    "amin": "min(x)",
     "arccos": "math.acos(x)",
     "arcsin": "math.asin(x)",
     "arctan": "math.atan(x)",
@@ -35,8 +33,6 @@ _NUMPY = {
     "round": "round(x, n)",
     "where": "a if condition else b, of each element in a loop",
     "select": "if, elif and else",
-    "std": "math.sqrt(sum((v - x.mean()) ** 2 for v in x) / len(x))",
-    "var": "sum((v - x.mean()) ** 2 for v in x) / len(x)",
     "median": "sorted(x)[len(x) // 2]",
     "sort": "sorted(x)",
     "roll": "x[1:] = x[:-1]",
@@ -47,10 +43,7 @@ _NUMPY = {
     "size": "len(x)",
     "concatenate": "a list, list(a) + list(b)",
 }
-_NUMPY |= {
-    name: f"x.{name}()"
-    for name in ("sum", "mean", "min", "max", "argmin", "argmax", "any", "all", "copy")
-}
+_NUMPY |= {name: f"x.{name}()" for name in ("copy", "fill", "tolist")}
 _NUMPY |= dict.fromkeys(
     ("array", "asarray", "zeros", "ones", "empty", "full", "arange", "linspace"),
     "a list, like [0.0] * n, or declare ss.scratch(float, n) in the state",

@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["Derived", "Part", "Place", "name_of", "numbers_of"]
+__all__ = ["Derived", "Part", "Place", "Scalar", "name_of", "numbers_of"]
+
+Scalar = Literal["int", "float", "bool", "str"]
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,26 @@ class Part:
     """A hidden column, or one of a few that hold a tuple.
 
     Attributes:
-        kind: what an operator sees of it.
+        kind: what an operator sees of it; of a list the column holds the address.
         nullable: whether it may be None.
+        items: what an element of a list has in it.
+        is_tuple: an element of a list is a tuple of the items, and not the only one.
+        raising: which items may have raised: in front of each lies what compiled code raises, or 0.
     """
 
-    kind: Literal["int", "float", "bool", "str"]
+    kind: Literal["int", "float", "bool", "str", "list"]
     nullable: bool = False
+    items: tuple[Scalar, ...] = ()
+    is_tuple: bool = False
+    raising: frozenset[int] = frozenset()
+
+    @property
+    def words(self) -> tuple[Scalar, ...]:
+        """What the words of a list's element are."""
+        words: list[Scalar] = []
+        for at, item in enumerate(self.items):
+            words += ["int", item] if at in self.raising else [item]
+        return tuple(words)
 
     @property
     def dtypes(self) -> list[type[Any]]:
@@ -51,6 +67,7 @@ class Derived:
         is_batch: the function takes whole columns.
         function: makes the value, of the inputs.
         status: what compiled code raises in place of an exception.
+        tells: behind the array of what is raised there is one of its texts.
     """
 
     text: str
@@ -61,13 +78,15 @@ class Derived:
     is_batch: bool = False
     function: Callable[..., Any] = field(default=lambda: None, compare=False, repr=False)
     status: Callable[[Exception], int] = field(default=lambda _: 1, compare=False, repr=False)
+    tells: bool = False
 
     @property
     def dtypes(self) -> list[type[Any]]:
         """Of its arrays, in the order in which they lie behind those of the columns."""
         if not self.is_seen:
             return []
-        return [np.int64, *(dtype for part in self.parts for dtype in part.dtypes)]
+        told = [np.int64] if self.tells else []
+        return [np.int64, *told, *(dtype for part in self.parts for dtype in part.dtypes)]
 
 
 @dataclass(frozen=True)
@@ -79,12 +98,14 @@ class Place:
         raised: number of the array that says where its function raised.
         part: which part; None: that nothing was raised is all that is asked.
         values: number of the array of the part's values; that of its nulls is the next.
+        tells: whether the array behind ``raised`` has the texts of what is raised.
     """
 
     number: int
     raised: int
     part: Part | None
     values: int
+    tells: bool = False
 
 
 _PREFIX = "__ss_derived_"

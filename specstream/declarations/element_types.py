@@ -20,7 +20,7 @@ from specstream.errors import DeclarationError
 
 __all__ = ["Number", "Storage", "storage_of", "type_named"]
 
-Number = Literal["int", "uint", "float", "bool"]
+Number = Literal["int", "uint", "float", "bool", "str"]
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,11 @@ class Storage:
     """An element type.
 
     Attributes:
-        name: "int", "float" and "bool" for the Python types, whose elements take a whole word, else
-            NumPy's name ("int8", "uint64", "float32"), and "bool8" for ``np.bool_``.
-        number: what a read gives: "int" (int64), "uint" (uint64), "float" (float64) or "bool".
+        name: "int", "float", "bool" and "str" for the Python types, whose elements take a whole
+            word (a string's is its code), else NumPy's name ("int8", "uint64", "float32"), and
+            "bool8" for ``np.bool_``.
+        number: what a read gives: "int" (int64), "uint" (uint64), "float" (float64),
+            "bool" or "str".
         dtype: of the elements in memory.
     """
 
@@ -50,7 +52,7 @@ class Storage:
 
     @cached_property
     def bounds(self) -> tuple[int, int] | None:
-        """Least and greatest value of an integer type; None for floats and bools."""
+        """Least and greatest value of an integer type; None for the others."""
         if self.number not in ("int", "uint"):
             return None
         limits = np.iinfo(self.dtype)
@@ -60,12 +62,14 @@ class Storage:
 _INT = Storage("int", "int", np.dtype(np.int64))
 _FLOAT = Storage("float", "float", np.dtype(np.float64))
 _BOOL = Storage("bool", "bool", np.dtype(np.int64))
+_STR = Storage("str", "str", np.dtype(np.int64))
 _NARROW = (np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32)
 
 _STORAGES: dict[object, Storage] = {
     int: _INT,
     float: _FLOAT,
     bool: _BOOL,
+    str: _STR,
     np.int64: _INT,
     np.float64: _FLOAT,
     **{narrow: Storage(narrow.__name__, "int", np.dtype(narrow)) for narrow in _NARROW},
@@ -93,7 +97,7 @@ def storage_of(declared: object, what: str) -> Storage:
             if isinstance(of, type) and issubclass(of, np.generic)
         )
         raise DeclarationError(
-            f"{what} has type {found}; expected one of int, float, bool, or of {numpy}"
+            f"{what} has type {found}; expected one of int, float, bool, str, or of {numpy}"
         )
     return storage
 

@@ -7,17 +7,35 @@ such strings: which of the program's forms it is and of which kinds its parts ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["KINDS", "MOST_PARTS", "Form", "head_of", "kinds_of", "number_of"]
+from specstream._native import lib
 
-KINDS = ("int", "uint", "float", "bool", "str")
+__all__ = [
+    *("ERROR_WORDS", "KINDS", "MOST_PARTS", "MOST_TOLD"),
+    *("Form", "head_of", "kinds_of", "number_of", "packed_kinds"),
+]
+
+KINDS = ("int", "uint", "float", "bool", "str", "error")
 """Of a part; each takes three bits."""
 
 MOST_PARTS = 15
 
-_SAMPLES = {"int": 1, "uint": 1, "float": 1.5, "bool": True, "str": "a"}
+MOST_TOLD = int(lib.SS_TOLD) - 1
+"""Parts of the text of an exception."""
+ERROR_WORDS = 1 + int(lib.SS_TOLD)
+"""Of a part that is a caught exception: its status, the kinds of what it is made of, and that."""
+
+_SAMPLES = {
+    "int": 1,
+    "uint": 1,
+    "float": 1.5,
+    "bool": True,
+    "str": "a",
+    "error": Exception("a"),
+}
 _BITS = 3
 _SHIFT = 16
 
@@ -31,12 +49,27 @@ class Form:
         column: of the emitted rows.
         count: number of its parts.
         function: from the parts to the text.
+        errors: which of the parts are caught exceptions.
+        made: makes such a one again, of its status and what it is made of.
     """
 
     text: str
     column: str
     count: int
     function: Callable[..., str] = field(compare=False, repr=False)
+    errors: tuple[int, ...] = ()
+    made: Callable[[int, Sequence[Any]], Exception] | None = field(
+        default=None, compare=False, repr=False
+    )
+
+    @property
+    def words(self) -> int:
+        """Of a row that its parts take."""
+        return self.count + (ERROR_WORDS - 1) * len(self.errors)
+
+    def place(self, part: int) -> int:
+        """Which of these words a part begins with."""
+        return part + (ERROR_WORDS - 1) * sum(one < part for one in self.errors)
 
     def check(self, kinds: tuple[str, ...]) -> None:
         """Looks whether parts of these kinds have the formats that the text says.
@@ -53,8 +86,12 @@ def head_of(number: int, kinds: tuple[str, ...]) -> int:
     >>> kinds_of(head_of(3, ("float", "str")), 2)
     ('float', 'str')
     """
-    packed = sum(KINDS.index(kind) << (_BITS * at) for at, kind in enumerate(kinds))
-    return number + 1 | packed << _SHIFT
+    return number + 1 | packed_kinds(kinds)
+
+
+def packed_kinds(kinds: tuple[str, ...]) -> int:
+    """The same without the form."""
+    return sum(KINDS.index(kind) << (_BITS * at) for at, kind in enumerate(kinds)) << _SHIFT
 
 
 def number_of(head: int) -> int:

@@ -48,4 +48,4 @@ def locks(count: int) -> Any:
     Raises:
         DeclarationError: when the state is laid out, for a count below 1.
     """
-    return Declaration(int, (count,), 0, "locks")
+    return Declaration(int, (count,), None, "locks")

@@ -306,11 +306,11 @@ class Schema:
 
     @property
     def _form_parts(self) -> dict[int, int]:
-        """Of each column that has formatted strings, by its number: the most parts of one."""
+        """Of each column that has formatted strings, by its number: the most words of one."""
         most: dict[int, int] = {}
         for form in self.forms:
             number = self.names.index(form.column)
-            most[number] = max(most.get(number, 0), form.count)
+            most[number] = max(most.get(number, 0), form.words)
         return most
 
     @property
@@ -356,10 +356,11 @@ class Schema:
         before = self.derived[:number]
         raised = len(self.declared_dtypes) + sum(len(one.dtypes) for one in before)
         if at is None:
-            return Place(number, raised, None, raised)
-        parts = self.derived[number].parts
-        values = raised + 1 + sum(len(part.dtypes) for part in parts[:at])
-        return Place(number, raised, parts[at], values)
+            tells = any(one.tells for one in self.derived[number : number + 1])
+            return Place(number, raised, None, raised, tells)
+        own = self.derived[number]
+        values = raised + 1 + own.tells + sum(len(part.dtypes) for part in own.parts[:at])
+        return Place(number, raised, own.parts[at], values, own.tells)
 
     def kind(self, name: str) -> Kind | None:
         """Kind of a column, or None where there is no such column."""

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from specstream.declarations.codes import Texts, stored_code
 from specstream.declarations.element_types import Number, Storage, storage_of, type_named
 from specstream.declarations.operations import Operation
 from specstream.declarations.options import shown, whole
@@ -20,6 +21,7 @@ from specstream.files.untrusted import Malformed
 __all__ = ["Description", "Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
 
 Space = Literal["state", "scratch", "locks"]
+Fill = int | float | bool | str
 WORD_BYTES = 8
 # The index of a word has 32 bits in the logs.
 MOST_WORDS = 2**32 - 1
@@ -39,7 +41,7 @@ class Declaration:
 
     dtype: type
     shape: tuple[int, ...]
-    fill: int | float | bool
+    fill: Fill | None  # None: the zero of the type
     space: Space
     share: int | None = None
     operations: tuple[Operation, ...] = ()
@@ -65,7 +67,7 @@ class Field:
     name: str
     storage: Storage
     shape: tuple[int, ...]
-    fill: int | float | bool
+    fill: Fill
     space: Space
     offset: int
     share: int | None = dataclasses.field(default=None, repr=False)
@@ -75,6 +77,11 @@ class Field:
     def kind(self) -> Number:
         """What a read of an element gives."""
         return self.storage.number
+
+    @property
+    def filled(self) -> int | float | bool:
+        """What every element holds at the start."""
+        return stored_code(self.fill) if isinstance(self.fill, str) else self.fill
 
     @property
     def size(self) -> int:
@@ -160,6 +167,22 @@ class Layout:
             )
         return cls(name, tuple(fields))
 
+    @property
+    def texts(self) -> tuple[Field, ...]:
+        """The fields of the state that hold strings."""
+        return tuple(one for one in self.fields if one.space == "state" and one.kind == "str")
+
+    @property
+    def strings(self) -> tuple[str, ...]:
+        """Strings that are in a state before any event."""
+        fills = [str(one.fill) for one in self.fields if one.kind == "str"]
+        return tuple(dict.fromkeys(["", *fills] if fills else []))
+
+    def codes(self, memory: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The codes of all strings that a state holds."""
+        held = [self.elements(memory, field).reshape(-1) for field in self.texts]
+        return np.concatenate([np.empty(0, np.int64), *held])
+
     def words(self, space: Space) -> int:
         """Number of words of a space; of the space "locks", number of locks."""
         return sum(field.words for field in self.fields if field.space == space)
@@ -197,8 +220,8 @@ class Layout:
         for field in self.fields:
             elements = self.elements(memory, field) if field.space == "state" else None
             # By its bits: -0.0 is a zero, too.
-            if elements is not None and any(np.array(field.fill, elements.dtype).tobytes()):
-                elements[...] = field.fill
+            if elements is not None and any(np.array(field.filled, elements.dtype).tobytes()):
+                elements[...] = field.filled
         return memory
 
     def elements(self, memory: npt.NDArray[np.int64], field: Field) -> npt.NDArray[Any]:
@@ -252,7 +275,7 @@ class Layout:
                 if field["name"] in declared:
                     raise Malformed(f"state {name!r} has the field {field['name']!r} twice")
                 declared[field["name"]] = Declaration(
-                    type_named(field["kind"]), tuple(field["shape"]), 0, "state"
+                    type_named(field["kind"]), tuple(field["shape"]), None, "state"
                 )
             return cls.pack(name, declared)
         except DeclarationError as error:
@@ -278,14 +301,16 @@ class Layout:
 
 
 class StateView:
-    """Committed state, by field name: scalars as Python numbers, arrays as read-only NumPy arrays.
+    """Committed state, by field name: scalars as Python values, arrays as read-only NumPy arrays.
 
     The arrays are of the declared NumPy type and keep their memory alive, also after the engine was
     closed. A field of type ``bool`` comes as a NumPy array of bool, which is a copy; one of type
-    ``np.bool_`` is a view like the others.
+    ``np.bool_`` is a view like the others. Strings come as Python's own: an array of them is a
+    copy, of NumPy's type ``object``.
     """
 
-    def __init__(self, layout: Layout, memory: npt.NDArray[np.int64]) -> None:
+    def __init__(self, layout: Layout, memory: npt.NDArray[np.int64], texts: Texts) -> None:
+        self._texts = texts
         self._layout = layout
         self._memory = memory
 
@@ -301,6 +326,8 @@ class StateView:
         elements = self._layout.elements(self._memory, field)
         if field.storage.name == "bool":
             elements = elements != 0
+        elif field.kind == "str":
+            elements = self._texts(elements)
         if field.shape == ():
             return elements.item()
         elements = elements.view()
@@ -314,17 +341,17 @@ class StateView:
         return f"StateView({self._layout.name}: {', '.join(dir(self))})"
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, copied."""
+        """All fields, copied: as NumPy arrays, but for a scalar field of strings, a str."""
         # Not by attribute: a field may have the name of a method.
+        values = {one.name: self._value(one) for one in self._layout.fields if one.space == "state"}
         return {
-            field.name: np.copy(self._value(field))
-            for field in self._layout.fields
-            if field.space == "state"
+            name: value if isinstance(value, str) else np.copy(value)
+            for name, value in values.items()
         }
 
 
 def array(
-    dtype: type, shape: int | Sequence[int], fill: int | float | bool = 0, share: int | None = None
+    dtype: type, shape: int | Sequence[int], fill: Fill | None = None, share: int | None = None
 ) -> Any:
     """An array field.
 
@@ -333,9 +360,10 @@ def array(
             element; ``np.int8`` to ``np.int32``, ``np.uint8`` to ``np.uint32``, ``np.float32`` and
             ``np.bool_`` (one byte) are packed densely. Reads widen to int64, float64 or bool; a
             store of an integer that does not fit raises OverflowError; one of a float into
-            float32 rounds to nearest. ``np.uint64`` holds uint64 numbers, and nothing else.
+            float32 rounds to nearest. ``np.uint64`` holds uint64 numbers, and nothing else. ``str``
+            holds strings of any length, 8 bytes an element: their codes.
         shape: one length, or a tuple of any rank.
-        fill: value of every element at the start.
+        fill: value of every element at the start; by default 0, False or "".
         share: protocol "eager": so many neighbouring words of 8 bytes share one ownership record; a
             power of two. By default the engine's ``record_shift`` decides.
 
@@ -353,17 +381,18 @@ def array(
     return Declaration(dtype, _lengths(shape), fill, "state", share)
 
 
-def scalar(dtype: type, fill: int | float | bool = 0) -> Any:
+def scalar(dtype: type, fill: Fill | None = None) -> Any:
     """A scalar field, read and written as ``state.name``; types as of :func:`array`."""
     return Declaration(dtype, (), fill, "state")
 
 
 def scratch(dtype: type, shape: int | Sequence[int]) -> Any:
-    """An array private to the running event: zero at its start, never logged, in no snapshot.
+    """An array private to the running event: zero (or "") at its start, never logged, in no
+    snapshot.
 
     Types and shapes as of :func:`array`.
     """
-    return Declaration(dtype, _lengths(shape), 0, "scratch")
+    return Declaration(dtype, _lengths(shape), None, "scratch")
 
 
 def _lengths(shape: int | Sequence[int]) -> tuple[int, ...]:
@@ -398,7 +427,14 @@ def _share(share: object, what: str) -> int | None:
     return words
 
 
-def _fill(fill: Any, storage: Storage, what: str) -> int | float | bool:
+def _fill(fill: Any, storage: Storage, what: str) -> Fill:
+    if storage.number == "str":
+        if isinstance(fill, str | None):
+            return _text(fill or "", what)
+        raise DeclarationError(
+            f"{what} has fill {shown(fill)}; expected a string, as its type is str"
+        )
+    fill = 0 if fill is None else fill
     value: int | float | bool | None = whole(fill)
     if storage.number == "bool":
         value = bool(fill) if value in (0, 1) or isinstance(fill, bool | np.bool_) else None
@@ -414,6 +450,16 @@ def _fill(fill: Any, storage: Storage, what: str) -> int | float | bool:
             "or another fill"
         )
     return value
+
+
+def _text(fill: str, what: str) -> str:
+    try:
+        fill.encode()
+    except UnicodeEncodeError:
+        raise DeclarationError(
+            f"{what} has fill {fill!r} with a lone surrogate, which no UTF-8 text has: replace it"
+        ) from None
+    return str(fill)
 
 
 def _holds(storage: Storage, value: int | float | bool) -> bool:

@@ -82,16 +82,17 @@ def save_plot(
         aborted.bar(at, dropped, width, label=name)
     speed.set_title("Throughput of the engine")
     speed.set_ylabel("thousand events per second")
-    speed.set_yscale("log")
     aborted.set_title("Runs dropped, of all runs")
     aborted.set_ylabel("percent")
     for axes in (speed, aborted):
         axes.set_xlabel("micro-batch")
-        axes.legend(frameon=False)
+        axes.margins(y=0.2)  # room for the legend
+        axes.legend(frameon=False, loc="upper left", ncols=2)
     for axes in (growth, nearest):
         axes.tick_params(axis="x", rotation=30)
     for axes in (growth, nearest, speed, aborted):
         axes.grid(alpha=0.25)
+        axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle("specstream: 2013's departures from New York, in order, on all cores")
     with writing(path):

@@ -320,28 +320,39 @@ def run_demo(
         console.print(f"first difference: {difference}", highlight=False)
     verdict = f"identical to the sequential run: {'no' if differences else 'yes'}"
     if as_json:
-        result = {
-            "identical": not differences,
-            "differences": differences,
-            "plot": str(plot),
-            "seconds": time.perf_counter() - started,
-            "top_k": [{"item": tail, "count": count} for tail, count in leaders],
-            "operators": {
-                stream.task.name: {
-                    "events": stream.stats.events,
-                    "rows": stream.output.num_rows,
-                    "batches": len(stream.batches),
-                    "events_per_second": stream.events_per_second,
-                    "stream_seconds": stream.seconds,
-                    "commits": stream.stats.commits,
-                    "head_runs": stream.stats.head_runs,
-                    "aborts": dict(stream.stats.aborts),
-                }
-                for stream in streamed
-            },
-        }
+        seconds = time.perf_counter() - started
+        result = _as_json(differences, plot, seconds, leaders, streamed)
         print(verdict, file=sys.stderr)
         print(json.dumps(result))
     else:
         print(verdict)
     return not differences
+
+
+def _as_json(
+    differences: list[str],
+    plot: Path,
+    seconds: float,
+    leaders: list[tuple[str, int]],
+    streamed: list[Streamed],
+) -> dict[str, Any]:
+    return {
+        "identical": not differences,
+        "differences": differences,
+        "plot": str(plot),
+        "seconds": seconds,
+        "top_k": [{"item": tail, "count": count} for tail, count in leaders],
+        "operators": {
+            stream.task.name: {
+                "events": stream.stats.events,
+                "rows": stream.output.num_rows,
+                "batches": len(stream.batches),
+                "events_per_second": stream.events_per_second,
+                "stream_seconds": stream.seconds,
+                "commits": stream.stats.commits,
+                "head_runs": stream.stats.head_runs,
+                "aborts": dict(stream.stats.aborts),
+            }
+            for stream in streamed
+        },
+    }

@@ -16,6 +16,7 @@ import pyarrow as pa
 from specstream.columns.events import rows_to_table
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
+from specstream.declarations.state import StateView
 from specstream.engine.options import Options
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot, refused
@@ -93,6 +94,15 @@ class Committed:
         pending.check_held(rows_to_table(nothing, emits, strings, keys).schema)
         return pending
 
+    def view(self, copied: bool = False) -> StateView:
+        """The state, live or as it is now."""
+        layout, words = self._operator.layout, self.words
+        if not copied:
+            return StateView(layout, words, lambda codes: self.strings.objects(codes))
+        words = words.copy()
+        # The strings that it holds as well: a rollback may take them out of the table.
+        return StateView(layout, words, self.strings.part(layout.codes(words)).objects)
+
     def expect(self, sources: Iterable[Name], late: Late | None) -> None:
         """Declares more sources, and what happens to late events."""
         declared = (*self.sources, *checked_sources(sources))
@@ -136,7 +146,7 @@ class Committed:
         what = f"engine of {operator.name!r}"
         content = Snapshot.from_bytes(snapshot, operator.layout, what, migrate)
         with refused(what):
-            strings = content.table(operator.program.strings)
+            strings = content.table(operator.program.strings, operator.layout)
             pending = self._pending_of(strings, content.pending)
             rejected = RejectedRows.read(content.rejected_rows)
         return _Restored(content, strings, pending, rejected)

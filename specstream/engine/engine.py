@@ -487,17 +487,14 @@ class Engine:
             SpecstreamError: it was asked for by a hook, or in the middle of another call of the
                 same thread, by a signal handler for example.
         """
-        lifetime, layout = self._parts.lifetime, self.operator.layout
-        words = self._parts.committed.words
+        lifetime, committed = self._parts.lifetime, self._parts.committed
         if not lifetime.closed or lifetime.is_inherited():
             try:
-                return StateView(
-                    layout, self._parts.turn.still(lambda idle: words if idle else words.copy())
-                )
+                return self._parts.turn.still(lambda idle: committed.view(copied=not idle))
             except EngineClosedError:
                 if not lifetime.closing or lifetime.is_inherited() or not lifetime.await_end():
                     raise
-        return StateView(layout, words)
+        return committed.view()
 
     @property
     def stats(self) -> Statistics:

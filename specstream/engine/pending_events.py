@@ -22,6 +22,7 @@ from specstream._native import ffi
 from specstream.columns.conversion import of_order, order_distance, time_at
 from specstream.columns.derived import derived_columns
 from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
+from specstream.columns.lists import Addresses
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
 from specstream.declarations.options import shown
@@ -291,6 +292,8 @@ class PendingEvents:
             derived = derived_columns(self._schema, own[:declared], self._strings)
             for column, array in zip(own[declared:], derived, strict=True):
                 column[:] = array
+                if isinstance(array, Addresses):
+                    block.held.append(array)
         block.given.append(timestamp)
         block.used += 1
         native = self._native(block.pointers, known, 1)

@@ -106,6 +106,7 @@ class Block:
         self.first = first
         self.used = 0
         self.given: list[Any] = []
+        self.held: list[Any] = []  # what columns of addresses point into
         dtypes: list[Any] = [np.int64, np.int64, *schema.dtypes]
         columns: list[npt.NDArray[Any]] = [np.empty(self.SIZE, dtype) for dtype in dtypes]
         self.columns = tuple(columns)

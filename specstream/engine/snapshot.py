@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from specstream.columns.strings import StringTable
 from specstream.declarations import options
+from specstream.declarations.codes import EMPTY
 from specstream.declarations.options import whole
 from specstream.declarations.state import Description, Field, Layout, StateView
 from specstream.errors import InputError, SnapshotError
@@ -142,7 +143,7 @@ class Snapshot:
             else:
                 strings = pa.chunked_array([pa.array(header.strings, pa.large_string())])
         if migrate is not None:
-            words = _migrate(saved, words, layout, what, migrate)
+            words, strings = _migrate(saved, words, strings, layout, what, migrate)
         elif header.fields != layout.describe():
             words = _match(saved, words, layout, what)
         return cls(
@@ -153,11 +154,12 @@ class Snapshot:
             bytes(sections["bad_rows"]),
         )
 
-    def table(self, known: Iterable[str]) -> StringTable:
+    def table(self, known: Iterable[str], layout: Layout) -> StringTable:
         """The strings as a table, behind those that are ``known`` without it.
 
         Raises:
-            Malformed: two of them are the same, or have the same code.
+            Malformed: two of them are the same, or have the same code, or the state holds one that
+                is not among them; names the field.
         """
         table = StringTable(known)
         try:
@@ -165,6 +167,10 @@ class Snapshot:
                 table.add_all(texts)
         except InputError as error:
             raise Malformed(f"strings: {error}") from None
+        for field in layout.texts:
+            unknown = _unknown(layout.elements(self.words, field), table)
+            if unknown is not None:
+                raise Malformed(f"field {field.name!r} holds the code {unknown} of no string")
         return table
 
 
@@ -235,16 +241,26 @@ def _list(keys: list[str], description: Mapping[str, object]) -> str:
     return ", ".join(f"{key} {description.get(key)}" for key in keys)
 
 
+def _unknown(codes: npt.NDArray[np.int64], table: StringTable) -> int | None:
+    """A code that is of no string of the table; None: there is none."""
+    held = np.unique(codes)
+    strange = held[table.texts(held).is_null().to_numpy(zero_copy_only=False) & (held != 0)]
+    return int(strange[0]) if len(strange) else None
+
+
 def _migrate(
     saved: Layout,
     words: npt.NDArray[np.int64],
+    strings: pa.ChunkedArray,
     layout: Layout,
     what: str,
     migrate: Migrate,
-) -> npt.NDArray[np.int64]:
-    """The words that the user's function makes of the snapshot's fields."""
+) -> tuple[npt.NDArray[np.int64], pa.ChunkedArray]:
+    """The words that the user's function makes of the snapshot's fields, and the strings."""
+    with refused(what):
+        table = Snapshot(words, 0, strings).table((), saved)
     try:
-        values = migrate(StateView(saved, words).to_dict())
+        values = migrate(StateView(saved, words, table.objects).to_dict())
     except Exception as error:
         names = ", ".join(field.name for field in saved.fields)
         error.add_note(f"raised by migrate= of {what}; the snapshot has the fields {names}")
@@ -263,8 +279,39 @@ def _migrate(
                 f"{what}: migrate= returned a field {name!r}, which the operator does not declare "
                 f"(it declares {names}): leave it out, or declare it"
             )
-        _store(value, layout.elements(migrated, field), field, what)
-    return migrated
+        if field.kind == "str":
+            layout.elements(migrated, field)[...] = _codes(value, field, table, what)
+        else:
+            _store(value, layout.elements(migrated, field), field, what)
+    return migrated, table.to_arrow()
+
+
+def _codes(value: Any, field: Field, table: StringTable, what: str) -> npt.NDArray[np.int64]:
+    """What a field of strings holds: of strings, or of codes that an int field has held."""
+    given = np.asarray(value, object)
+    _check_shape(given, field, what)
+    codes = np.empty(given.shape, np.int64)
+    for place, one in np.ndenumerate(given):
+        code = whole(one)
+        if isinstance(one, str):
+            codes[place] = table.add(one) if one else 0
+        elif code is not None and (code == 0 or table.text(code) is not None):
+            codes[place] = code
+        else:
+            raise SnapshotError(
+                f"{what}: migrate= returned {one!r} for field {field.name!r}, which holds strings: "
+                "give a str, or the code of a string that the snapshot has"
+            )
+    codes[codes == EMPTY] = 0
+    return codes
+
+
+def _check_shape(given: npt.NDArray[Any], field: Field, what: str) -> None:
+    if given.shape != field.shape:
+        raise SnapshotError(
+            f"{what}: migrate= returned shape {given.shape} for field {field.name!r}, which is "
+            f"declared with shape {field.shape}: bring it into that shape"
+        )
 
 
 _ACCEPTED = {"int": "iu", "uint": "iu", "float": "iuf", "bool": "b"}
@@ -284,11 +331,7 @@ def _store(value: Any, elements: npt.NDArray[Any], field: Field, what: str) -> N
             f"{what}: migrate= returned no array for field {field.name!r} ({error}); expected "
             f"shape {field.shape}"
         ) from None
-    if given.shape != field.shape:
-        raise SnapshotError(
-            f"{what}: migrate= returned shape {given.shape} for field {field.name!r}, which is "
-            f"declared with shape {field.shape}: bring it into that shape"
-        )
+    _check_shape(given, field, what)
     fits = given.dtype.kind in _ACCEPTED[field.kind]
     if fits and field.kind in ("int", "uint"):
         limits = np.iinfo(elements.dtype)

@@ -273,7 +273,7 @@ def _field_use(field: Field, accesses: tuple[Access, ...]) -> FieldUse:
     return FieldUse(
         field.name,
         field.space,
-        field.storage.name,
+        "text" if field.kind == "str" else field.storage.name,
         field.shape,
         field.size * field.storage.size if takes else 0,
         field.words if takes else 0,

@@ -264,7 +264,10 @@ class Operator:
 
         raised = _run_all(oracle, events.count, on_error == "skip", output, progress)
         return SequentialRun(
-            output(), StateView(self.layout, words), tuple(raised), events.rejected
+            output(),
+            StateView(self.layout, words, strings.objects),
+            tuple(raised),
+            events.rejected,
         )
 
 

@@ -32,11 +32,12 @@ from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import (
+    DataType,
     DateType,
     IntegralType,
     LongType,
@@ -279,16 +280,7 @@ def sharded(
     # On an empty batch: options and types are found wrong here, and not in an executor.
     with Engine(operator, **copy.deepcopy(options)) as engine:
         empty = engine.process(packing.empty_table(needed), order_by=order_by, source=source)
-    key = F.col(packing.quoted(by))
-    kind = stream.schema[by].dataType
-    if isinstance(kind, IntegralType):
-        kind = LongType()
-        key = key.cast(kind)
-    elif not isinstance(kind, StringType | DateType | TimestampType | TimestampNTZType):
-        raise InputError(
-            f"{what}: key column {by!r} has type {kind.simpleString()}; expected strings, "
-            "integers, dates or timestamps: cast it"
-        )
+    key, kind = _key(stream, by, what)
     shard = F.pmod(F.xxhash64(key), F.lit(shards))
     settings = {
         "operator": operator.name,
@@ -357,3 +349,16 @@ def _is_missing(module: str) -> bool:
         return find_spec(module) is None
     except ModuleNotFoundError:  # its parent is missing
         return True
+
+
+def _key(stream: DataFrame, by: str, what: str) -> tuple[Column, DataType]:
+    """The key as it is hashed, and its type."""
+    key, kind = F.col(packing.quoted(by)), stream.schema[by].dataType
+    if isinstance(kind, IntegralType):
+        return key.cast(LongType()), LongType()
+    if not isinstance(kind, StringType | DateType | TimestampType | TimestampNTZType):
+        raise InputError(
+            f"{what}: key column {by!r} has type {kind.simpleString()}; expected strings, "
+            "integers, dates or timestamps: cast it"
+        )
+    return key, kind

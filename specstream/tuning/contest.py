@@ -15,6 +15,7 @@ import gc
 import random
 import statistics
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,7 +70,7 @@ class Measurement:
 
 
 @dataclass(eq=False)
-class Contestant:
+class Contestant(ABC):
     """Something that runs events and says how long it took.
 
     Attributes:
@@ -92,17 +93,17 @@ class Contestant:
     dropped: dict[int, int] = field(default_factory=dict)
     same: dict[int, bool] = field(default_factory=dict)
 
-    def prepare(self, baseline: Contestant) -> None:
+    def prepare(self, baseline: Contestant) -> None:  # noqa: B027 (most have nothing to do)
         """Called before a round, when nobody has run its batch."""
 
+    @abstractmethod
     def run(self, batch: pa.Table, number: int) -> pa.Table | None:
         """Runs a batch and keeps what it took under the round's number; gives the rows, or None
         where they are not to be compared."""
-        raise NotImplementedError
 
+    @abstractmethod
     def restart(self) -> None:
         """Back to the state before the first batch."""
-        raise NotImplementedError
 
     def aborts(self, rounds: Iterable[int]) -> float | None:
         """Dropped speculative runs per speculative run."""
@@ -110,7 +111,7 @@ class Contestant:
         runs = sum(self.runs.get(number, 0) for number in numbers)
         return sum(self.dropped.get(n, 0) for n in numbers) / runs if runs else None
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (most hold none)
         """Gives up threads and memory."""
 
 

@@ -10,7 +10,10 @@
  * Anything may happen to the free words, and to the elements of 1, 2 or 4 bytes in the narrow ones.
  * Steps move amounts between accounts, so their sum is constant; the two words of a pair are always
  * equal. Both hold between events only, and a speculative run can see them broken: that is what
- * makes it raise, index wildly, fault, or loop for ever, which no run on committed state does. */
+ * makes it raise, index wildly, fault, or loop for ever, which no run on committed state does.
+ *
+ * random_operator.c is one file: a step is drawn, done, and done once more by the sequential run, and
+ * these three have to be read beside each other. */
 #ifndef SPECSTREAM_TESTS_RANDOM_OPERATOR_H
 #define SPECSTREAM_TESTS_RANDOM_OPERATOR_H
 

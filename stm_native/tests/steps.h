@@ -6,7 +6,10 @@
  * load. In both cases a job must end as the sequential run of the same rows does: state, rows and
  * how many events were consumed are compared after each job.
  *
- * Nothing here waits without a limit: a wait that lasts `patience` fails and says for what. */
+ * Nothing here waits without a limit: a wait that lasts `patience` fails and says for what.
+ *
+ * steps.c is one file because the operator of the steps, and the test that lets it go on, talk through
+ * the same few variables. */
 #ifndef SPECSTREAM_TESTS_STEPS_H
 #define SPECSTREAM_TESTS_STEPS_H
 

@@ -13,7 +13,9 @@
  *     --seconds S    how long (60)     --threads T   at most so many workers (8)
  *     --patience S   without progress for so long, it hangs (60)
  *
- * A run that was long enough fails if something that it is there to test never happened. */
+ * A run that was long enough fails if something that it is there to test never happened.
+ *
+ * It is one file because it is one loop, with all that it draws before it and compares after it. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -22,6 +22,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from specstream.compiler import arithmetic, conversions, math_functions, numbers, symbols
+from specstream.compiler.bools import OF_BOOLS
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.math_exact import MATH as NATIVE_MATH
@@ -38,6 +39,7 @@ from specstream.compiler.numbers import (
     to_oracle,
 )
 from specstream.compiler.numpy_functions import NUMPY as NATIVE_NUMPY
+from specstream.compiler.numpy_functions import OF_ARRAYS
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
 
 symbols.register()
@@ -134,15 +136,13 @@ _EXACT: dict[str, list[Kinds]] = {
 
 
 def _cases() -> Iterable[tuple[Any, Any, Sequence[Kinds]]]:
+    with_bools = [*BOOL_AND_INTEGER, ("bool", "bool")]
     for node, function in _BINARY.items():
-        yield arithmetic.OPERATORS[node], function, list(ARITHMETIC)
-    yield arithmetic.truediv, operator.truediv, list(BOOL_AND_INTEGER)
-    yield arithmetic.power, power, list(BOOL_AND_INTEGER)
-    for node, function in _BITWISE.items():
-        pairs = [*INTEGERS, *INTEGER_AND_BOOL, ("bool", "bool")]
-        yield arithmetic.OPERATORS[node], function, pairs
-    for node, function in _SHIFTS.items():
-        yield arithmetic.OPERATORS[node], function, [*INTEGERS, *INTEGER_AND_BOOL]
+        asked = OF_BOOLS.get(node, function)
+        yield arithmetic.OPERATORS[node], asked, [*ARITHMETIC, *with_bools]
+    for node in (*_BITWISE, *_SHIFTS):
+        pairs = [*INTEGERS, *INTEGER_AND_BOOL, *with_bools]
+        yield arithmetic.OPERATORS[node], OF_BOOLS[node], pairs
     for node, function in _COMPARISONS.items():
         pairs = sorted({*SAME, *WITH_FLOAT, *INTEGER_AND_BOOL, *BOOL_AND_INTEGER})
         yield arithmetic.OPERATORS[node], function, pairs
@@ -337,17 +337,11 @@ def test_extremum_of_literal_and_uint64_is_uint64() -> None:
 
 I64, U64, F64, BOOL = (NUMBA_TYPES[kind] for kind in KINDS)
 MIXED = r"specstream: .* mixes uint64 and int64.*np\.uint64\(x\) or np\.int64\(x\)"
-BOOLS = r"specstream: .* of two bools; write int\(x\)"
-LEFT_BOOL = r"specstream: .* bool on its left and an integer on its right; write int\(x\)"
+OF_A_BOOL = r"specstream: .*= of a bool makes a number of it; write y = int\(x\)"
 REJECTED = [
     *((arithmetic.OPERATORS[node], (I64, U64), MIXED) for node in [*_BINARY, *_BITWISE, *_SHIFTS]),
     *((arithmetic.OPERATORS[node], (U64, I64), MIXED) for node in _COMPARISONS),
-    *((arithmetic.OPERATORS[node], (BOOL, BOOL), BOOLS) for node in [*_BINARY, *_SHIFTS]),
-    *(
-        (native, (BOOL, I64), LEFT_BOOL)
-        for node, native in arithmetic.OPERATORS.items()
-        if node in {ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, *_BITWISE, *_SHIFTS}
-    ),
+    *((native, (BOOL, I64), OF_A_BOOL) for native in arithmetic.IN_PLACE.values()),
     (arithmetic.neg, (BOOL,), r"specstream: - of a bool; write -int\(x\)"),
     (arithmetic.pos, (BOOL,), r"specstream: \+ of a bool; write \+int\(x\)"),
     (arithmetic.invert, (BOOL,), r"specstream: ~ of a bool.*write not x"),
@@ -543,5 +537,5 @@ def test_what_is_not_supported_is_named() -> None:
         NUMPY.exp  # noqa: B018
     assert set(numbers.MATH_CONSTANTS) == {"pi", "e", "tau", "inf", "nan"}
     assert {*vars(MATH)} == {*NATIVE_MATH, "dist", "fsum", "prod", *numbers.MATH_CONSTANTS}
-    assert {*vars(NUMPY)} == {*NATIVE_NUMPY, "dot", *numbers.NUMPY_CONSTANTS}
+    assert {*vars(NUMPY)} == {*NATIVE_NUMPY, *OF_ARRAYS, *numbers.NUMPY_CONSTANTS}
     assert {*NATIVE_BUILTINS} < {*numbers.ORACLE_BUILTINS}

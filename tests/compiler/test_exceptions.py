@@ -1,4 +1,8 @@
-"""Exceptions in operators: what is caught, where the code goes on, and what the state keeps."""
+"""Exceptions in operators: what is caught, where the code goes on, and what the state keeps.
+
+One file, because all of it goes through one comparison: operators that raise in every place, and
+what plain Python, the oracle and each variant of the native code have then done.
+"""
 
 # Operators carry no types, as those of users do not; some are wrong on purpose.
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs

@@ -119,6 +119,47 @@ def of_arrays(state, event, emit):
     emit(math.prod(state.n), math.fsum(v * 0.1 for v in state.a), math.dist(state.a, state.b))
 
 
+@ss.operator(state=S, event=EVENT, emits={"i": int, "y": float, "z": float})
+def reduced(state, event, emit):
+    """All that NumPy has as a method and as a function: of fields, slices, lists, of nothing."""
+    x, i = event.x, event.k % 8
+    state.a[i] = x
+    state.n[i] = event.k
+    state.flags[i % 5] = x > 0.5
+    emit(np.argmax(state.a), np.mean(state.a), np.std(state.a))
+    emit(np.argmin(state.n[:i]) if i else -1, np.mean(state.n[:i]), np.var(state.n[:i]))
+    emit(np.sum(state.flags), state.flags.std(), np.var(state.grid))
+    state.grid[i % 3, i] = x
+    emit(np.amin(state.n) + np.max(state.n), np.max(state.grid), state.grid[:, i].var())
+    any_all = int(np.any(state.flags)) + 2 * np.all(state.a)
+    emit(any_all, np.sum(state.a * 0.5), np.std(state.a - x))
+    near = [value for value in state.a if abs(value - x) < 0.5]
+    emit(len(near), np.mean(near), np.std(near))
+    try:
+        emit(np.argmax(near[1:]), np.min(near[1:]), np.var(near[1:]))
+    except ValueError:
+        emit(int(np.any(near)) + 2 * np.all(near[1:]), np.amax(near), np.mean(near[1:]))
+    places = [place for place, value in enumerate(state.n) if value > 2]
+    emit(np.max(places) if places else -1, np.mean(places), np.std(places))
+
+
+@ss.operator(state=S, event=EVENT, emits={"i": int, "y": float})
+def of_bools(state, event, emit):
+    """A bool is a number wherever one is asked for, and stays a bool among bools."""
+    above, odd = event.x > 0.5, event.k % 2 == 1
+    emit((event.x > 0) - (event.x < 0), above * event.x)
+    emit(above + odd, True + event.x)
+    emit(odd * event.k + (not above), odd / 2)
+    emit(above * 9223372036854775807 * 2 + odd, -event.x if above & odd else odd**2 + 0.5)
+    emit((odd << 3) + (odd & event.k) + (event.k & odd) + (odd | event.k), (odd ^ above) + 0.5)
+    emit(odd // 1 + odd % 1 + sum([above, odd]), float(odd == above))
+    state.flags[event.k % 5] = above
+    state.flags[1] ^= odd
+    emit((state.flags * 3).sum(), (state.flags + event.k).mean())
+    emit((state.flags | above).sum(), (odd + state.a).mean())
+    emit(state.flags[2] + state.flags[3] + int(np.uint64(event.k & 7) + odd), 0.0)
+
+
 def scaled(values, factor):
     """Whether it is given an array is seen where it is called."""
     return values * factor
@@ -141,7 +182,9 @@ def handed_on(state, event, emit):
     emit(5, sum((row * 2.0).sum() for row in state.grid))
 
 
-@pytest.mark.parametrize("operator", [of_numbers, of_arrays, handed_on], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "operator", [of_numbers, of_arrays, of_bools, reduced, handed_on], ids=lambda one: one.name
+)
 def test_functions_are_what_python_and_numpy_make_of_them(operator: ss.Operator) -> None:
     assert_same_everywhere(operator, events())
 
@@ -187,7 +230,7 @@ REFUSED = {
     "emit((not state.a) * 1.0)": r"an array has no truth",
     "emit(state.grid.tolist()[0])": r"tolist of an array of more than one axis",
     "emit(np.dot(state.a, state.n))": r"np\.dot takes arrays of the same numbers",
-    "emit((state.flags + state.flags).sum())": r"\+ of two bools",
+    "emit((state.flags + state.flags).sum())": r"with arrays of bools alone.*write x \| y",
 }
 
 

@@ -507,17 +507,18 @@ def prefix_of_the_state(state, event, emit):
     state.n = int(event.text.startswith(name))
 
 
-def list_in_compiled_code(state, event, emit):
-    parts = event.key.split("-")
-    emit(parts[state.n], 1)
+def dict_in_compiled_code(state, event, emit):
+    parts = dict.fromkeys(event.key.split("-"), 1)
+    emit(event.key, parts[state.first])
 
 
 def unknown_type(state, event, emit):
-    emit(event.key, json.loads(event.text))
+    found = json.loads(event.text)
+    emit(event.key, found + state.n)
 
 
-def loop_over_letters(state, event, emit):
-    for letter in event.key:  # noqa: B007
+def loop_over_unknown(state, event, emit):
+    for part in json.loads(event.key):  # noqa: B007
         state.n += 1
 
 
@@ -551,9 +552,9 @@ def late_name(state, event, emit):
         (order_of_the_state, 2, "not of the event alone, and strings of the state have no order"),
         (element_by_the_state, 1, r"state\.n is known only when the event runs"),
         (prefix_of_the_state, 2, "name is known only when the event runs"),
-        (list_in_compiled_code, 2, r"state\.n is known only|list of str, which only Python"),
-        (unknown_type, 1, r"json\.loads\(event\.text\) is computed by Python.*annotate"),
-        (loop_over_letters, 1, "a loop over event.key"),
+        (dict_in_compiled_code, 2, "parts is (computed by Python|a dict)"),
+        (unknown_type, 2, r"found is computed by Python.*annotate"),
+        (loop_over_unknown, 1, "a loop over json.loads"),
         (formatted_state, 1, r"formatted string cannot stand here: state\.n is known only"),
         (wrong_format, 1, "Unknown format code 'd'.*write a format that fits"),
         (format_in_a_format, 1, "a format in a format"),

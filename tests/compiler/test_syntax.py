@@ -528,7 +528,6 @@ f = [lambda: 1] -> a lambda is not called here
 global total -> a global statement cannot be compiled; keep what changes in state fields
 del state.n -> state.n cannot be deleted; assign another value
 del y; emit(y) -> 'y' may be undefined here
-a, *b = state.a -> a star in an assignment takes a tuple apart, and gets an array; take its
 a, b, *c, d = i, 2 -> a tuple of 2 is too short for 3 names and a star; leave names out
 a, b = 1, 2, i -> a tuple of 3 is taken apart into 2; give as many names .* a, \*rest = x
 a, b = event.i -> int64 cannot be taken apart; several names take a tuple or a row
@@ -537,9 +536,9 @@ yield 1 -> yield cannot be compiled; emit\(...\) gives out rows
 emit(i @ i) -> the @ operator cannot be compiled; write the loops out
 match i:|        case {"a": 1}: pass -> line 43: a pattern of a dict cannot be compiled; match numbe
 match i:|        case int(): pass -> line 43: a pattern of a class cannot be compiled
-match i:|        case (1, 2): pass -> line 43: a pattern of 2 parts meets int64, which is no tuple;
+match i:|        case (1, 2): pass -> line 43: a pattern of 2 parts meets int64, which is no
 match i, 1:|        case (1, 2, 3): pass -> line 43: a pattern of 3 parts never fits a tuple of 2; l
-match i, 1:|        case (1, *rest): pass -> line 43: \*rest in a pattern makes a list; write \*_
+match i, 1:|        case (1, *rest): pass -> line 43: a star with a name.*write \*_
 match event.x:|        case "a": pass -> line 43: == between float64 and string is never true; compa
 def f(x):|        return x if x < 1 else f(x - 1)|    f(1) -> line 43: 'f' calls itself; write the r
 def f(x):|        nonlocal y|        y = x|    f(1) -> line 43: a nonlocal statement cannot be compi

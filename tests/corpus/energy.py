@@ -111,7 +111,6 @@ def imbalance_by_pandas(table):
     "imbalance of three phases",
     meters,
     imbalance_by_pandas,
-    defect="a star in the assignment of a list",
     state=Phases,
     event=METER,
     emits={"spread": float},

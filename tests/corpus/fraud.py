@@ -263,7 +263,6 @@ def points_of(country, amount):
     "points by rules until a card is blocked; a set of the module",
     payments,
     risk_by_hand,
-    defect="a lifted function without an annotation; the event's strings in a global set",
     state=Risk,
     event=PAYMENT,
     emits={"card": int, "points": int, "country": str},

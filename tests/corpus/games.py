@@ -449,7 +449,6 @@ def heat_by_numpy(table):
     "a heat map that cools",
     matches,
     heat_by_numpy,
-    defect="a star in the arguments of emit",
     state=Heat,
     event=MATCH,
     emits={"x": int, "y": int, "heat": float},

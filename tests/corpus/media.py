@@ -382,7 +382,6 @@ def skips_by_pandas(table):
     "the text of an exception that was caught",
     plays,
     skips_by_pandas,
-    defect="the text of a caught exception, emitted",
     state=Skips,
     event=PLAY,
     emits={"user": int, "text": str},

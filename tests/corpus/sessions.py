@@ -114,7 +114,6 @@ def funnel_by_hand(table):
     "a funnel of three pages",
     clicks,
     funnel_by_hand,
-    defect="a method of what a pattern captures from the event is not lifted",
     state=Funnel,
     event=CLICK,
     emits={"user": int, "step": int},
@@ -193,7 +192,6 @@ def search_by_pandas(table):
     "search terms, by a pure function of the standard library",
     clicks,
     search_by_pandas,
-    defect="a star in the assignment of a list of strings of the event",
     state=Words,
     event=CLICK,
     emits={"query": str, "number": int, "has_words": bool},
@@ -258,7 +256,6 @@ def referrers_by_hand(table):
     clicks,
     referrers_by_hand,
     are_none=True,
-    defect="the type of urlparse(...).hostname has to be annotated",
     state=Hosts,
     event=CLICK,
     emits={"host": str, "direct": int},
@@ -303,7 +300,7 @@ def active_users(state, event, emit):
 
 
 class Path(ss.State):
-    previous = ss.array(int, 8)
+    previous = ss.array(str, 8)
     moves = ss.scalar(int)
 
 
@@ -321,7 +318,6 @@ def moves_by_pandas(table):
     "moves from page to page; strings kept in the state",
     clicks,
     moves_by_pandas,
-    defect="a string from an int field is a number in a formatted string",
     state=Path,
     event=CLICK,
     emits={"before": str, "page": str, "text": str},

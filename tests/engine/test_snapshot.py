@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import specstream as ss
-from specstream.declarations.state import Layout, StateView
+from specstream.declarations.state import Layout
 
 
 class Old(ss.State):
@@ -214,7 +214,7 @@ def test_who_began_to_look_during_a_batch_may_finish_before_another_state_comes(
             go_back.join(0.2)
             assert go_back.is_alive(), "it did not wait"
             assert engine.durable.next_sequence == len(EVENTS["x"])
-            assert_same(StateView(engine.operator.layout, engine.durable.words).to_dict(), before)
+            assert_same(engine.parts.committed.view().to_dict(), before)
 
         engine.parts.turn.taken(look)
         go_back.join()

@@ -63,3 +63,10 @@ def test_the_number_of_the_abi_is_that_of_the_headers() -> None:
     assert set(HEADERS) == {path.name for path in Path(ROOT, "include").glob("*.h")}
     for name, text in headers.items():
         assert abi(headers | {name: text + b"\n"}) != ABI
+
+
+def test_the_page_about_evidence_names_every_stepped_test() -> None:
+    page = (ROOT.parent / "docs/evidence.md").read_text()
+    programs = sorted(path.name for path in (ROOT / "tests").glob("test_*.c"))
+    assert len(programs) > 15
+    assert [name for name in programs if f"| `{name}` |" not in page] == []

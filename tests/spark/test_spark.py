@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
+import streamed
 from streamed import (
     FILES,
     ROWS,
@@ -17,9 +18,6 @@ from streamed import (
     chain,
     feed_into,
     fragile,
-    queries_on,
-    sequential,
-    write_files,
 )
 
 import specstream as ss
@@ -28,29 +26,9 @@ pyspark = pytest.importorskip("pyspark")
 
 from pyspark.errors import StreamingQueryException  # noqa: E402
 
+engine, files, oracle, start = streamed.engine, streamed.files, streamed.oracle, streamed.start
+
 WAIT_SECONDS = 60
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_files(tmp_path_factory.mktemp("events"))
-
-
-@pytest.fixture(scope="module")
-def oracle(files: Path) -> Any:
-    return sequential(files)
-
-
-@pytest.fixture
-def engine() -> Iterator[ss.Engine]:
-    with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
-        yield engine
-
-
-@pytest.fixture
-def start(session: Any, files: Path, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    with queries_on(session, files, tmp_path) as start:
-        yield start
 
 
 @pytest.mark.parametrize("per_trigger", [1, 4])

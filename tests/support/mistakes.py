@@ -43,6 +43,7 @@ ACCOUNT = Account()
 class State(ss.State):
     total = ss.scalar(int)
     price = ss.scalar(float)
+    label = ss.scalar(str)
     counts = ss.array(int, 8)
     grid = ss.array(float, (4, 4))
     work = ss.scratch(float, 4)
@@ -284,8 +285,26 @@ MISTAKES = {
     "a text in a float field": Mistake(
         "state.price = event.name  # <-",
         "field 'price' is declared float and gets string",
-        "int field",
-        "state.total = event.name",
+        "keep it in a field",
+        "state.label = event.name",
+    ),
+    "a number in a text field": Mistake(
+        "state.label = event.key  # <-",
+        "field 'label' is declared str and gets int64",
+        "keep it in a field of numbers",
+        "state.total = event.key",
+    ),
+    "no text in a text field": Mistake(
+        "state.label = None  # <-",
+        "field 'label' is declared str and gets none",
+        'write "" for no string',
+        'state.label = ""',
+    ),
+    "a method of a text of the state": Mistake(
+        "if state.label.startswith('a'):  # <-\n    state.total += 1",
+        "startswith of a string",
+        "compute what is needed of the event alone",
+        "if event.name.startswith('a'):\n    state.label = event.name",
     ),
     "an array replaced": Mistake(
         "state.counts = 0  # <-",
@@ -509,13 +528,6 @@ MISTAKES = {
         "sorted(x) makes a list in order",
         "for i, one in enumerate(sorted(state.counts)):\n    state.counts[i] = one",
     ),
-    "a deviation": Mistake(
-        "state.price = state.grid[0].std()  # <-",
-        "an array has no method 'std'",
-        "it has sum, mean",
-        "mean = state.grid[0].mean()\n"
-        "state.price = math.sqrt(sum((v - mean) ** 2 for v in state.grid[0]) / 4)",
-    ),
     "a list in an array": Mistake(
         "state.counts[:2] = [1, 2]  # <-",
         "gets list",
@@ -570,12 +582,6 @@ MISTAKES = {
         "write math.exp",
         "state.price = math.exp(event.x)",
     ),
-    "a mean of NumPy": Mistake(
-        "state.price = np.mean(state.grid[0])  # <-",
-        "np.mean is not compiled",
-        "write x.mean()",
-        "state.price = state.grid[0].mean()",
-    ),
     "an array of NumPy": Mistake(
         "seen = np.zeros(4)  # <-\nstate.price = seen[0]",
         "np.zeros is not compiled",
@@ -620,7 +626,7 @@ MISTAKES = {
         "state.total = sum(abs(one) for one in state.counts)",
     ),
     "what a type is": Mistake(
-        "if type(event.key) is int:  # <-\n    state.total = 1",
+        "if type(state.total) is int:  # <-\n    state.total = 1",
         "cannot be compiled",
         "compare with ==",
         "if isinstance(event.key, int):\n    state.total = 1",
@@ -686,10 +692,10 @@ MISTAKES = {
     "a cache": Mistake(
         "@functools.lru_cache\ndef fee(x):\n    return x + 1\n\n\n"
         + START
-        + "    state.total = fee(event.key)  # <-\n",
+        + "    state.total = fee(state.total)  # <-\n",
         "keeps what it gave in a cache",
         "leave the decorator out",
-        "def fee(x):\n    return x + 1\n\n\n" + START + "    state.total = fee(event.key)\n",
+        "def fee(x):\n    return x + 1\n\n\n" + START + "    state.total = fee(state.total)\n",
     ),
     "a decorator": Mistake(
         "def twice(f):\n    @functools.wraps(f)\n    def inner(x):\n        return 2 * f(x)\n\n"
@@ -720,7 +726,7 @@ MISTAKES = {
         "state.total = event.key % 2 == 0",
     ),
     "a document of the event": Mistake(
-        "order = json.loads(event.name)\nstate.price = order['price']  # <-",
+        "order = json.loads(event.name)\nstate.price += order['price'] * state.total  # <-",
         "what it gives is not known",
         "annotate it where it is assigned",
         "if event.name == '{}':\n    price: float = json.loads(event.name)['price']\n"

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
+import pytest
 
 import specstream as ss
 
@@ -116,3 +117,25 @@ def assert_same_as_oracle(output: Path, engine: ss.Engine, oracle: Any) -> None:
     assert {name: value.tobytes() for name, value in engine.state.to_dict().items()} == {
         name: value.tobytes() for name, value in oracle.state.to_dict().items()
     }
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_files(tmp_path_factory.mktemp("events"))
+
+
+@pytest.fixture(scope="module")
+def oracle(files: Path) -> Any:
+    return sequential(files)
+
+
+@pytest.fixture
+def engine() -> Iterator[ss.Engine]:
+    with ss.Engine(chain, threads=2, horizon=4, chunk=4) as engine:
+        yield engine
+
+
+@pytest.fixture
+def start(session: Any, files: Path, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    with queries_on(session, files, tmp_path) as start:
+        yield start

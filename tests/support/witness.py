@@ -9,6 +9,8 @@ Python"). Most of it is about integers that leave their 64 bits. So integers are
 Python's own but that an operation whose exact result is none of 64 bits raises :class:`Outside`;
 constants are replaced by such. An event that gets there is left out of the stream, as if it had
 never come: what remains is the stream on which Python and the oracle have to agree in every bit.
+
+It is one file because a witness should be read in one go: what it trusts is all here.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import builtins
 import datetime
 import functools
 import hashlib
+import itertools
 import math
 import struct
 import sys
@@ -152,6 +155,8 @@ def converter(storage: Any) -> Callable[[Any], Any]:
     """What a field of this type holds of a value, as a NumPy array of the type would."""
     if storage.number == "bool":
         return bool
+    if storage.number == "str":
+        return text
     if storage.name == "float32":
 
         def rounded(value: Any) -> float:
@@ -174,20 +179,47 @@ def converter(storage: Any) -> Callable[[Any], Any]:
     return Unsigned if storage.number == "uint" else integer
 
 
+def text(value: Any) -> Text:
+    """What a field of strings holds: a null is an empty one."""
+    assert isinstance(value, str), f"{value!r} is no string"
+    return Text(value)
+
+
 class Array(np.ndarray[Any, Any]):
     """NumPy's array, of Python's objects; each converted to the field's type when it is stored."""
 
-    convert: Callable[[Any], Any]
+    convert: Callable[[Any], Any] | None
 
     def __array_finalize__(self, base: Any) -> None:
-        self.convert = getattr(base, "convert", lambda value: value)
+        # A part of a field has its type; what a field gives anew holds numbers, narrow or not.
+        is_part = is_array(base) and np.may_share_memory(self, base)
+        self.convert = getattr(base, "convert", None) if is_part else None
+
+    def converted(self, value: Any) -> Any:
+        """A number as this array holds it."""
+        if self.convert is not None:
+            return self.convert(value)
+        if not self.size or self.dtype != object:
+            return value
+        return float(value) if isinstance(self.flat[0], float) else number_of(value)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return found.item() if isinstance(found, np.generic) else found
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[at] for at in range(len(self)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        each = np.frompyfunc(self.convert, 1, 1)
+        super().__getitem__(index)  # which is looked at before the value is
+        each = np.frompyfunc(self.converted, 1, 1)
+        if isinstance(value, list | tuple):
+            items, value = value, np.empty(len(value), object)
+            value[:] = list(items)
         is_many = isinstance(value, np.ndarray) and value.size > 0
         try:
             converted = (
-                each(value) if is_many else value if is_array(value) else self.convert(value)
+                each(value) if is_many else value if is_array(value) else self.converted(value)
             )
         except OverflowError:
             # What comes before the one that does not fit is stored, and may be seen by a handler.
@@ -212,6 +244,17 @@ class Array(np.ndarray[Any, Any]):
 
     def mean(self) -> float:  # type: ignore[override]
         return float(self.sum() / self.size) if self.size else NAN
+
+    def var(self) -> float:  # type: ignore[override]
+        mean = self.mean()
+        squares = [(float(one) - mean) * (float(one) - mean) for one in self.elements()]
+        total = 0.0
+        for square in squares:
+            total += square
+        return total / self.size if self.size else NAN
+
+    def std(self) -> float:  # type: ignore[override]
+        return math.sqrt(self.var())
 
     def best(self, wins: Callable[[Any, Any], bool]) -> tuple[Int, Any]:
         values = self.elements()
@@ -253,7 +296,7 @@ class State:
     """Fields as attributes: numbers and :class:`Array`."""
 
     converters: dict[str, Callable[[Any], Any]]
-    scratch: list[str]
+    scratch: dict[str, Any]
 
     def __init__(self, layout: Any) -> None:
         converters: dict[str, Callable[[Any], Any]] = {}
@@ -268,7 +311,9 @@ class State:
             made.convert = convert
             made[...] = one.fill
             self.__dict__[one.name] = made
-        self.__dict__["scratch"] = [one.name for one in layout.fields if one.space == "scratch"]
+        self.__dict__["scratch"] = {
+            one.name: one.fill for one in layout.fields if one.space == "scratch"
+        }
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = self.converters[name](value)
@@ -289,8 +334,8 @@ class State:
                 self.__dict__[name] = value
 
     def begin(self) -> None:
-        for name in self.scratch:
-            self.__dict__[name][...] = 0
+        for name, fill in self.scratch.items():
+            self.__dict__[name][...] = fill
 
 
 # ---- events and rows ----
@@ -523,19 +568,49 @@ def of_numpy(name: str) -> Callable[..., Any]:
     return of_numbers
 
 
+def of_elements(name: str) -> Callable[[Any], Any]:
+    """A function of NumPy's over all elements of an array, or of a list."""
+
+    def of_all(values: Any) -> Any:
+        if not is_array(values):
+            array = np.empty(len(values), object)
+            array[:] = values
+            values = array.view(Array)
+        return getattr(values, name)()
+
+    return of_all
+
+
 def dot(first: Any, second: Any) -> Any:
     if len(first) != len(second):
         raise ValueError("different lengths")
     return (first * second).sum()
 
 
+class OfIntegers(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, int)
+
+
+class Integer(metaclass=OfIntegers):
+    """``int``. A digest, written in another base than ten, may have as many bits as it likes."""
+
+    def __new__(cls, *values: Any, **named: Any) -> Any:
+        made = int(*values, **named)
+        is_digest = len(values) + len(named) > 1 and not LOW <= made <= HIGH
+        return made if is_digest else Int(made)
+
+    from_bytes = int.from_bytes
+
+
 BUILTINS = vars(builtins) | {
-    "int": lambda x: Int(int(x)),
+    "int": Integer,
     "round": rounded,
     "pow": power,
     "divmod": with_numbers(divmod),
     "sum": left_to_right,
     "range": integers,
+    "enumerate": lambda values, start=0: zip(itertools.count(Int(start)), values, strict=False),
     "reversed": lambda values: reversed([*values] if isinstance(values, map) else values),
 }
 MATH = types.SimpleNamespace(
@@ -551,6 +626,12 @@ NUMPY = types.SimpleNamespace(
     float64=float,
     bool_=bool,
     dot=dot,
+    amin=of_elements("min"),
+    amax=of_elements("max"),
+    **{
+        name: of_elements(name)
+        for name in ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax", "any", "all")
+    },
     **{
         name: of_numpy(name)
         for name in (
@@ -579,8 +660,15 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
         return value
     if type(value) is int and LOW <= value <= TOP:
         return Int(value) if value <= HIGH else Unsigned(value)
-    if type(value) is tuple:
-        return tuple(meaning(one, known) for one in value)
+    if type(value) in (tuple, list, set, frozenset):
+        return type(value)(meaning(one, known) for one in value)
+    if type(value) is dict:
+        return {meaning(key, known): meaning(one, known) for key, one in value.items()}
+    if is_array(value):
+        made = np.empty(value.shape, object)
+        for at, one in np.ndenumerate(value):
+            made[at] = meaning(one.item(), known)
+        return made.view(Array)
     if isinstance(value, np.generic):
         return Unsigned(value) if isinstance(value, np.uint64) else meaning(value.item(), known)
     if isinstance(value, types.FunctionType):
@@ -701,6 +789,8 @@ def run(
 
 def word(value: Any) -> Any:
     """A value by its bits; there is one NaN."""
+    if isinstance(value, str):
+        return str(value)
     if not isinstance(value, float):
         return value if value is None else int(value)
     return struct.pack("d", NAN if value != value else value)
@@ -737,7 +827,7 @@ def assert_agrees(
     assert found == emitted if columns else expected.output.num_rows == len(emitted)
     for name, values in expected.state.items():
         theirs = np.asarray(seen.state[name], object).reshape(-1).tolist()
-        ours = np.asarray(values).reshape(-1).tolist()
+        ours = np.asarray(values, object).reshape(-1).tolist()
         assert list(map(word, ours)) == list(map(word, theirs)), f"field {name}"
     return len(seen.kept)
 

@@ -1,0 +1,191 @@
+"""Elements of lists that Python makes of an event: what is known of the names that loops give them.
+
+A loop over ``event.text.split()`` gives each word to its name. What depends on the event and on
+that name alone has one value for each element, and Python computes it with the list
+(:mod:`specstream.compiler.lifted_lists`). That holds as long as nobody changes the list, and where
+the name is read inside of the loop only. What a pattern captures is an element as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from specstream.compiler import value_types as of
+from specstream.compiler.analysis import FunctionSource
+from specstream.compiler.found import EVENT, STATE, Binding, Found
+from specstream.compiler.list_use import changed_names, is_ready, items_of, kind_of
+from specstream.compiler.value_types import ANY, STR, Type
+from specstream.declarations.pure import pure_mark
+
+__all__ = ["Elements", "captured"]
+
+
+class Elements:
+    """What is known of elements; see :class:`~specstream.compiler.event_alone.EventAlone`.
+
+    Attributes:
+        loops: the loops and comprehensions that go through such lists, by a number that says of an
+            expression that it has a variable of theirs in it.
+    """
+
+    source: FunctionSource
+    parse: Callable[[types.FunctionType], FunctionSource]
+    bindings: dict[str, Binding]
+    bound: list[dict[str, Found]]
+
+    def __init__(self) -> None:
+        self.loops: dict[int, ast.For | ast.comprehension] = {}
+
+    def of(self, node: ast.expr) -> Found:
+        raise NotImplementedError
+
+    def constant(self, node: ast.expr) -> Any:
+        raise NotImplementedError
+
+    def is_of_element(self, found: Found) -> bool:
+        """Whether it depends on the event and on an element of one list of it."""
+        return found.depends == EVENT and len(found.bound) == 1 and found.bound <= self.loops.keys()
+
+    @functools.cached_property
+    def changed(self) -> frozenset[str]:
+        """Names whose lists something may change."""
+
+        def is_changed_by(call: ast.Call, argument: ast.expr) -> bool:
+            function = self.constant(call.func)
+            if not isinstance(function, types.FunctionType) or pure_mark(function) is not None:
+                return False
+            try:
+                source = self.parse(function)
+            except Exception:
+                return True
+            given = dict(zip(source.parameters, call.args, strict=False))
+            given |= {one.arg: one.value for one in call.keywords if one.arg}
+            names = {name for name, value in given.items() if value is argument}
+            return bool(names & changed_names(source.tree, lambda call, argument: True))
+
+        return changed_names(self.source.tree, is_changed_by)
+
+    def value_of(self, name: str) -> ast.expr | None:
+        """What a local name was given, once and for all."""
+        binding = self.bindings.get(name)
+        return None if binding is None or binding.at is not None else binding.value
+
+    def kind_of(self, node: ast.expr) -> str:
+        """What something of the type of a list really is."""
+        return kind_of(node, self.value_of)
+
+    def goes_through(self, node: ast.For | ast.comprehension) -> tuple[Type, ...] | None:
+        """What an element has in it of what a loop goes through, if Python makes a list of that
+        before; None: compiled code goes through it, or none can."""
+        found = self.of(node.iter)
+        if found.depends != EVENT or found.is_bound:
+            return None
+        given = of.required(found.type)
+        if given == STR:
+            return (STR,)
+        kind = self.kind_of(node.iter)
+        if found.compiled is not None or given.name not in ("list", "tuple"):
+            return None
+        return items_of(of.element(given)) if is_ready(node.iter, kind) else None  # type: ignore[arg-type]
+
+    def number_of(self, loop: ast.For | ast.comprehension) -> int:
+        """By which :attr:`loops` knows it."""
+        for number, known in self.loops.items():
+            if known is loop:
+                return number
+        number = -2 - len(self.loops)
+        self.loops[number] = loop
+        return number
+
+    def element(self, binding: Binding, iterated: Found) -> Found:
+        """What is known of the name that a loop gives the elements to."""
+        loop = binding.loop
+        assert loop is not None
+        names = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+        items = self.goes_through(loop)
+        if items is None or not all(self.stays_in(name, loop) for name in names):
+            return Found(STATE, ANY, ANY)
+        return self.of_target(loop, items, binding.at)
+
+    def of_target(
+        self, loop: ast.For | ast.comprehension, items: tuple[Type, ...], at: Any
+    ) -> Found:
+        bound = frozenset({self.number_of(loop)})
+        if at is None:
+            given = of.element(self.of(loop.iter).type)
+            return Found(EVENT, given, given, bound)
+        if at[1] != len(items):
+            return Found(STATE, ANY, ANY)
+        return Found(EVENT, items[at[0]], items[at[0]], bound)
+
+    def stays_in(self, name: str, loop: ast.For | ast.comprehension) -> bool:
+        """Whether a name is read inside of a loop only."""
+        if isinstance(loop, ast.comprehension):
+            return True
+        if loop not in self._inside:
+            nodes = [one for part in loop.body for one in ast.walk(part)]
+            self._inside[loop] = {id(one) for one in nodes}
+        return all(id(one) in self._inside[loop] for one in self._reads.get(name, ()))
+
+    @functools.cached_property
+    def _inside(self) -> dict[ast.For, set[int]]:
+        return {}
+
+    @functools.cached_property
+    def _reads(self) -> dict[str, list[ast.Name]]:
+        reads: dict[str, list[ast.Name]] = {}
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                reads.setdefault(node.id, []).append(node)
+        return reads
+
+    def take_apart(self, one: ast.comprehension, items: tuple[Type, ...]) -> bool:
+        """Notes what the names of a comprehension are that goes through a list of the event."""
+        target = one.target
+        names = list(target.elts) if isinstance(target, ast.Tuple) else [target]
+        if not all(isinstance(name, ast.Name) for name in names):
+            return False
+        for at, name in enumerate(names):
+            assert isinstance(name, ast.Name)
+            place = (at, len(names)) if isinstance(target, ast.Tuple) else None
+            self.bound[-1][name.id] = self.of_target(one, items, place)
+        return True
+
+
+def captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a pattern captures, and what each is a name of."""
+    if isinstance(pattern, ast.MatchAs):
+        if pattern.name is not None:
+            yield pattern.name, value
+        if pattern.pattern is not None:
+            yield from captured(pattern.pattern, value)
+    if isinstance(pattern, ast.MatchOr):
+        for alternative in pattern.patterns:
+            yield from captured(alternative, value)
+    if not isinstance(pattern, ast.MatchSequence):
+        return
+    parts = pattern.patterns
+    stars = [at for at, part in enumerate(parts) if isinstance(part, ast.MatchStar)]
+    for at, part in enumerate(parts):
+        place: ast.expr = ast.Constant(at if not stars or at <= stars[0] else at - len(parts))
+        if isinstance(part, ast.MatchStar):
+            behind = at + 1 - len(parts)
+            end = ast.UnaryOp(ast.USub(), ast.Constant(-behind)) if behind else None
+            place = ast.Slice(place, end)
+        written = value.elts if isinstance(value, ast.Tuple) and not stars else []
+        item = (
+            written[at]
+            if len(written) == len(parts)
+            else ast.copy_location(ast.Subscript(value, place, ast.Load()), value)
+        )
+        for one in ast.walk(place):
+            ast.copy_location(one, value)
+        if isinstance(part, ast.MatchStar):
+            if part.name is not None:
+                yield part.name, item
+        else:
+            yield from captured(part, item)

@@ -1,0 +1,263 @@
+"""Lists that Python makes of an event, where compiled code needs them.
+
+What only Python can compute is lifted as the smallest expression whose value a column can hold. If
+that would be a number or string, but is needed together with what the state has, as in
+``state.word in event.text.split()``, or is gone through, the list itself is lifted: as a hidden
+column of lists (:mod:`specstream.compiler.event_lists`). Sets are made by compiled code, of lists:
+so their elements have the order in which they came.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any
+
+from specstream.compiler import value_types as of
+from specstream.compiler.event_alone import EventAlone
+from specstream.compiler.found import EVENT, Found
+from specstream.compiler.lifted_loops import (
+    Loop,
+    at_place,
+    checked,
+    taken_apart,
+    with_places,
+)
+from specstream.compiler.list_use import is_list
+from specstream.compiler.value_types import BOOL, Type
+from specstream.declarations.derived import Part, name_of
+
+__all__ = ["Guard", "ListLifting"]
+
+Guard = tuple[ast.expr, bool]
+"""A condition, and whether it holds where it guards."""
+
+
+class ListLifting(ast.NodeTransformer):
+    """What the lifting of a function does with lists.
+
+    Attributes:
+        alone: what its expressions depend on.
+        event: the name of the event in it.
+        guards: the conditions around what is gone through.
+        guards_of: those around the assignment of a name.
+        dropped: names that compiled code has not got, with their types.
+        loops: those over lists, by their numbers.
+        lists: of dropped names the statement that stands for their assignment, the assignment, and
+            what they are.
+    """
+
+    alone: EventAlone
+    event: str
+    guards: list[Guard]
+    guards_of: dict[str, list[Guard]]
+    dropped: dict[str, Type]
+
+    def __init__(self) -> None:
+        self.loops: dict[int, Loop] = {}
+        self.lists: dict[str, tuple[ast.stmt, ast.Assign | ast.AnnAssign, Type]] = {}
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        raise NotImplementedError
+
+    def expression(self, node: ast.expr) -> ast.expr:
+        raise NotImplementedError
+
+    def rewritten(self, node: ast.expr) -> ast.expr:
+        raise NotImplementedError
+
+    def part(self, node: Any) -> Any:
+        raise NotImplementedError
+
+    def python(self, node: Any, made: Any) -> Any:
+        raise NotImplementedError
+
+    def guarding(self, node: ast.expr, made: Any) -> list[ast.expr]:
+        raise NotImplementedError
+
+    def lifted(self, node: ast.expr, given: Type) -> ast.expr:
+        raise NotImplementedError
+
+    def drop_assigned(self, node: ast.expr) -> None:
+        raise NotImplementedError
+
+    def visit_parts(self, target: ast.expr) -> None:
+        raise NotImplementedError
+
+    def nothing_made(self) -> Any:
+        """What a function for Python is made of, as yet nothing."""
+        raise NotImplementedError
+
+    def made(
+        self,
+        node: ast.expr,
+        body: ast.expr,
+        made: Any,
+        parts: tuple[Part, ...],
+        guards: list[ast.expr],
+    ) -> int:
+        """The number of the derived value that a function for Python gives."""
+        raise NotImplementedError
+
+    def uses_arena(self) -> None:
+        """There is a list."""
+        raise NotImplementedError
+
+    def keep_lists(self, tree: ast.FunctionDef) -> None:
+        """Names of lists that compiled code reads, too, are assigned where they were."""
+        read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        kept: dict[int, ast.stmt] = {}
+        for name in sorted(read & self.lists.keys() & self.dropped.keys()):
+            check, node, given = self.lists[name]
+            assert node.value is not None
+            guards, self.guards = self.guards, self.guards_of.get(name, [])
+            targets: list[ast.expr] = [node.target] if isinstance(node, ast.AnnAssign) else []
+            targets = targets or node.targets  # type: ignore[union-attr]
+            value = self.lifted(node.value, given)
+            kept[id(check)] = ast.copy_location(ast.Assign(targets, value), node)
+            self.guards = guards
+            for one in targets:
+                assert isinstance(one, ast.Name)
+                self.dropped.pop(one.id, None)
+        for part in ast.walk(tree) if kept else ():
+            for field in ("body", "orelse", "finalbody"):
+                block = getattr(part, field, None)
+                if isinstance(block, list):
+                    block[:] = [kept.get(id(one), one) for one in block]
+
+    def loop(self, node: ast.For) -> ast.stmt:
+        """A loop over a list that Python makes of the event."""
+        loop = self.begin(node)
+        guards = self.guarding(node.iter, loop.made)
+        node.body = self.block(node.body)
+        node.target, node.iter = loop.new_target(), self.hidden_list(node.iter, loop, guards)
+        if loop.lifted and not loop.is_flat:
+            parts: list[ast.expr] = [ast.Name(one, ast.Load()) for one in loop.whole]
+            whole = ast.Assign([loop.target], ast.Tuple(parts, ast.Load()))
+            node.body.insert(0, at_place(whole, node))
+        node.orelse = self.block(node.orelse)
+        return with_places(node)
+
+    def begin(self, node: ast.For | ast.comprehension) -> Loop:
+        number, elements = self.alone.number_of(node), self.alone.goes_through(node)
+        assert elements is not None
+        self.loops[number] = Loop(number, node.target, elements, self.nothing_made())
+        return self.loops[number]
+
+    def hidden_list(self, iterated: ast.expr, loop: Loop, guards: list[ast.expr]) -> ast.expr:
+        """The read of the list that a loop goes through."""
+        self.drop_assigned(iterated)
+        body = loop.body(self.python(iterated, loop.made))
+        number = self.made(iterated, body, loop.made, (loop.part(),), guards)
+        event = ast.Name(self.event, ast.Load())
+        self.uses_arena()
+        read: ast.expr = at_place(ast.Attribute(event, name_of(number, 0), ast.Load()), iterated)
+        return read
+
+    def comprehension(self, node: Any) -> ast.expr:
+        """A comprehension over such a list."""
+        made = copy.copy(node)
+        first, *others = node.generators
+        loop = self.begin(first)
+        guards = self.guarding(first.iter, loop.made)
+        ifs = list(map(self.rewritten, first.ifs))
+        rest = list(map(self.part, others))
+        for name in ("elt", "key", "value"):
+            if hasattr(node, name):
+                setattr(made, name, self.rewritten(getattr(node, name)))
+        read = self.hidden_list(first.iter, loop, guards)
+        whole = []
+        if loop.lifted and not loop.is_flat:
+            parts: list[ast.expr] = [ast.Name(one, ast.Load()) for one in loop.whole]
+            pair = ast.Tuple([ast.Tuple(parts, ast.Load())], ast.Load())
+            whole.append(ast.comprehension(loop.target, pair, ifs, 0))
+            ifs = []
+        made.generators = [ast.comprehension(loop.new_target(), read, ifs, 0), *whole, *rest]
+        changed: ast.expr = with_places(made)
+        return changed
+
+    def is_left(self, node: ast.expr) -> bool:
+        """Whether compiled code makes something of lists that Python makes of the event: sets,
+        because theirs have an order, and what goes through them item by item."""
+        found = self.alone.of(node)
+        if found.depends != EVENT or found.compiled is not None or found.is_bound:
+            return False
+        if isinstance(node, ast.Name):
+            value = self.alone.value_of(node.id)
+            return value is not None and self.is_left(value)
+        if isinstance(node, ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            return self.alone.goes_through(node.generators[0]) is not None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            known = node.func.id in ("set", "enumerate", "zip", "reversed")
+            return known and not node.keywords and all(map(self.is_listed, node.args))
+        return False
+
+    def is_listed(self, node: ast.expr) -> bool:
+        """Whether it is something that compiled code goes through."""
+        found = self.alone.of(node)
+        is_ours = is_list(of.required(found.type)) and self.alone.kind_of(node) == "list"
+        return found.compiled is not None or is_ours or self.is_left(node)
+
+    def is_hidden_list(self, node: ast.expr) -> bool:
+        """Whether it is a list that Python makes of the event, and a column can hold it."""
+        found = self.alone.of(node)
+        return (
+            found.depends == EVENT
+            and found.compiled is None
+            and not found.is_bound
+            and is_list(found.type)
+            and self.alone.kind_of(node) == "list"
+        )
+
+    def of_element(
+        self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr], found: Found
+    ) -> ast.stmt:
+        """An assignment of what Python makes of an element."""
+        value = node.value
+        assert value is not None
+        if len(targets) == 1 and isinstance(targets[0], ast.Tuple | ast.List):
+            names = targets[0].elts
+            count = len(names)
+            items = [self.alone.item(found.type, at, count) for at in range(count)]
+            are_names = all(isinstance(one, ast.Name) for one in names)
+            if are_names and all(map(of.is_scalar, items)) and self.alone.is_of_element(found):
+                parts = [
+                    self.item_read(value, given, (at, count)) for at, given in enumerate(items)
+                ]
+                made: ast.stmt = ast.Assign([targets[0]], ast.Tuple(parts, ast.Load()))
+                return at_place(made, node)
+        are_known = all(
+            isinstance(one, ast.Name) and one.id in self.alone.bindings for one in targets
+        )
+        if found.is_lifted or not are_known or not self.alone.is_of_element(found):
+            node.value = self.expression(value)
+            for part in targets:
+                self.visit_parts(part)
+            return node
+        for one in targets:
+            assert isinstance(one, ast.Name)
+            self.dropped[one.id] = found.type
+        check = self.item_read(value, BOOL, None)
+        return at_place(ast.If(check, [ast.Pass()], []), node)
+
+    def item_read(
+        self, node: ast.expr, given: Type, part: tuple[int, int] | bool | None = False
+    ) -> ast.expr:
+        """The read of what Python makes of an element.
+
+        Args:
+            node: the expression.
+            given: its type.
+            part: which of how many values of an assignment; None: only whether it raises.
+        """
+        (number,) = self.alone.of(node).bound
+        loop = self.loops[number]
+        body = self.python(node, loop.made)
+        if part is None:
+            body = checked(body)
+        elif not isinstance(part, bool):
+            body = taken_apart(body, *part)
+        elif node in self.alone.truths:
+            body = ast.Call(ast.Name("__ss_bool", ast.Load()), [body], [])
+        read: ast.expr = at_place(loop.read(at_place(body, node), given), node)
+        return read

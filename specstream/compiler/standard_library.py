@@ -1,0 +1,297 @@
+"""What operators get for functions of the standard library: plain Python, compiled along.
+
+``heapq``, ``bisect`` and ``itertools`` are written in C, or do more than an operator needs. Here is
+the same in the operators' own language, so that the oracle and the native code come from one text.
+Those of ``itertools`` make lists: what they go through is read before the first item is used.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import itertools
+from typing import Any
+
+__all__ = ["BY_COUNT", "PREFIX", "SAME"]
+
+PREFIX = "specstream·"
+"""Begins the names under which operators find what is here."""
+
+# Operators carry no types, and these are parts of them.
+# mypy: allow-untyped-defs, allow-untyped-calls
+# mypy: disable-error-code=var-annotated
+
+
+# ---- heapq, as CPython has it: the same items end up in the same places ----
+
+
+def move_up(heap, first, at):
+    item = heap[at]
+    while at > first:
+        above = (at - 1) >> 1
+        parent = heap[above]
+        if not item < parent:
+            break
+        heap[at] = parent
+        at = above
+    heap[at] = item
+
+
+def move_down(heap, at):
+    end = len(heap)
+    first = at
+    item = heap[at]
+    child = 2 * at + 1
+    while child < end:
+        right = child + 1
+        if right < end and not heap[child] < heap[right]:
+            child = right
+        heap[at] = heap[child]
+        at = child
+        child = 2 * at + 1
+    heap[at] = item
+    move_up(heap, first, at)
+
+
+def settle_pushed(heap):
+    """After an item was appended."""
+    move_up(heap, 0, len(heap) - 1)
+
+
+def heappush(heap, item):
+    heap.append(item)
+    move_up(heap, 0, len(heap) - 1)
+
+
+def heappop(heap):
+    least = heap.pop()
+    if len(heap) > 0:
+        last = least
+        least = heap[0]
+        heap[0] = last
+        move_down(heap, 0)
+    return least
+
+
+def heapify(heap):
+    for at in range(len(heap) // 2 - 1, -1, -1):
+        move_down(heap, at)
+
+
+def heapreplace(heap, item):
+    least = heap[0]
+    heap[0] = item
+    move_down(heap, 0)
+    return least
+
+
+def heappushpop(heap, item):
+    if len(heap) > 0 and heap[0] < item:
+        least = heap[0]
+        heap[0] = item
+        item = least
+        move_down(heap, 0)
+    return item
+
+
+# ---- bisect ----
+
+
+def bisect_right(values, value):
+    low = 0
+    high = len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if value < values[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def bisect_left(values, value):
+    low = 0
+    high = len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def insort_right(values, value):
+    values.insert(bisect_right(values, value), value)
+
+
+def insort_left(values, value):
+    values.insert(bisect_left(values, value), value)
+
+
+def settle_right(values):
+    """After an item was appended."""
+    value = values.pop()
+    values.insert(bisect_right(values, value), value)
+
+
+def settle_left(values):
+    value = values.pop()
+    values.insert(bisect_left(values, value), value)
+
+
+# ---- itertools ----
+
+
+def product_of_two(first, second):
+    others = list(second)
+    return [(a, b) for a in list(first) for b in others]
+
+
+def product_of_three(first, second, third):
+    seconds = list(second)
+    thirds = list(third)
+    return [(a, b, c) for a in list(first) for b in seconds for c in thirds]
+
+
+def twice(values):
+    items = list(values)
+    return [(a, b) for a in items for b in items]
+
+
+def three_times(values):
+    items = list(values)
+    return [(a, b, c) for a in items for b in items for c in items]
+
+
+def pairs(values):
+    items = list(values)
+    n = len(items)
+    return [(items[i], items[j]) for i in range(n) for j in range(i + 1, n)]
+
+
+def triples(values):
+    items = list(values)
+    n = len(items)
+    return [
+        (items[i], items[j], items[k])
+        for i in range(n)
+        for j in range(i + 1, n)
+        for k in range(j + 1, n)
+    ]
+
+
+def ordered_pairs(values):
+    items = list(values)
+    n = len(items)
+    return [(items[i], items[j]) for i in range(n) for j in range(n) if i != j]
+
+
+def neighbours(values):
+    items = list(values)
+    return [(items[i], items[i + 1]) for i in range(len(items) - 1)]
+
+
+def flattened(parts):
+    return [item for part in parts for item in part]
+
+
+def running_sums(values):
+    made = list(values)
+    for at in range(1, len(made)):
+        made[at] = made[at - 1] + made[at]
+    return made
+
+
+def running_maxima(values):
+    made = list(values)
+    for at in range(1, len(made)):
+        if not made[at] > made[at - 1]:
+            made[at] = made[at - 1]
+    return made
+
+
+def running_minima(values):
+    made = list(values)
+    for at in range(1, len(made)):
+        if not made[at] < made[at - 1]:
+            made[at] = made[at - 1]
+    return made
+
+
+def first_of(values, stop):
+    if stop < 0:
+        raise ValueError("islice counts from 0 on")
+    return list(values)[:stop]
+
+
+def part_of(values, start, stop):
+    if start < 0 or stop < 0:
+        raise ValueError("islice counts from 0 on")
+    return list(values)[start:stop]
+
+
+# ---- collections ----
+
+
+def counted(values):
+    counts = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+def count_into(counts, values):
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+
+
+def last_of(values, most):
+    items = list(values)
+    return items[max(len(items) - most, 0) :]
+
+
+def push(items, item, most):
+    items.append(item)
+    if len(items) > most:
+        del items[0]
+
+
+def push_left(items, item, most):
+    items.insert(0, item)
+    if len(items) > most:
+        items.pop()
+
+
+def push_all(items, values, most):
+    for value in list(values):
+        items.append(value)
+        if len(items) > most:
+            del items[0]
+
+
+def rotate(items, by):
+    if len(items) > 0:
+        by %= len(items)
+        items[:] = items[len(items) - by :] + items[: len(items) - by]
+
+
+SAME: dict[Any, Any] = {
+    heapq.heappush: heappush,
+    heapq.heappop: heappop,
+    heapq.heapify: heapify,
+    heapq.heapreplace: heapreplace,
+    heapq.heappushpop: heappushpop,
+    bisect.bisect_left: bisect_left,
+    bisect.bisect_right: bisect_right,
+    bisect.insort_left: insort_left,
+    bisect.insort_right: insort_right,
+    itertools.pairwise: neighbours,
+    itertools.chain.from_iterable: flattened,
+}
+"""What is written for a function that takes the same."""
+BY_COUNT: dict[Any, dict[int, Any]] = {
+    itertools.product: {2: product_of_two, 3: product_of_three},
+    itertools.islice: {2: first_of, 3: part_of},
+}
+"""Likewise, by the number of arguments."""

@@ -1,0 +1,310 @@
+"""The texts of caught exceptions, emitted: what CPython says, on every path.
+
+PYTEST_DONT_REWRITE: the assertions of operators are their own.
+"""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import witness
+
+import specstream as ss
+
+NUMBERS = {"b": 1, "dd": 2}
+
+
+class TooMany(Exception):
+    def __init__(self, count, what):
+        super().__init__(f"{count} of {what}")
+        self.count = count
+
+
+class Plain(ValueError):
+    pass
+
+
+class S(ss.State):
+    n = ss.scalar(int)
+    x = ss.scalar(float)
+    last = ss.scalar(str)
+    a = ss.array(int, 8)
+
+
+EVENT: dict[str, Any] = {"s": str, "t": ss.nullable(str), "k": int, "y": float}
+EMITS: dict[str, Any] = {"text": ss.nullable(str), "n": int}
+TABLE = pa.table(
+    {
+        "s": ["12", "b", "", "dd", "7"] * 8,
+        "t": [None, "b", "", "dd", "7"] * 8,
+        "k": list(range(40)),
+        "y": [k / 4 for k in range(40)],
+    }
+)
+
+
+def declared(function: Callable[..., None]) -> ss.Operator:
+    return ss.operator(state=S, event=EVENT, emits=EMITS)(function)
+
+
+def check(state, count, name):
+    if count > 30:
+        raise TooMany(count, name)
+    if count % 7 == 0:
+        raise Plain(f"{count:>4} {name!r} {state.x:.2f}")
+    if count % 5 == 0:
+        raise Plain
+    if count % 3 == 0:
+        raise Plain("constant", count > 8)
+
+
+def of_its_own(state, event, emit):
+    state.n += event.k
+    state.x += event.y
+    state.last = event.s
+    try:
+        check(state, event.k, state.last)
+    except TooMany as error:
+        emit(str(error), 1)
+    except Plain as error:
+        emit(f"{state.n}: {error} {error!r:>9} {error.args} {type(error).__name__}", 2)
+    else:
+        emit(None, 0)
+
+
+def of_what_is_computed_before(state, event, emit):
+    try:
+        state.n += int(event.s)
+    except ValueError as error:
+        emit(str(error), state.n)
+
+
+def of_python(state, event, emit):
+    zero = event.k % 3
+    half = zero * 0.5
+    numbers = [1, 2, 3]
+    names = {"12"}
+    counts = {1: 2}
+    shares = {0.25: 1}
+    try:
+        state.n += 10 // zero
+    except ZeroDivisionError as error:
+        emit(f"{error}", 1)
+    try:
+        state.n += 10 % zero
+    except ZeroDivisionError as error:
+        emit(f"{error}", 2)
+    try:
+        state.x += 10 / zero
+    except ZeroDivisionError as error:
+        emit(f"{error}", 3)
+    try:
+        state.x += event.y / half
+    except ArithmeticError as error:
+        emit(f"{error}", 4)
+    try:
+        state.x += event.y // half
+    except ZeroDivisionError as error:
+        emit(f"{error}", 5)
+    try:
+        state.x += event.y % half
+    except Exception as error:
+        emit(f"{error}", 6)
+    try:
+        state.a[:] //= zero
+    except ZeroDivisionError as error:
+        emit(f"{error}", 7)
+    try:
+        state.n += divmod(event.k, zero)[1]
+    except ZeroDivisionError as error:
+        emit(f"{error}", 8)
+    try:
+        state.n += numbers[event.k]
+    except IndexError as error:
+        emit(error.args[0], 9)
+    try:
+        state.n += int(half * float("nan"))
+    except ValueError as error:
+        emit(str(error), 10)
+    try:
+        state.n += NUMBERS[event.s]
+    except KeyError as error:
+        emit(str(error), 11)
+    try:
+        state.n += counts[event.k]
+    except LookupError as error:
+        emit(f"{error} {error.args[0]} {error!r}", 12)
+    try:
+        state.n += counts.pop(event.k)
+    except KeyError as error:
+        emit(f"{error}", 13)
+    try:
+        del shares[event.y]
+    except KeyError as error:
+        emit(f"{error}", 14)
+    try:
+        names.remove(event.s)
+    except KeyError as error:
+        emit(f"{error}", 15)
+
+
+def of_an_assertion(state, event, emit):
+    try:
+        assert event.k % 2 == 0
+        assert event.k % 3, f"{event.k} is {state.n}"
+        assert event.k % 5, "five"
+    except AssertionError as error:
+        emit(str(error), 1)
+        why = f"<{error}>"
+        state.n += 1
+        if event.k:
+            emit(f"{why} {state.n}", 2)
+        emit(why, 3)
+
+
+def through_others(state, event, emit):
+    try:
+        try:
+            if event.k % 2:
+                raise Plain(event.s)
+            state.n += int(event.s)
+        except TypeError:
+            emit("never", 0)
+        except Plain:
+            try:
+                raise TooMany(state.n, "x")
+            except TooMany as other:
+                emit(str(other), 1)
+            if event.k % 3:
+                raise
+        finally:
+            state.n += 1
+            try:
+                raise KeyError(event.k)
+            except KeyError as error:
+                emit(f"inner {error}", 2)
+    except ValueError as error:
+        try:
+            raise ValueError(event.y)
+        except ValueError:
+            pass
+        emit(f"{error} {state.n}", 3)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [of_its_own, of_what_is_computed_before, of_python, of_an_assertion, through_others],
+)
+def test_the_text_of_a_caught_exception_is_what_python_says(
+    function: Callable[..., None],
+) -> None:
+    operator = declared(function)
+    settings = ss.testing.settings()
+    ss.testing.check(operator, TABLE, settings=[settings[at] for at in (0, 4, 8, -2)])
+    assert witness.assert_agrees(operator, TABLE) == TABLE.num_rows
+
+
+def of_a_null(state, event, emit):
+    kept = event.t
+    try:
+        raise Plain(f"{kept} {state.n}")
+    except Plain as error:
+        emit(str(error), state.n)
+
+
+def test_a_null_in_a_text_is_none() -> None:
+    found = ss.testing.check(declared(of_a_null), TABLE).output["text"].to_pylist()
+    assert found[:3] == ["None 0", "b 0", " 0"]
+
+
+# ---- what is not known ----
+
+
+def of_an_index(state, event, emit):
+    try:
+        state.a[event.k] += 1
+    except IndexError as error:
+        emit(f"{error}", 1)
+
+
+def of_another_text(state, event, emit):
+    try:
+        try:
+            state.n += 1 // event.k
+        except ZeroDivisionError as error:
+            raise Plain(f"again: {error}") from error
+    except Plain as error:
+        emit(str(error), 1)
+
+
+def of_what_no_row_has(state, event, emit):
+    try:
+        raise Plain((event.k, 1))
+    except Plain as error:
+        emit(str(error), 1)
+
+
+@pytest.mark.parametrize("function", [of_an_index, of_another_text, of_what_no_row_has])
+def test_an_unknown_text_is_refused_when_it_is_asked_for(function: Callable[..., None]) -> None:
+    operator = declared(function)
+    said = "the text of this exception is known to Python alone; raise it yourself"
+    several: list[dict[str, Any]] = [{"threads": 1, "horizon": 0}, {"threads": 2, "horizon": 8}]
+    for options in several:
+        with ss.Engine(operator, **options) as engine, pytest.raises(ss.CompileError, match=said):
+            engine.process(TABLE)
+    with pytest.raises(ss.CompileError, match=said) as found:
+        operator.run_sequential(TABLE)
+    body = function.__code__.co_firstlineno
+    assert body < found.value.line <= body + 8
+
+
+def behind_its_clause(state, event, emit):
+    try:
+        raise Plain("x")
+    except Plain:
+        state.n += 1
+    emit(str(error), 1)  # type: ignore[name-defined]  # noqa: F821
+
+
+def the_exception_itself(state, event, emit):
+    try:
+        state.n += 1 // event.k
+    except ZeroDivisionError as error:
+        emit(error, 1)
+
+
+def an_attribute_of_its_own(state, event, emit):
+    try:
+        check(state, event.k, event.s)
+    except TooMany as error:
+        emit(f"{error.count}", 1)
+
+
+def kept_in_a_field(state, event, emit):
+    try:
+        check(state, event.k, event.s)
+    except TooMany as error:
+        state.last = str(error)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (behind_its_clause, r"is gone behind its except clause|name .error. is not defined"),
+        (the_exception_itself, r"or emitted as text; .* or in emit str\(error\)"),
+        (an_attribute_of_its_own, r"of a caught exception take str\(error\), repr\(error\)"),
+        (kept_in_a_field, r"str\(\) cannot be used|is a caught exception"),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_other_uses_of_a_caught_exception_are_refused(
+    function: Callable[..., None], said: str
+) -> None:
+    with pytest.raises(ss.CompileError, match=said):
+        ss.Engine(declared(function))
