@@ -22,7 +22,7 @@ from specstream.compiler import (
     unpacking,
 )
 from specstream.compiler.check import is_none
-from specstream.compiler.lengths import length_of
+from specstream.compiler.lengths import Lengths
 from specstream.compiler.local_methods import METHODS
 from specstream.compiler.rewrite import targets_in
 from specstream.compiler.rewrite_parts import NativeParts
@@ -51,6 +51,10 @@ class LocalContainers(NativeParts):
             for statement in self.source.tree.body  # and not of the decorator's arguments
             for node in ast.walk(statement)
         )
+
+    @functools.cached_property
+    def lengths(self) -> Lengths:
+        return Lengths(self.source.tree, self.analysis.shapes)
 
     def argument(self, value: ast.expr) -> ast.expr:
         """What a function of the user's is given."""
@@ -314,7 +318,7 @@ class LocalContainers(NativeParts):
         given = node.args[0] if len(node.args) == 1 and not node.keywords else None
         if given is None:
             self.check.refuse(node, "tuple takes one value", "write (a, b), or tuple(x)")
-        count = length_of(given, self.analysis.shapes)
+        count = self.lengths.of(given)
         return self.spread(self.visit(self.as_made(given)), count, node)
 
     def spread(self, value: ast.expr, count: int | None, at: ast.AST) -> ast.expr:

@@ -457,13 +457,16 @@ MISTAKES = {
         "state.total = int(event.x) & 1",
     ),
     "values by a star": Mistake(
-        "row = (1, 0.5)\nemit(*row)  # <-",
-        "a starred expression cannot be compiled",
-        "write the values out",
-        "row = (1, 0.5)\nemit(row[0], row[1])",
+        "row = [1, 2]\nemit(max(*row))  # <-",
+        "a star in a call of max",
+        "max(xs)",
+        "row = [1, 2]\nemit(max(row))",
     ),
     "values by two stars": Mistake(
-        "emit(**{'n': 1})  # <-", "a call with **", "write the arguments out", "emit(n=1)"
+        "rows = [{'n': 1}]\nemit(**rows[0])  # <-",
+        "a call with **",
+        "write the arguments out",
+        "rows = [{'n': 1}]\nemit(n=rows[0]['n'])",
     ),
     "eval": Mistake(
         "state.total = eval('1')  # <-",
