@@ -187,7 +187,8 @@ def test_map_filter_and_tuple() -> None:
         for value in filter(lambda v: v > 1, state.a):
             total += value
         kept = [*filter(None, [event.i, 0, 3])]
-        t, key = tuple(state.m[1]), tuple(sorted((state.n, event.i)))
+        t = tuple(state.m[1])
+        key = tuple(sorted((state.n, event.i)))
         pairs = {key: 1.0, tuple(v + 1 for v in key): 2.0}
         a, b = map(int, (event.x % 7.0, 2.5))
         state.f[event.i % 5] = event.x

@@ -603,18 +603,19 @@ MISTAKES = {
         "write it out as a loop",
         "state.price = math.sqrt(sum(v * v for v in state.grid[0]))",
     ),
-    "a product of loops": Mistake(
-        "for i, j in itertools.product(range(4), range(4)):  # <-\n    state.grid[i, j] += 1.0",
-        "'itertools.product' is of the library 'itertools'",
-        "a loop inside of a loop",
-        "for i in range(4):\n    for j in range(4):\n        state.grid[i, j] += 1.0",
+    "groups of the library": Mistake(
+        "for key, group in itertools.groupby(state.counts):  # <-\n    state.total += key",
+        "itertools.groupby cannot be used in an operator",
+        "compare with the key before",
+        "before = -1\nfor key in state.counts:\n    if key != before:\n"
+        "        state.total += key\n    before = key",
     ),
-    "a counter": Mistake(
-        "seen = collections.Counter(state.counts)  # <-\nstate.total = seen[0]",
-        "'collections.Counter' is of the library 'collections'",
-        "d[key] = d.get(key, 0) + 1",
-        "seen = {}\nfor one in state.counts:\n    seen[one] = seen.get(one, 0) + 1\n"
-        "state.total = seen.get(0, 0)",
+    "a counter that is passed on": Mistake(
+        "seen = collections.Counter(state.counts)\nother = seen  # <-\nstate.total = other[0]",
+        "'seen' is a Counter, and is one only where it was made",
+        "write dict(seen) to pass it on",
+        "seen = collections.Counter(state.counts)\nother = dict(seen)\n"
+        "state.total = other.get(0, 0)",
     ),
     "a mean of the library": Mistake(
         "state.price = statistics.mean(state.grid[0])  # <-",
@@ -622,11 +623,11 @@ MISTAKES = {
         "write sum(x) / len(x)",
         "state.price = sum(state.grid[0]) / len(state.grid[0])",
     ),
-    "a map": Mistake(
-        "state.total = sum(map(abs, state.counts))  # <-",
-        "'map' is a builtin, and is not compiled",
-        "a generator or a comprehension",
-        "state.total = sum(abs(one) for one in state.counts)",
+    "a function of two values": Mistake(
+        "state.total = functools.reduce(max, state.counts)  # <-",
+        "functools.reduce cannot be used in an operator",
+        "write the loop",
+        "for one in state.counts:\n    state.total = max(state.total, one)",
     ),
     "what a type is": Mistake(
         "if type(state.total) is int:  # <-\n    state.total = 1",
