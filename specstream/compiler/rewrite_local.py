@@ -18,6 +18,7 @@ from specstream.compiler import (
     local_lists,
     local_tables,
     local_tuples,
+    set_methods,
     table_methods,
     unpacking,
 )
@@ -177,10 +178,10 @@ class LocalContainers(NativeParts):
             return self.sort(owner, node)
         self.positional(node, callee.attr)
         arguments = [self.visit(self.as_made(argument)) for argument in node.args]
-        if len(arguments) == 1 and callee.attr in table_methods.TAKE_A_SET:
+        if len(arguments) == 1 and callee.attr in set_methods.TAKE_A_SET:
             # What these take may be whatever a loop goes over.
             self.analysis.uses_arena = True
-            arguments = [self.core(table_methods.as_set, self.run(), *arguments, at=node)]
+            arguments = [self.core(set_methods.as_set, self.run(), *arguments, at=node)]
         elif len(arguments) == 1 and callee.attr == "extend":
             self.analysis.uses_arena = True
             arguments = [self.core(list_methods.as_list, self.run(), *arguments, at=node)]

@@ -464,7 +464,9 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             self.check.refuse(
                 node,
                 f"a star in a call of {ast.unparse(node.func)}",
-                "write the values out, x[0], x[1]; of a list, max(xs) and min(xs)",
+                "for i in range(len(rows[0])) goes through columns"
+                if name == "zip"
+                else "write the values out, x[0], x[1]; of a list, max(xs) and min(xs)",
             )
         others = len(node.args) - len(starred) + len(node.keywords)
         arguments: list[ast.expr] = []

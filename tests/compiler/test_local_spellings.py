@@ -3,7 +3,7 @@
 # What people write, and a linter would have them write otherwise.
 # Operators carry no types, as those of users do not.
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
-# mypy: disable-error-code=var-annotated
+# mypy: disable-error-code="var-annotated, annotation-unchecked"
 # ruff: noqa: C408
 # ruff: noqa: PIE804
 
