@@ -33,7 +33,7 @@ help:
 	@echo "make stress-files  crafted snapshots and checkpoints, INPUTS=25000 for each of 8 readers, under AddressSanitizer: an hour"
 	@echo "make mutants planted defects in the C runtime: does a test notice each"
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
-	@echo "make bench   speculation against plain, locks and pure Python"
+	@echo "make bench   compile times; speculation against plain, locks and pure Python"
 	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
@@ -114,6 +114,7 @@ model:
 
 bench: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.compile_time
 	$(BIN)/python -m bench $(BENCH_ARGS)
 	$(BIN)/python -m pytest bench --benchmark-only --benchmark-columns=min,median,iqr,rounds -q
 

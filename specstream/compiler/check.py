@@ -74,7 +74,7 @@ _FORBIDDEN_CALLS = {
     "print": "emit a row instead, or run the operator with run_sequential under pdb",
     "open": "operators do no input or output",
     "input": "operators do no input or output",
-    "str": "strings are codes inside an operator; they come out as text when emitted",
+    "str": 'of the event alone it can; emit(f"{x}") gives text of the state to a column of str',
     "isinstance": "types are fixed by the schema",
     "getattr": "name the field",
     "hasattr": "name the field: what there is, is fixed by the declarations",

@@ -68,6 +68,14 @@ class LiftingRefusals(LiftedValues):
     def unknown(self, node: ast.expr, given: Type) -> NoReturn:
         text = ast.unparse(node)
         self.refuse_misspelt(node)
+        part = node.func if isinstance(node, ast.Call) else node
+        if isinstance(part, ast.Attribute) and of.is_number(self.alone.of(part.value).type):
+            of_what = ast.unparse(part.value)
+            self.refuse(
+                node,
+                f"{of_what} is a number, and has no {part.attr!r}",
+                f"of a column that is a timestamp or date, write ss.when({of_what}).{part.attr}",
+            )
         called = self.alone.constant(node.func) if isinstance(node, ast.Call) else None
         if isinstance(called, functools._lru_cache_wrapper) and given == ANY:
             self.refuse(node, f"{text} {OF_CACHED[0]}", OF_CACHED[1])

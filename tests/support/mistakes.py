@@ -637,6 +637,18 @@ MISTAKES = {
         "use event.timestamp",
         "state.total = event.timestamp // 3600",
     ),
+    "the hour of a number": Mistake(
+        "state.total = event.key.hour  # <-",
+        "event.key is a number, and has no 'hour'",
+        "write ss.when(event.key).hour",
+        "state.total = event.key // 3600",
+    ),
+    "a text of a number of the state": Mistake(
+        "text = str(state.total)  # <-",
+        "str() cannot be used in an operator",
+        "gives text of the state to a column of str",
+        "text = str(event.key)",
+    ),
     "an identifier": Mistake(
         "state.total = uuid.uuid4().int  # <-",
         "module 'uuid' cannot be used",
