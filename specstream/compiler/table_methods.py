@@ -14,7 +14,7 @@ from numba.extending import lower_builtin, models, register_model
 
 from specstream._native import lib
 from specstream.compiler import arithmetic, conversions
-from specstream.compiler.core_function import Core, Meaning, also, called
+from specstream.compiler.core_function import Core, Meaning, also, called, of_held
 from specstream.compiler.instructions import BIT, I32, POINTER, Value, raise_error
 from specstream.compiler.list_methods import delete_item
 from specstream.compiler.local_methods import method
@@ -132,6 +132,7 @@ def _truth(negated: bool) -> Any:
     return rule
 
 
+@of_held
 def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key, of = args
     if not isinstance(of, TableType):
@@ -373,6 +374,7 @@ def _view_length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return types.int64, args, code
 
 
+@of_held
 def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key, of = args
     if not isinstance(of, DictView):
