@@ -43,6 +43,7 @@ from specstream.compiler.elements import Elements
 from specstream.compiler.found import CONSTANT, EVENT, STATE, Found, Results
 from specstream.compiler.frozen import Frozen
 from specstream.compiler.frozen_types import can_freeze
+from specstream.compiler.keeping import keeps
 from specstream.compiler.list_use import groups_found
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.declarations.pure import pure_mark
@@ -714,7 +715,7 @@ class EventAlone(Elements):
             source = self.parse(function)
         except Exception:
             return here if is_of_numbers else self.joined(parts, ANY, False)
-        if self.returns.compiles(source, given, is_of_numbers):
+        if keeps(function, self.parse) or self.returns.compiles(source, given, is_of_numbers):
             return here
         types_given = {name: one.type for name, one in given.items()}
         return self.joined(parts, self.returns.of_bound(function, types_given), False)
