@@ -22,7 +22,7 @@ from numba.core import cgutils, types
 from specstream._native import ffi
 from specstream.compiler import arithmetic, assignment, conversions
 from specstream.compiler.assignment import Window
-from specstream.compiler.core_function import Meaning
+from specstream.compiler.core_function import Meaning, of_values
 from specstream.compiler.instructions import I64, POINTER, Value
 from specstream.compiler.item_assignment import update_items
 from specstream.compiler.kinds import NUMBA_KINDS, scalar_kind
@@ -184,7 +184,7 @@ def _elementwise(function: Native) -> Any:
 
         return made, taken, code
 
-    return rule
+    return of_values(rule)
 
 
 def _in_place(function: Native, operation: Native) -> Any:
@@ -213,7 +213,7 @@ def _in_place(function: Native, operation: Native) -> Any:
 
         return target, [target, types.unliteral(value)], code
 
-    return rule
+    return of_values(rule)
 
 
 def _no_truth(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:

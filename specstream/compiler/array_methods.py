@@ -30,7 +30,7 @@ from specstream.compiler.array_expressions import (
     window_of,
 )
 from specstream.compiler.assignment import Window
-from specstream.compiler.core_function import Core, Meaning, resolved_call
+from specstream.compiler.core_function import Core, Meaning, of_values, resolved_call
 from specstream.compiler.instructions import BIT, F64, I32, I64, Instructions, Value
 from specstream.compiler.iteration import RangeType
 from specstream.compiler.kinds import NUMBA_KINDS, SCALARS, check_kind, convert, scalar_kind
@@ -307,6 +307,7 @@ _method("tolist", _listed, _tolist)
 
 
 @method("fill").rule
+@of_values
 def _fill(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
     view, *given = args
     if not isinstance(view, ViewType):

@@ -19,7 +19,7 @@ from specstream._native import ffi, lib
 from specstream.compiler.error_classes import LEAVES
 from specstream.compiler.instructions import F64, I32, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert, scalar_kind
-from specstream.compiler.landing import raise_status
+from specstream.compiler.landing import raise_known, raise_status, without_site
 from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.refusals import refuse
@@ -79,7 +79,7 @@ class _Callee:
         take_back: Callable[[], None] = lambda: None,
     ) -> Value:
         """Calls it; where it raises, so does the function that is being compiled, after
-        ``take_back``."""
+        ``take_back``. The text is not known any more: what it is made of may be the shadow's."""
         found = self.function.overloads[self.arguments]
         context.add_linking_libs((found.library,))
         function = context.declare_function(builder.module, found.fndesc)
@@ -89,7 +89,7 @@ class _Callee:
         )
         with builder.if_then(status.is_error, likely=False):
             take_back()
-            context.call_conv.return_status_propagate(builder, status)
+            raise_known(builder, without_site(builder, status.code))
         return result
 
     def bits(self, run: Run, result: Value) -> Value:
@@ -202,7 +202,7 @@ def _raise_again(run: Run) -> None:
     )
     with builder.if_then(raised, likely=False):
         run.store_member("verdict", I32(lib.SS_COMPLETED))
-        raise_status(builder, status)
+        raise_status(builder, without_site(builder, status))
 
 
 def _described(boosted: Any) -> str:

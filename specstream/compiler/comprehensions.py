@@ -102,7 +102,8 @@ class Comprehensions(NestedFunctions, LocalContainers):
         iterable, is_plain = node.args[0], len(node.args) == 1 and not node.keywords
         is_generator = isinstance(iterable, ast.GeneratorExp)
         is_list = isinstance(iterable, ast.ListComp) and is_plain
-        if not (is_generator or is_list or name in ("any", "all")) and is_plain:
+        is_loop = is_generator or is_list or self.iterator(iterable) in (range, reversed)
+        if not (is_loop or name in ("any", "all")) and is_plain:
             return None
         options = self.options(node, name)
         generators: list[ast.comprehension]
@@ -229,20 +230,24 @@ class Comprehensions(NestedFunctions, LocalContainers):
                 )
         return loop
 
+    def iterator(self, iterable: ast.expr) -> Any:
+        """The builtin that gives what is gone through, or another global that is called."""
+        if not isinstance(iterable, ast.Call) or not isinstance(iterable.func, ast.Name):
+            return None
+        name = iterable.func.id
+        return None if name in self.check.locals else self.check.resolved.get(name)
+
     def taken_apart(self, iterable: ast.expr, outside: dict[str, ast.expr]) -> ast.expr:
         """An iterable inside of the function; what is evaluated before goes to ``outside``."""
         if isinstance(iterable, ast.Constant):
             return iterable
-        if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
-            name = iterable.func.id
-            known = None if name in self.check.locals else self.check.resolved.get(name)
-            if known in _ITERATORS:
-                arguments = [self.taken_apart(one, outside) for one in iterable.args]
-                keywords = [
-                    ast.keyword(one.arg, self.taken_apart(one.value, outside))
-                    for one in iterable.keywords
-                ]
-                return ast.copy_location(ast.Call(iterable.func, arguments, keywords), iterable)
+        if isinstance(iterable, ast.Call) and self.iterator(iterable) in _ITERATORS:
+            arguments = [self.taken_apart(one, outside) for one in iterable.args]
+            keywords = [
+                ast.keyword(one.arg, self.taken_apart(one.value, outside))
+                for one in iterable.keywords
+            ]
+            return ast.copy_location(ast.Call(iterable.func, arguments, keywords), iterable)
         name = f"__ss_iterable_{len(outside)}"
         outside[name] = iterable
         return ast.copy_location(_load(name), iterable)

@@ -52,6 +52,12 @@ def _position(what: str) -> Rule:
     return rule
 
 
+def _bound(args: Sequence[types.Type]) -> tuple[str, Sequence[str]]:
+    """A bound of a slice, and what it is where it is None."""
+    result, taken = _position("a slice")(args)
+    return result, (*taken, "int64")[: len(args)]
+
+
 def same_or_int64(what: str, floats: str) -> Rule:
     """bool gives int64, integers themselves, and a float what `floats` says."""
 
@@ -156,7 +162,7 @@ bool_ = Native("bool_", truth("bool"), write_bool)
 abs_ = Native("abs_", same_or_int64("abs", "float64"), _write_abs)
 min_ = Native("min_", _extremum_rule("min"), _write_extremum("<"))
 max_ = Native("max_", _extremum_rule("max"), _write_extremum(">"))
-slice_bound = Native("slice_bound", _position("a slice"), _write_slice_bound)
+slice_bound = Native("slice_bound", _bound, _write_slice_bound)
 enumerate_start = Native("enumerate_start", _position("the start of enumerate"), write_as_int64)
 as_int64 = Native("as_int64", to_kind("np.int64", "int64"), write_as_int64)
 as_uint64 = Native("as_uint64", to_kind("np.uint64", "uint64"), _write_as_uint64)

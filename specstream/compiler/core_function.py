@@ -20,7 +20,7 @@ from numba.core.typing.templates import AbstractTemplate, builtin_registry, sign
 
 from specstream.compiler.instructions import Value
 from specstream.compiler.local_types import refuse_frozen, settled
-from specstream.compiler.none_types import present
+from specstream.compiler.none_types import all_present, may_be_none, present, unwrapped
 from specstream.compiler.refusals import has_no_method, no_method, refuse
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "called",
     "lower_by_rules",
     "meaning_of",
+    "of_values",
     "resolved_call",
 ]
 
@@ -54,6 +55,31 @@ def lower_by_rules(rules: Rules, context: Any, builder: Any, sig: Any, args: Any
     found = meaning_of(rules, context.typing_context, sig.args)
     assert found is not None
     return found[2](context, builder, sig, args)
+
+
+def of_values(rule: Any) -> Any:
+    """The rule for arguments that may be None as well: TypeError where one is; a decorator."""
+
+    def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if not any(map(may_be_none, args)):
+            plain: Meaning | None = rule(typing_context, args)
+            return plain
+        found = rule(typing_context, all_present(args))
+        if found is None:
+            return None
+        result, wanted, code = found
+        taken = [arg if may_be_none(arg) else one for arg, one in zip(args, wanted, strict=True)]
+
+        def checked(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+            there = [
+                unwrapped(context, builder, of, value, one) if may_be_none(of) else value
+                for of, value, one in zip(taken, values, wanted, strict=True)
+            ]
+            return code(context, builder, signature(sig.return_type, *wanted), there)
+
+        return result, taken, checked
+
+    return asked
 
 
 _CHANGING: tuple[str, ...] = (

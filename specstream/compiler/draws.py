@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.core import types
 
-from specstream.compiler.core_function import Meaning
+from specstream.compiler.core_function import Meaning, of_values
 from specstream.compiler.event import draw_key
 from specstream.compiler.instructions import F64, I64, Value
 from specstream.compiler.kinds import scalar_kind
@@ -28,6 +28,7 @@ __all__ = ["METHODS"]
 
 def _draw(name: str, takes: tuple[str, ...], result: types.Type, write: Any) -> None:
     @method(name).rule
+    @of_values
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
         event, *given = args
         if not isinstance(event, EventType):

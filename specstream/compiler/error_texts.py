@@ -26,7 +26,7 @@ from specstream.compiler.text import Text, refuse
 from specstream.declarations.forms import MOST_TOLD
 
 __all__ = [
-    *("NOT_A_NUMBER", "NO_ITEM", "NO_KEY", "ErrorTexts"),
+    *("NOT_A_NUMBER", "NO_ELEMENT", "NO_ITEM", "NO_KEY", "ErrorTexts", "no_element"),
     *("as_told", "division_site", "tell_lifted", "tells_text", "with_texts_in_place"),
 ]
 
@@ -62,7 +62,9 @@ _PYTHONS = tuple(dict.fromkeys((*_DIVISIONS.values(), _NOT_A_NUMBER, _NO_ITEM)))
 
 NO_KEY = len(_PYTHONS) + 1
 """The site of a KeyError of a dict or set; the key is put down."""
-_LIFTED = NO_KEY + 1
+NO_ELEMENT = NO_KEY + 1
+"""The site of an element that an array has not; the index, the axis and its length are put down."""
+_LIFTED = NO_ELEMENT + 1
 """The site of what Python computed before the operator ran."""
 _FIRST = 64
 
@@ -215,6 +217,8 @@ class ErrorTexts:
             return found
         if site == NO_KEY:
             return KeyError(*parts[:1])
+        if site == NO_ELEMENT:
+            return no_element(*parts[:3])
         if site < _FIRST:
             error, text = _PYTHONS[site - 1]
             return error(text)
@@ -239,12 +243,19 @@ class ErrorTexts:
     @staticmethod
     def known(error: Exception) -> Exception:
         """An exception whose text compiled code knows as well; refuses others."""
-        is_told = "__ss_told" in vars(error) or _site_of((type(error), str(error)))
-        if is_told:
+        is_told = vars(error).get("__ss_told")
+        if isinstance(is_told, Exception):
+            return is_told
+        if is_told or (is_told is None and _site_of((type(error), str(error)))):
             return error
-        if not _is_of_a_key(error):
+        if is_told is not None or not _is_of_a_key(error):
             refuse(*_UNKNOWN)
         return KeyError(as_told(error.args[0]))
+
+
+def no_element(index: int, axis: int, length: int) -> IndexError:
+    """What NumPy raises; an exception that gets out names the field."""
+    return IndexError(f"index {index} is out of bounds for axis {axis} with size {length}")
 
 
 def _is_of_a_key(error: Exception) -> bool:

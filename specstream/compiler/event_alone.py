@@ -59,25 +59,14 @@ __all__ = [
 ]
 
 
+# As they call themselves; what os has of the system is of posix.
+_OUTSIDE = set(FORBIDDEN_MODULES) - {"datetime", "uuid"}
+_OUTSIDE |= {"posix", "nt", "_io", "io", "_socket", "socket", "_thread", "threading", "subprocess"}
 _KINDS = {"int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
 _LETTERS = (STR, of.BYTES)
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 # Of types that are otherwise fine: what they give depends on when they are called.
-_OUTSIDE = {
-    "secrets",
-    "posix",
-    "nt",
-    "io",
-    "_io",
-    "_thread",
-    "socket",
-    "select",
-    "subprocess",
-    "threading",
-    "shutil",
-}
-_PURE = {"datetime", "uuid"}
 _IMPURE = {"now", "today", "utcnow", "random", "urandom", "uuid1", "uuid4"}
 
 
@@ -615,8 +604,9 @@ class EventAlone(Elements):
             return self.helper(node, value, parts)
         if isinstance(value, functools.partial) and isinstance(value.func, types.FunctionType):
             return here
-        if isinstance(value, functools._lru_cache_wrapper) and depends < STATE:
-            cached: Any = value.__wrapped__
+        cached: Any = getattr(value, "__wrapped__", None)
+        is_cached = isinstance(value, functools._lru_cache_wrapper)
+        if is_cached and depends < STATE and not is_of_a_library(cached):
             return self.joined(parts, self.returns.of(cached, self.given_types(node)), False)
         if isinstance(value, Frozen):  # an enum, in an operator that was pickled
             return self.held(self.joined(parts, ANY, all(part.compiled for part in parts)))
@@ -810,7 +800,7 @@ def is_impure(value: Any) -> bool:
     owner = getattr(value, "__self__", None)
     module = getattr(value, "__module__", None) or getattr(owner, "__name__", "")
     root = str(module).split(".")[0]
-    return name in _IMPURE or root in (set(FORBIDDEN_MODULES) - _PURE | _OUTSIDE)
+    return name in _IMPURE or root in _OUTSIDE
 
 
 def _makes(node: ast.expr) -> bool:

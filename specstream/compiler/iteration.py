@@ -22,6 +22,7 @@ from numba.extending import lower_builtin, models, register_model
 from specstream.compiler.instructions import I64, Instructions, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.native_function import integer_kind
+from specstream.compiler.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.refusals import refuse
 
 __all__ = ["BUILTINS", "integers"]
@@ -79,15 +80,20 @@ class _Integers(AbstractTemplate):
             raise refuse(
                 f"range takes 1 to 3 integers, and gets {len(args)}: write range(start, stop, step)"
             )
-        for one in args:
+        there = all_present(args)
+        for one in there:
             if scalar_kind(one) not in ("int64", "uint64", "bool"):
                 raise refuse(f"range takes integers, and gets {one}: write int(x)")
-        of = types.uint64 if integer_kind("range", args) == "uint64" else types.int64
-        return signature(RangeType(of), *(of for _ in args))
+        of = types.uint64 if integer_kind("range", there) == "uint64" else types.int64
+        return signature(RangeType(of), *(one if may_be_none(one) else of for one in args))
 
 
 @lower_builtin(integers, types.VarArg(types.Any))
 def _integers(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+    args = [
+        unwrapped(context, builder, given, arg, sig.return_type.of)
+        for given, arg in zip(sig.args, args, strict=True)
+    ]
     start, stop, step = I64(0), args[0], I64(1)
     if len(args) > 1:
         start, stop = args[:2]

@@ -30,6 +30,7 @@ __all__ = [
     "raise_if",
     "raise_known",
     "raise_status",
+    "without_site",
 ]
 
 STATUS = ir.IntType(32)  # of Numba's calling convention
@@ -87,6 +88,12 @@ def raise_known(builder: Any, status: Value) -> None:
         with builder.if_then(leaves, likely=False):
             builder.ret(status)
     raise_status(builder, status)
+
+
+def without_site(builder: Any, status: Value) -> Value:
+    """A status that says the class alone."""
+    says = builder.icmp_signed(">", status, STATUS(LEAVES))
+    return builder.select(says, builder.and_(status, STATUS(CLASSES - 1)), status)
 
 
 def raise_if(

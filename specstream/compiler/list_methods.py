@@ -13,7 +13,7 @@ from numba.core import cgutils, types
 
 from specstream._native import lib
 from specstream.compiler import arithmetic, conversions
-from specstream.compiler.core_function import Core, Meaning, also, called
+from specstream.compiler.core_function import Core, Meaning, also, called, of_values
 from specstream.compiler.instructions import BIT, F64, I32, I64, POINTER, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.local_lists import (
@@ -414,7 +414,7 @@ def _repeating(in_place: bool) -> Any:
         taken[at] = args[at]
         return _meaning(own(args[at]), taken, write, of=at)
 
-    return rule
+    return of_values(rule)
 
 
 _RELATIONS: dict[Native, int] = {

@@ -16,7 +16,7 @@ from typing import Any
 from numba.core import cgutils, types
 
 from specstream.compiler import math_functions
-from specstream.compiler.core_function import Core, Meaning
+from specstream.compiler.core_function import Core, Meaning, of_values
 from specstream.compiler.instructions import F64, I32, I64, Instructions, Value
 from specstream.compiler.math_functions import floats
 from specstream.compiler.native_function import (
@@ -27,7 +27,6 @@ from specstream.compiler.native_function import (
     require_count,
     require_scalar,
 )
-from specstream.compiler.none_types import all_present, may_be_none, unwrapped
 from specstream.compiler.numbers import INT64_MAX, UINT64_MAX
 from specstream.compiler.refusals import refuse
 
@@ -160,21 +159,19 @@ math_modf = Core("math_modf", "write math.modf(x) of a number")
 
 def _in_two(function: Core, symbol: str, second: types.Type, of: Any) -> None:
     @function.rule
+    @of_values
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning:
         name = function.name.replace("_", ".")
         require_count(name, args, 1)
-        (given,) = args
-        require_scalar(name, all_present(args)[0])
+        require_scalar(name, args[0])
         made = types.BaseTuple.from_types([types.float64, second])
 
         def code(context: Any, builder: Any, sig: Any, values: Any) -> Value:
             slot = cgutils.alloca_once(builder, of)
-            value = unwrapped(context, builder, taken, values[0], types.float64)
-            first = Instructions(context, builder).call(symbol, F64, value, slot)
+            first = Instructions(context, builder).call(symbol, F64, values[0], slot)
             return context.make_tuple(builder, made, [first, builder.load(slot)])
 
-        taken = given if may_be_none(given) else types.float64
-        return made, [taken], code
+        return made, [types.float64], code
 
 
 _in_two(math_frexp, "ss_math_frexp", types.int64, I64)

@@ -17,7 +17,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin
 
 from specstream.compiler.arithmetic import eq, ne, not_
-from specstream.compiler.conversions import bool_
+from specstream.compiler.conversions import bool_, slice_bound
 from specstream.compiler.core_function import Meaning, resolved_call
 from specstream.compiler.event import null_bit
 from specstream.compiler.instructions import BIT, Value
@@ -29,8 +29,9 @@ from specstream.compiler.none_types import (
     unwrapped,
     value_or_zero,
 )
+from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.refusals import refuse
-from specstream.compiler.types import EventType
+from specstream.compiler.types import EventType, ViewType
 
 __all__ = ["attribute_is_none", "column", "some"]
 
@@ -43,6 +44,10 @@ def _equality(function: Any) -> Any:
         if len(args) != 2 or not any(map(may_be_none, args)):
             return None
         left, right = map(present, args)
+        if isinstance(left, ViewType) or isinstance(right, ViewType):
+            if not any(isinstance(one, types.Optional) for one in args):
+                return None
+            raise refuse("an array is compared with what may be None: test that for None before it")
         both = types.none not in (left, right)
         if both:  # refuses what can never be equal
             known = typing_context.resolve_value_type(function)
@@ -63,6 +68,39 @@ def _equality(function: Any) -> Any:
     return rule
 
 
+def _no_bound(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if any(isinstance(one, types.Optional) or one == types.none for one in args):
+        raise refuse(
+            "np.clip gets what may be None, which is no bound to NumPy: "
+            "write np.minimum(x, high) or np.maximum(x, low) where there is one"
+        )
+    return None
+
+
+NUMPY["clip"].others.insert(0, _no_bound)
+
+
+def _bound_or_end(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """A bound of a slice that is None is the end, which comes along where the step is known."""
+    bound, *end = args
+    if not isinstance(bound, types.Optional) and bound != types.none:
+        return None
+    if not end:
+        raise refuse(
+            "a slice gets what may be None, and a step that is not known: write its bounds out"
+        )
+
+    def code(context: Any, builder: Any, sig: Any, given: Any) -> Value:
+        if bound == types.none:
+            return given[1]
+        there = value_or_zero(context, builder, bound, given[0])
+        _, number = resolved_call(context, builder, slice_bound, (present(bound),), (there,))
+        return builder.select(missing(context, builder, bound, given[0]), given[1], number)
+
+    return types.int64, [bound, types.int64], code
+
+
+slice_bound.others.append(_bound_or_end)
 eq.others.insert(0, _equality(eq))
 ne.others.insert(0, _equality(ne))
 

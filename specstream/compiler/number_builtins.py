@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import types
 
 from specstream.compiler import arithmetic, conversions
-from specstream.compiler.core_function import Core, Meaning
+from specstream.compiler.core_function import Core, Meaning, of_values
 from specstream.compiler.instructions import BIT, F64, I32, I64, Instructions, Value
 from specstream.compiler.kinds import SCALARS, scalar_kind
 from specstream.compiler.local_methods import method
@@ -114,6 +114,7 @@ divmod_ = Core("divmod_", "write divmod(x, y) of two numbers")
 
 
 @divmod_.rule
+@of_values
 def _divmod(typing_context: Any, args: Sequence[types.Type]) -> Meaning:
     require_count("divmod", args, 2)
     kind, _ = arithmetic.division_rule(args)

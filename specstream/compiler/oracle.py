@@ -131,9 +131,10 @@ class OracleBoosted:
             done = len(self._journal)
             try:
                 return one.oracle(view, *taken)
-            except BaseException:
+            except BaseException as error:
                 # An operation is done, or has changed nothing.
                 undo(self._journal, done)
+                error.__dict__["__ss_told"] = False
                 raise
 
         return operation

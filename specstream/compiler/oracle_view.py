@@ -13,6 +13,7 @@ import numpy as np
 
 from specstream.compiler import numbers
 from specstream.compiler.bools import OF_BOOLS
+from specstream.compiler.error_texts import no_element
 from specstream.compiler.numbers import Int64, Uint64
 from specstream.compiler.oracle_elements import (
     LOAD,
@@ -84,10 +85,12 @@ class View(Reductions):
             raise TypeError(f"state.{self._name} is indexed with {index!r}: write int(x)")
         at = index + length if index < 0 and not isinstance(index, Uint64) else int(index)
         if not 0 <= at < length:
-            raise IndexError(
+            error = IndexError(
                 f"index {int(index)} is out of bounds for axis {axis} of state.{self._name}, "
                 f"which has length {length}"
             )
+            error.__dict__["__ss_told"] = no_element(int(index), axis, length)
+            raise error
         return int(at)
 
     def _select(self, index: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

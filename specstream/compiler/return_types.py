@@ -76,9 +76,9 @@ class Returns(Results):
             value = given.arguments.get(name)
             if parameter.kind is parameter.VAR_POSITIONAL:
                 of_all = of.list_of(of.join(one.type for one in value or ()))
-                found[name] = Found(EVENT, of_all, None, _INSIDE)
+                found[name] = Found(EVENT, of_all, ANY, _INSIDE)
             elif parameter.kind is parameter.VAR_KEYWORD:
-                found[name] = Found(EVENT, of.dict_of(ANY, of.STR), None, _INSIDE)
+                found[name] = Found(EVENT, of.dict_of(ANY, of.STR), ANY, _INSIDE)
             elif value is not None:
                 found[name] = replace(value, depends=EVENT, bound=_INSIDE, is_lifted=False)
             else:

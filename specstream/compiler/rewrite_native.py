@@ -104,6 +104,22 @@ def _core_name(function: Any) -> str:
     raise AssertionError(function)
 
 
+def _ends(step: ast.expr | None) -> tuple[int | None, ...]:
+    """What bounds of a slice that turn out to be None stand for, as Numba's slices have it; the
+    direction has to be known for that. A step has none."""
+    sign = 1
+    if isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub):
+        step, sign = step.operand, -1
+    size = getattr(step, "value", ...) if isinstance(step, ast.Constant) else ...
+    if step is None or size is None:
+        size = 1
+    if not isinstance(size, int):
+        return None, None, None
+    if size * sign > 0:
+        return 0, numbers.INT64_MAX, None
+    return numbers.INT64_MAX, numbers.INT64_MIN, None
+
+
 class _InPlace(ast.BinOp):
     """What an augmented assignment to a name or a field stores."""
 
@@ -322,18 +338,27 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         return node
 
     def visit_Slice(self, node: ast.Slice) -> Any:
+        ends = _ends(node.step)
         self.generic_visit(node)
-        parts = (
-            None if one is None else self.slice_bound(one)
-            for one in (node.lower, node.upper, node.step)
-        )
+        parts = self.slice_bounds([node.lower, node.upper, node.step], ends)
         return ast.copy_location(ast.Slice(*parts), node)
 
-    def slice_bound(self, bound: ast.expr) -> ast.expr:
-        """A bound or step as what Numba's slices take: an int64."""
+    def slice_bounds(
+        self, parts: list[ast.expr | None], ends: tuple[int | None, ...]
+    ) -> list[ast.expr | None]:
+        """Lower and upper bound and step, as far as they are there."""
+        return [
+            None if one is None else self.slice_bound(one, end)
+            for one, end in zip(parts, ends, strict=False)
+        ]
+
+    def slice_bound(self, bound: ast.expr, end: int | None = None) -> ast.expr:
+        """A bound or step as what Numba's slices take: an int64. ``end``: what None stands for."""
         value = bound.value if isinstance(bound, ast.Constant) else ...
         if value is None or (type(value) is int and value <= numbers.INT64_MAX):
             return bound
+        if end is not None:
+            return self.core(conversions.slice_bound, bound, ast.Constant(end), at=bound)
         return self.core(conversions.slice_bound, bound, at=bound)
 
     def visit_If(self, node: ast.If) -> Any:
@@ -397,9 +422,11 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         if callee.id in self.nested.defined:
             return self.call_nested(node, callee.id)
         if callee.id.startswith("__ss_"):
+            ends = _ends(node.args[2] if len(node.args) > 2 else None)
             self.generic_visit(node)
             if callee.id == "__ss_slice":
-                node.args = [self.slice_bound(one) for one in node.args]
+                bounds = self.slice_bounds(list(node.args), ends)
+                node.args = [one for one in bounds if one is not None]
             return node
         if callee.id in self.check.locals:
             return self.emit(node, callee)

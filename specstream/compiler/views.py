@@ -28,7 +28,8 @@ from numba.extending import (
 
 from specstream.compiler import assignment
 from specstream.compiler.assignment import Window
-from specstream.compiler.instructions import I64, Value
+from specstream.compiler.error_texts import NO_ELEMENT
+from specstream.compiler.instructions import BIT, I64, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.locking import LocksType
 from specstream.compiler.memory import Run
@@ -83,14 +84,22 @@ class View:
     def store(self, at: Value, element: Value) -> None:
         self.run.store(self.type.space, self.type.variant, self.type.storage, at, element)
 
-    def position(self, index: Value, index_type: types.Type, length: Value) -> Value:
-        """An index as a position within the axis; a fault when it is outside."""
-        builder = self.builder
-        if types.unliteral(index_type) == types.int64:
+    def position(self, index: Value, index_type: types.Type, axis: int) -> Value:
+        """An index as a position within an axis; a fault when it is outside."""
+        builder, length, at = self.builder, self.shape[axis], index
+        is_signed = types.unliteral(index_type) == types.int64
+        if is_signed:
             negative = builder.icmp_signed("<", index, I64(0))
-            index = builder.select(negative, builder.add(index, length), index)
-        self.run.fault_if(builder.icmp_unsigned(">=", index, length), IndexError)
-        return index
+            at = builder.select(negative, builder.add(index, length), index)
+        outside = builder.icmp_unsigned(">=", at, length)
+        if getattr(self.context, "tells_texts", False):
+            with builder.if_then(outside, likely=False):
+                kinds = ("int" if is_signed else "uint", "int", "int")
+                self.run.store_told(kinds, [index, I64(axis), length])
+                self.run.fault_if(BIT(1), IndexError, NO_ELEMENT)
+        else:
+            self.run.fault_if(outside, IndexError)
+        return at
 
     def select(
         self, index_types: list[types.Type], indices: list[Value]
@@ -111,7 +120,7 @@ class View:
                 strides.append(builder.mul(part.step, stride))
             else:
                 index = unwrapped(self.context, builder, index_type, index)
-                at = self.position(index, present(index_type), length)
+                at = self.position(index, present(index_type), axis)
                 offset = builder.add(offset, builder.mul(at, stride))
         rest = len(index_types)
         return offset, shape + self.shape[rest:], strides + self.strides[rest:]

@@ -473,6 +473,51 @@ static void sets_are_combined(void)
     ss_arena_close(&run);
 }
 
+/* A module's dict: of no run, found in and gone through as any other; what is made of it is the
+ * event's. */
+static void a_frozen_table_is_copied_and_stays(void)
+{
+    enum { MOST = 40, WORDS = 4 }; /* there, a key of two words, a value */
+    static struct ss_table *frozen[MOST + 1]; /* they stay, and whoever looks for leaks sees it */
+    const uint64_t key_kinds = SS_KIND_INT | SS_KIND_BOOL << 4;
+    for (uint64_t count = 0; count <= MOST; count++) {
+        begin("a frozen table is copied, and stays", 1 << 20);
+        ss_arena_enter(&run);
+        uint64_t entries[MOST * WORDS];
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(entries + i * WORDS, (uint64_t[]){1, i * 64, i & 1, i + 100},
+                   WORDS * sizeof *entries);
+        struct ss_table *table = frozen[count] =
+            ss_table_frozen(key_kinds, SS_KIND_INT, count == 0 ? NULL : entries, count);
+        CHECK(table != NULL && table->run == NULL && table->count == count);
+        memset(entries, 0xff, sizeof entries);
+        uint64_t at = 0;
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t key[] = {i * 64, i & 1}, other[] = {i * 64, 1 - (i & 1)};
+            const uint64_t *entry = ss_table_find(table, key_kinds, key);
+            CHECK(entry != NULL && entry[3] == i + 100 && entry == ss_table_next(table, &at));
+            CHECK(ss_table_find(table, key_kinds, other) == NULL);
+        }
+        CHECK(ss_table_next(table, &at) == NULL);
+        const uint64_t *last = ss_table_last(table);
+        CHECK(count == 0 ? last == NULL : last[1] == 64 * (count - 1));
+
+        struct ss_table *copy = ss_table_copy(table);
+        CHECK(copy != NULL && copy->run == &run && ss_table_equal(copy, table));
+        uint64_t new_key[] = {7, 0}, is_new;
+        uint64_t *entry = ss_table_put(copy, key_kinds, SS_KIND_INT, new_key, &is_new);
+        CHECK(entry != NULL && is_new);
+        entry[3] = 1;
+        CHECK(!ss_table_equal(copy, table) && table->count == count && copy->count == count + 1);
+        CHECK(ss_table_find(table, key_kinds, new_key) == NULL && table->changes == 0);
+        CHECK(ss_table_update(copy, table) && copy->count == count + 1);
+        struct ss_table *common = ss_set_combined(table, copy, SS_SET_INTERSECTION);
+        CHECK(common != NULL && common->run == &run && common->count == count);
+        CHECK(ss_set_within(table, copy) && !ss_set_within(copy, table));
+        ss_arena_close(&run);
+    }
+}
+
 static void keys_that_come_and_go_take_no_more(void)
 {
     begin("keys that come and go take no more", 1 << 20);
@@ -546,6 +591,7 @@ int main(void)
     }
     elements_compare_as_in_python();
     sets_are_combined();
+    a_frozen_table_is_copied_and_stays();
     keys_that_come_and_go_take_no_more();
     without_memory();
     puts("local lists, dicts and sets: passed");

@@ -37,6 +37,7 @@ class Book(ss.State):
     seen = ss.scalar(int)
     last = ss.array(float, 4)
     counts = ss.array(int, (2, 6000))
+    names = ss.array(str, 4, fill="none")
 
 
 def fold(value, limit):
@@ -58,6 +59,7 @@ def build(step=1, fill=0, raises=True):
         state.seen += step
         state.counts[0, at] += 1
         state.last[state.seen % 4] = event.weight
+        state.names[at % 4] = event.name
         if event.name == "b":
             emit(state.seen, event.name, sum(state.last) / 4, event.random(0))
         elif at % 3 == 0:

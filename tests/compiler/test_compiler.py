@@ -403,7 +403,7 @@ def test_globals_are_frozen_at_decoration(tmp_path: Path) -> None:
         ({"a": 5}, "attribute 'a', which is no field"),
         ({}, "declares no state field"),
         ({"t": ss.scratch(int, 3)}, "declares no state field"),
-        ({"a": ss.array(str, 3)}, "field 'a' has type str; expected one of int, float, bool"),
+        ({"a": ss.array(bytes, 3)}, "field 'a' has type bytes; expected one of int, float, bool"),
         ({"a": ss.array(int, 0)}, "shape"),
         ({"a": ss.array(int, 3, fill=0.5)}, "fill 0.5; expected a value of type int"),
         ({"a": ss.array(int, 3, fill=2**63)}, "outside of int64"),

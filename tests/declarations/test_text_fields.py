@@ -19,6 +19,7 @@ import witness
 from conftest import assert_identical, run_engine, run_oracle
 
 import specstream as ss
+from specstream.checkpoint.difference import first_difference_of_states
 from specstream.declarations.codes import string_code
 from specstream.engine.snapshot import Snapshot
 from specstream.structures import add, increment
@@ -147,6 +148,17 @@ def test_a_new_state_is_all_zeros_and_an_empty_string_is_zero_again() -> None:
             assert engine.durable.words[last.offset] == string_code("one")
             engine.process({"s": [""]})
             assert engine.durable.words[last.offset] == 0
+
+
+def test_the_first_difference_of_two_states_is_told_by_their_strings() -> None:
+    one, other = (
+        declared(everything).run_sequential(table().slice(0, length)).state for length in (3, 4)
+    )
+    assert first_difference_of_states(one, one) is None
+    found = first_difference_of_states(one, other)
+    assert found is not None
+    assert (found.recorded, found.replayed) == (one.last, other.last)
+    assert one.last != other.last
 
 
 # ---- what is refused ----

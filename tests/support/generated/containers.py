@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from generated.drawing import BOOL, FLOAT, INT, TEXT, Drawing, Kind, Option
 
 __all__ = ["Containers"]
@@ -85,15 +87,8 @@ class Containers(Drawing):
         )
         if not is_deep:
             options.append(lambda: f"[{one()}] * {self.pick('2', f'({self.int_(0)} & 3)')}")
-        for name in [] if is_deep else same:
-            options += [
-                *(f"{name}[:]", f"{name}[::-1]", f"list(reversed({name}))", f"{name}[-3:]"),
-                lambda name=name: f"{name}[{self.small()} : {self.small()}]",
-                lambda name=name: f"{name}[:3] + [{one()}]",
-                lambda name=name: f"[one for one in {name}]",
-                lambda name=name: f"[one for at, one in enumerate({name}) if at & 1]",
-                lambda name=name: self.ordered(name, kind),
-            ]
+        if same and not is_deep:
+            options += self.made_of(self.pick(*same), kind, one)
         if kind == INT:
             options += [
                 lambda: f"list(range({self.int_(0)} & 7))",
@@ -106,6 +101,17 @@ class Containers(Drawing):
         if kind == tuple_of(INT, INT):
             options.append(lambda: f"list(zip({self.ints_iterable()}, state.t))")
         return self.pick(*options)
+
+    def made_of(self, name: str, kind: Kind, one: Callable[[], str]) -> list[Option]:
+        """Lists that are made of another one."""
+        return [
+            *(f"{name}[:]", f"{name}[::-1]", f"list(reversed({name}))", f"{name}[-3:]"),
+            lambda: f"{name}[{self.small()} : {self.small()}]",
+            lambda: f"{name}[:3] + [{one()}]",
+            f"[one for one in {name}]",
+            f"[one for at, one in enumerate({name}) if at & 1]",
+            lambda: self.ordered(name, kind),
+        ]
 
     def comprehension(self, left: str, kind: Kind, right: str, key: Kind | None = None) -> str:
         name = self.new("v")
@@ -157,23 +163,24 @@ class Containers(Drawing):
         ]
         if value in (INT, FLOAT, PAIR):
             options.append(lambda: f"dict(zip([{self.key(key)}], [{self.value_of(value, 0)}]))")
-            for name in same:
-                options += [f"dict({name})", lambda name=name: f"({name} | {{{entry()}}})"]
-                if name in (one for one, _ in self.held):
-                    options.append(f"{name}.copy()")
+            name = self.pick(*same) if same else "{}"
+            if same:
+                options += [f"dict({name})", lambda: f"({name} | {{{entry()}}})"]
+            if (name, kind) in self.held:
+                options.append(f"{name}.copy()")
         return self.pick(*options)
 
     def set_(self, key: Kind, same: list[str]) -> str:
-        return self.pick(
+        options: list[Option] = [
             lambda: f"{{{self.key(key)}, {self.key(key)}}}",
             lambda: self.comprehension("{", key, "}"),
             lambda: f"set([{self.key(key)}, {self.key(key)}])",
-            *(f"set({name})" for name in same),
-            *(
-                lambda name=name: f"({name} {self.pick('|', '&', '-', '^')} {{{self.key(key)}}})"
-                for name in same
-            ),
-        )
+        ]
+        if same:
+            name = self.pick(*same)
+            sign = self.pick("|", "&", "-", "^")
+            options += [f"set({name})", lambda: f"({name} {sign} {{{self.key(key)}}})"]
+        return self.pick(*options)
 
     def key(self, kind: Kind) -> str:
         """Such that keys meet each other."""
@@ -268,7 +275,8 @@ class Containers(Drawing):
                     else f"sum({found})"
                 ),
             ]
-        if kind.name == "list" and (not self.is_python or not has(element, FLOAT)):
+        is_deep = found.startswith(("NESTED", "GRID"))
+        if kind.name == "list" and not is_deep and (not self.is_python or not has(element, FLOAT)):
             options.append(lambda: f"{found}.count({self.value_of(element, 0)})")
             options.append(
                 lambda: f"({found}.index({found}[-1]) if {found} else -1)",
@@ -289,7 +297,7 @@ class Containers(Drawing):
             options += [lambda: f"({found} {self.pick('==', '!=')} {self.value_of(kind, 0)})"]
         if kind.name != "list":
             options += [lambda: f"({self.key(element)} {self.pick('in', 'not in')} {found})"]
-        elif not self.is_python or not has(kind, FLOAT):
+        elif not is_deep and (not self.is_python or not has(kind, FLOAT)):
             options += [lambda: f"({self.value_of(element, 0)} in {found})"]
         if kind == list_of(INT):
             options += [
