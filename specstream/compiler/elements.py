@@ -18,7 +18,7 @@ from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.found import EVENT, STATE, Binding, Found
 from specstream.compiler.list_use import changed_names, is_ready, items_of, kind_of
-from specstream.compiler.value_types import ANY, STR, Type
+from specstream.compiler.value_types import ANY, INT, STR, Type
 from specstream.declarations.pure import pure_mark
 
 __all__ = ["Elements", "captured"]
@@ -81,6 +81,8 @@ class Elements:
     def goes_through(self, node: ast.For | ast.comprehension) -> tuple[Type, ...] | None:
         """What an element has in it of what a loop goes through, if Python makes a list of that
         before; None: compiled code goes through it, or none can."""
+        if self.counts(node.iter):
+            return (INT,)
         found = self.of(node.iter)
         if found.depends != EVENT or found.is_bound:
             return None
@@ -88,9 +90,25 @@ class Elements:
         if given == STR:
             return (STR,)
         kind = self.kind_of(node.iter)
-        if found.compiled is not None or given.name not in ("list", "tuple"):
+        if found.compiled is not None or given.name not in ("list", "tuple", "dict"):
             return None
         return items_of(of.element(given)) if is_ready(node.iter, kind) else None  # type: ignore[arg-type]
+
+    def counts(self, node: ast.expr) -> bool:
+        """Whether it is the range of the places in such a list, or some of them."""
+        if not isinstance(node, ast.Call) or self.constant(node.func) is not range:
+            return False
+        given = [self.of(one) for one in node.args]
+        if any(one.depends == STATE or one.is_bound for one in given):
+            return False
+        return any(
+            isinstance(one, ast.Call)
+            and self.constant(one.func) is len
+            and len(one.args) == 1
+            and self.of(one.args[0]).depends == EVENT
+            for part in node.args
+            for one in ast.walk(part)
+        )
 
     def number_of(self, loop: ast.For | ast.comprehension) -> int:
         """By which :attr:`loops` knows it."""
@@ -101,7 +119,7 @@ class Elements:
         self.loops[number] = loop
         return number
 
-    def element(self, binding: Binding, iterated: Found) -> Found:
+    def element(self, binding: Binding) -> Found:
         """What is known of the name that a loop gives the elements to."""
         loop = binding.loop
         assert loop is not None
@@ -116,7 +134,7 @@ class Elements:
     ) -> Found:
         bound = frozenset({self.number_of(loop)})
         if at is None:
-            given = of.element(self.of(loop.iter).type)
+            given = items[0] if len(items) == 1 else of.tuple_of(*items)
             return Found(EVENT, given, given, bound)
         if at[1] != len(items):
             return Found(STATE, ANY, ANY)

@@ -39,7 +39,7 @@ from specstream.compiler.check import (
 from specstream.compiler.elements import Elements, captured
 from specstream.compiler.found import CONSTANT, EVENT, STATE, Binding, Found
 from specstream.compiler.frozen_types import can_freeze
-from specstream.compiler.list_use import groups_found, iterator_type
+from specstream.compiler.list_use import groups_found, made_of
 from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, NONE, STR, Type
 from specstream.declarations.pure import pure_mark
 from specstream.declarations.schema import Schema
@@ -202,12 +202,17 @@ class EventAlone(Elements):
         value = self.of(binding.value)
         self.bound = bound
         self.open.remove(name)
+        if binding.loop is not None:
+            return self.element(binding)
         if value.depends == STATE or (value.compiled is not None and _makes(binding.value)):
             return Found(STATE, ANY, ANY)  # the latter: statements change what it holds
-        if of.required(value.type).name in ("list", "dict") and name in self.changed:
+        is_whole = binding.at is None or binding.at[0] == binding.star
+        if is_whole and of.required(value.type).name in ("list", "dict") and name in self.changed:
             return Found(STATE, ANY, ANY)
-        if binding.loop is not None:
-            return self.element(binding, value)
+        if isinstance(binding.value, ast.DictComp):
+            first = binding.value.generators[0]
+            if self.goes_through(first) is not None:
+                return Found(STATE, ANY, ANY)  # compiled code makes the dict
         inside = value.bound & self.loops.keys()
         if not all(self.stays_in(name, self.loops[one]) for one in inside):
             return Found(STATE, ANY, ANY)
@@ -562,9 +567,11 @@ class EventAlone(Elements):
             mark = pure_mark(function)
             if mark is not None:
                 return of.annotated(mark.returns) or ANY
+            if getattr(function, "__objclass__", None) is str and element == STR:
+                return of.method(STR, function.__name__, [], [])
             return ANY if function is MISSING else of.function(function, [element])
 
-        known = iterator_type(value, given, result)
+        known = made_of(value, node, given, result)
         if value is re.findall and node.args and isinstance(node.args[0], ast.Constant):
             known = groups_found(node.args[0].value)
         return of.function(value, given) if known is None else known
@@ -662,6 +669,8 @@ def _arithmetic(op: ast.operator, left: Type, right: Type) -> Type:
         return left
     if isinstance(op, ast.Add) and left.name == right.name == "tuple":
         return of.tuple_of(*left.of, *right.of)
+    if isinstance(op, ast.Add) and left.name == right.name == "list":
+        return of.list_of(of.join((of.element(left), of.element(right))))
     if isinstance(op, ast.Mod) and left == STR:
         return STR
     if isinstance(op, ast.Mult) and STR in kinds and INT in kinds:

@@ -145,7 +145,10 @@ class ListLifting(ast.NodeTransformer):
         return self.loops[number]
 
     def hidden_list(self, iterated: ast.expr, loop: Loop, guards: list[ast.expr]) -> ast.expr:
-        """The read of the list that a loop goes through."""
+        """The read of the list that a loop goes through; of a range that nothing is lifted of, the
+        range."""
+        if not loop.lifted and self.alone.counts(iterated):
+            return self.expression(iterated)
         self.drop_assigned(iterated)
         body = loop.body(self.python(iterated, loop.made))
         number = self.made(iterated, body, loop.made, (loop.part(),), guards)

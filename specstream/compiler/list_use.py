@@ -22,7 +22,7 @@ __all__ = [
     "groups_found",
     "is_list",
     "items_of",
-    "iterator_type",
+    "made_of",
     "kind_of",
     "list_part",
 ]
@@ -109,19 +109,31 @@ def is_ready(node: ast.expr, kind: Kind) -> bool:
     return all(is_ready(one, kind_of(one, lambda _: None)) for one in node.args)
 
 
-def iterator_type(value: Any, given: list[Type], result: Callable[[Type], Type]) -> Type | None:
-    """What a builtin gives whose items can be gone through once; None: it is no such.
+def made_of(
+    value: Any, node: ast.Call, given: list[Type], result: Callable[[Type], Type]
+) -> Type | None:
+    """What a builtin gives that is about the elements of its arguments; None: it is no such.
 
     Args:
         value: the builtin.
-        given: types of its arguments.
+        node: its call.
+        given: types of the arguments, those by keyword last.
         result: what the function that is its first argument makes of an element.
     """
     elements = [of.element(one) for one in given]
+    if value in (min, max) and len(node.args) == 1:
+        default = [
+            one
+            for keyword, one in zip(node.keywords, given[1:], strict=True)
+            if keyword.arg == "default"
+        ]
+        return of.join([elements[0], *default])
     if value is map and len(given) == 2:
         return of.list_of(result(elements[1]))
     if value is filter and len(given) == 2:
         return of.list_of(elements[1])
+    if value is sorted and given:
+        return of.list_of(elements[0])
     if value is enumerate and given:
         return of.list_of(of.tuple_of(INT, elements[0]))
     if value is zip and given:
