@@ -46,6 +46,11 @@ class Elements:
     def constant(self, node: ast.expr) -> Any:
         raise NotImplementedError
 
+    def innermost(self, found: Found) -> int:
+        """The loop whose element it depends on."""
+        (number,) = found.bound
+        return number
+
     def is_of_element(self, found: Found) -> bool:
         """Whether it depends on the event and on an element of one list of it."""
         return found.depends == EVENT and len(found.bound) == 1 and found.bound <= self.loops.keys()

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from specstream.columns.derived import outcome_of
 from specstream.compiler.event_lists import ItemRead
+from specstream.compiler.list_use import list_part
 from specstream.compiler.value_types import Type
 from specstream.declarations.derived import Part
 
@@ -53,7 +54,11 @@ class Loop:
             self.known[key] = len(self.lifted)
             self.lifted.append((body, given))
         status, value = self.names(self.known[key])
-        return ItemRead.of(ast.Name(status, ast.Load()), ast.Name(value, ast.Load()))
+        return ItemRead.of(
+            ast.Name(status, ast.Load()),
+            ast.Name(value, ast.Load()),
+            list_part(given) if given.name == "list" else None,
+        )
 
     def names(self, at: int) -> list[str]:
         """What hold the status and the value of something lifted."""
@@ -88,7 +93,9 @@ class Loop:
         """The column of the hidden list."""
         kinds: list[Any] = [one.name for one in self.elements]
         first = len(kinds)
-        kinds += [given.name for _, given in self.lifted]
+        kinds += [
+            list_part(given) if given.name == "list" else given.name for _, given in self.lifted
+        ]
         is_tuple = bool(self.lifted) or isinstance(self.target, ast.Tuple) or first > 1
         raising = frozenset(range(first, len(kinds)))
         return Part("list", items=tuple(kinds), is_tuple=is_tuple, raising=raising)
@@ -113,9 +120,10 @@ class Loop:
         return ast.ListComp(ast.Tuple(parts, ast.Load()), [loop])
 
 
-def taken_apart(value: ast.expr, at: int, count: int) -> ast.expr:
-    """For Python, one of the values of an assignment to so many names."""
-    call = ast.Call(ast.Name("__ss_taken_apart", ast.Load()), [value, ast.Constant(count)], [])
+def taken_apart(value: ast.expr, at: int, count: int, star: int | None) -> ast.expr:
+    """For Python, one of the values of an assignment to so many names, one of them with a star."""
+    arguments: list[ast.expr] = [value, ast.Constant(count), ast.Constant(star)]
+    call = ast.Call(ast.Name("__ss_taken_apart", ast.Load()), arguments, [])
     return ast.Subscript(call, ast.Constant(at), ast.Load())
 
 
@@ -126,8 +134,15 @@ def checked(value: ast.expr) -> ast.expr:
     )
 
 
-def _taken_apart(value: Any, count: int) -> list[Any]:
+def _taken_apart(value: Any, count: int, star: int | None) -> list[Any]:
     values = list(value)
+    if star is not None:
+        if len(values) < count - 1:
+            raise ValueError(
+                f"not enough values to unpack (expected at least {count - 1}, got {len(values)})"
+            )
+        behind = len(values) - (count - star - 1)
+        return [*values[:star], values[star:behind], *values[behind:]]
     if len(values) < count:
         raise ValueError(f"not enough values to unpack (expected {count}, got {len(values)})")
     if len(values) > count:

@@ -242,6 +242,13 @@ class _Function(ListLifting):
         if self.alone.goes_through(node) is not None:
             return self.loop(node)
         found = self.alone.of(node.iter)
+        is_letters = found.type == STR and self.alone.is_of_element(found)
+        if is_letters or (found.is_bound and self.is_hidden_list(node.iter)):
+            letters = of.list_of(STR)
+            read = self.item_read(node.iter, letters) if is_letters else self.list_read(node.iter)
+            node.iter = read
+            node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+            return node
         iterated = of.required(found.type)
         is_left = self.is_left(node.iter)
         if found.depends == EVENT and (iterated == STR or (found.compiled is None and not is_left)):
@@ -447,7 +454,7 @@ class _Function(ListLifting):
             given = BOOL if node in self.alone.truths else found.type
             return self.item_read(node, given) if found.is_bound else self.lifted(node, given)
         if found is not None and self.is_hidden_list(node):
-            return node if isinstance(node, ast.Name) else self.lifted(node, found.type)
+            return self.list_read(node)
         if isinstance(node, COMPREHENSIONS) and (
             self.alone.goes_through(node.generators[0]) is not None
         ):
@@ -812,7 +819,7 @@ class _Function(ListLifting):
                 return ast.copy_location(ast.Name(name, ast.Load()), node)
             self.used.add(name)
             inside = self.python(binding.value, made)
-            return inside if binding.at is None else taken_apart(inside, *binding.at)
+            return inside if binding.at is None else taken_apart(inside, *binding.at, binding.star)
         if binding is not None:
             self.used.add(name)
             is_simple = isinstance(binding.value, ast.Constant | ast.Name | ast.Attribute)

@@ -22,9 +22,9 @@ __all__ = [
     "groups_found",
     "is_list",
     "items_of",
-    "made_of",
     "kind_of",
     "list_part",
+    "made_of",
 ]
 
 Kind = Literal["list", "set", "tuple", "iterator"]

@@ -102,6 +102,48 @@ for w in event.csv.split(','):
 for x in map(str.strip, event.csv.split(",")):
     out += len(x)
 
+for kv in event.pair.split(";"):
+    match kv.split(":"):
+        case ["a", n]:
+            out += int(n)
+        case [k, *rest] if k.isalpha():
+            out += len(rest)
+            mine = k
+
+for kv in event.pair.split(";"):
+    for part in kv.split(":"):
+        out += part == "a"
+        mine = part
+
+for w in event.text.split():
+    for c in w:
+        out += c == "b"
+
+for kv in event.pair.split(";"):
+    parts = kv.split(":")
+    if len(parts) > 1 and parts[1] == mine:
+        out += 1
+    mine = parts[state.n % len(parts)]
+    out += mine in parts
+
+for kv in event.pair.split(";"):
+    parts = kv.split(":")
+    parts.append("end")
+    parts.pop(0)
+    mine = parts[0]
+
+for kv in event.pair.split(";"):
+    key, *values = kv.split(":")
+    for value in values:
+        out += value == "1"
+    if key.startswith("b"):
+        mine = values[-1]
+
+out += sum(part == mine for kv in event.pair.split(";") for part in kv.split(":"))
+
+rows = [kv.split(":") for kv in event.pair.split(";")]
+out += len(rows)
+
 words = event.text.split()
 out += len(words)
 if words:
