@@ -48,12 +48,17 @@ class Elements:
 
     def innermost(self, found: Found) -> int:
         """The loop whose element it depends on."""
-        (number,) = found.bound
-        return number
+        return next(one for one in sorted(found.bound) if found.bound <= self.around(one))
+
+    def around(self, number: int) -> frozenset[int]:
+        """A loop, and those whose elements it goes through the elements of."""
+        return frozenset({number}) | self.of(self.loops[number].iter).bound
 
     def is_of_element(self, found: Found) -> bool:
-        """Whether it depends on the event and on an element of one list of it."""
-        return found.depends == EVENT and len(found.bound) == 1 and found.bound <= self.loops.keys()
+        """Whether it depends on the event and on an element of a list of it; or of a list in it."""
+        if found.depends != EVENT or not found.bound or not found.bound <= self.loops.keys():
+            return False
+        return any(found.bound <= self.around(one) for one in found.bound)
 
     @functools.cached_property
     def changed(self) -> frozenset[str]:
@@ -89,7 +94,7 @@ class Elements:
         if self.counts(node.iter):
             return (INT,)
         found = self.of(node.iter)
-        if found.depends != EVENT or found.is_bound:
+        if found.depends != EVENT or (found.is_bound and not self.is_of_element(found)):
             return None
         given = of.required(found.type)
         if given == STR:
@@ -137,7 +142,7 @@ class Elements:
     def of_target(
         self, loop: ast.For | ast.comprehension, items: tuple[Type, ...], at: Any
     ) -> Found:
-        bound = frozenset({self.number_of(loop)})
+        bound = self.around(self.number_of(loop))
         if at is None:
             given = items[0] if len(items) == 1 else of.tuple_of(*items)
             return Found(EVENT, given, given, bound)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import Any
+from typing import Any, NoReturn
 
 from specstream.compiler import value_types as of
 from specstream.compiler.event_alone import EventAlone
@@ -23,7 +23,8 @@ from specstream.compiler.lifted_loops import (
     taken_apart,
     with_places,
 )
-from specstream.compiler.list_use import is_list
+from specstream.compiler.list_use import is_list, list_part
+from specstream.compiler.local_types import MOST_WORDS
 from specstream.compiler.value_types import BOOL, STR, Type
 from specstream.declarations.derived import Part, name_of
 
@@ -84,6 +85,9 @@ class ListLifting(ast.NodeTransformer):
     def visit_parts(self, target: ast.expr) -> None:
         raise NotImplementedError
 
+    def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
+        raise NotImplementedError
+
     def nothing_made(self) -> Any:
         """What a function for Python is made of, as yet nothing."""
         raise NotImplementedError
@@ -103,7 +107,7 @@ class ListLifting(ast.NodeTransformer):
         """There is a list."""
         raise NotImplementedError
 
-    def keep_lists(self, tree: ast.AST, of_loop: frozenset[int] = frozenset()) -> None:
+    def keep_lists(self, tree: ast.AST, of_loop: int | None = None) -> None:
         """Names of lists that compiled code reads, too, are assigned where they were.
 
         Args:
@@ -116,7 +120,7 @@ class ListLifting(ast.NodeTransformer):
             check, node, given = self.lists[name]
             assert node.value is not None
             found = self.alone.of(node.value)
-            if found.bound != of_loop:
+            if of_loop != (self.alone.innermost(found) if found.is_bound else None):
                 continue
             guards, self.guards = self.guards, self.guards_of.get(name, [])
             targets: list[ast.expr] = [node.target] if isinstance(node, ast.AnnAssign) else []
@@ -139,7 +143,7 @@ class ListLifting(ast.NodeTransformer):
         loop = self.begin(node)
         guards = self.guarding(node.iter, loop.made)
         node.body = self.block(node.body)
-        self.keep_lists(node, frozenset({loop.number}))
+        self.keep_lists(node, loop.number)
         node.target, node.iter = loop.new_target(), self.hidden_list(node.iter, loop, guards)
         if loop.lifted and not loop.is_flat:
             parts: list[ast.expr] = [ast.Name(one, ast.Load()) for one in loop.whole]
@@ -151,8 +155,14 @@ class ListLifting(ast.NodeTransformer):
     def begin(self, node: ast.For | ast.comprehension) -> Loop:
         number, elements = self.alone.number_of(node), self.alone.goes_through(node)
         assert elements is not None
-        self.loops[number] = Loop(number, node.target, elements, self.nothing_made())
+        found = self.alone.of(node.iter)
+        made = self.outer(found).made if found.is_bound else self.nothing_made()
+        self.loops[number] = Loop(number, node.target, elements, made)
         return self.loops[number]
+
+    def outer(self, found: Found) -> Loop:
+        """The loop that gives the element of which something is."""
+        return self.loops[self.alone.innermost(found)]
 
     def hidden_list(self, iterated: ast.expr, loop: Loop, guards: list[ast.expr]) -> ast.expr:
         """The read of the list that a loop goes through; of a range that nothing is lifted of, the
@@ -161,6 +171,17 @@ class ListLifting(ast.NodeTransformer):
             return self.expression(iterated)
         self.drop_assigned(iterated)
         body = loop.body(self.python(iterated, loop.made))
+        if len(loop.part().words) > MOST_WORDS:
+            self.refuse(
+                iterated,
+                f"{len(loop.lifted)} values of each element of {ast.unparse(iterated)} are needed "
+                "that only Python has, which is too many",
+                "compute some of them in one function, marked @ss.pure",
+            )
+        found = self.alone.of(iterated)
+        if found.is_bound:
+            item = self.outer(found).read(at_place(body, iterated), loop.part())
+            return at_place(item, iterated)
         number = self.made(iterated, body, loop.made, (loop.part(),), guards)
         event = ast.Name(self.event, ast.Load())
         self.uses_arena()
@@ -288,7 +309,7 @@ class ListLifting(ast.NodeTransformer):
             part: which of how many values of an assignment, and which has a star; None: only
                 whether it raises; False: the value.
         """
-        loop = self.loops[self.alone.innermost(self.alone.of(node))]
+        loop = self.outer(self.alone.of(node))
         body = self.python(node, loop.made)
         if part is None:
             body = checked(body)
@@ -298,5 +319,6 @@ class ListLifting(ast.NodeTransformer):
             body = ast.Call(ast.Name("__ss_bool", ast.Load()), [body], [])
         elif self.alone.of(node).type == STR and given != STR:
             body = ast.Call(ast.Name("__ss_list", ast.Load()), [body], [])
-        read: ast.expr = at_place(loop.read(at_place(body, node), given), node)
+        kind: Any = list_part(given) if given.name == "list" else given.name
+        read: ast.expr = at_place(loop.read(at_place(body, node), kind), node)
         return read

@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 
 from specstream.columns.derived import outcome_of
 from specstream.compiler.event_lists import ItemRead
-from specstream.compiler.list_use import list_part
 from specstream.compiler.value_types import Type
-from specstream.declarations.derived import Part
+from specstream.declarations.derived import Part, Scalar
 
 Made = TypeVar("Made", bound=ast.AST)
 
@@ -32,22 +31,22 @@ class Loop:
         target: of the loop, as it was written.
         elements: types of what an element has in it.
         made: what Python's functions of it are made of.
-        lifted: what Python makes of an element, and the types.
+        lifted: what Python makes of an element, and what that is.
     """
 
     number: int
     target: ast.expr
     elements: tuple[Type, ...]
     made: Any
-    lifted: list[tuple[ast.expr, Type]] = field(default_factory=list)
-    known: dict[tuple[str, Type], int] = field(default_factory=dict)
+    lifted: list[tuple[ast.expr, Scalar | Part]] = field(default_factory=list)
+    known: dict[tuple[str, Scalar | Part], int] = field(default_factory=dict)
 
-    def read(self, body: ast.expr, given: Type) -> ItemRead:
+    def read(self, body: ast.expr, given: Scalar | Part) -> ItemRead:
         """The read of something that Python makes of an element.
 
         Args:
             body: the expression for Python, over the loop's own names.
-            given: its type.
+            given: what it gives.
         """
         key = ast.dump(body), given
         if key not in self.known:
@@ -57,7 +56,7 @@ class Loop:
         return ItemRead.of(
             ast.Name(status, ast.Load()),
             ast.Name(value, ast.Load()),
-            list_part(given) if given.name == "list" else None,
+            given if isinstance(given, Part) else None,
         )
 
     def names(self, at: int) -> list[str]:
@@ -93,9 +92,7 @@ class Loop:
         """The column of the hidden list."""
         kinds: list[Any] = [one.name for one in self.elements]
         first = len(kinds)
-        kinds += [
-            list_part(given) if given.name == "list" else given.name for _, given in self.lifted
-        ]
+        kinds += [given for _, given in self.lifted]
         is_tuple = bool(self.lifted) or isinstance(self.target, ast.Tuple) or first > 1
         raising = frozenset(range(first, len(kinds)))
         return Part("list", items=tuple(kinds), is_tuple=is_tuple, raising=raising)

@@ -242,13 +242,6 @@ class _Function(ListLifting):
         if self.alone.goes_through(node) is not None:
             return self.loop(node)
         found = self.alone.of(node.iter)
-        is_letters = found.type == STR and self.alone.is_of_element(found)
-        if is_letters or (found.is_bound and self.is_hidden_list(node.iter)):
-            letters = of.list_of(STR)
-            read = self.item_read(node.iter, letters) if is_letters else self.list_read(node.iter)
-            node.iter = read
-            node.body, node.orelse = self.block(node.body), self.block(node.orelse)
-            return node
         iterated = of.required(found.type)
         is_left = self.is_left(node.iter)
         if found.depends == EVENT and (iterated == STR or (found.compiled is None and not is_left)):

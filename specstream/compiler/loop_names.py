@@ -215,6 +215,9 @@ def _apart_from_target(loop: ast.For, name: str, places: _Places, numbers: Itera
         return
     if any(id(one) not in inside and _is_load(one) for one in everywhere):
         return  # what the loop leaves is read
+    functions = [one for one in ast.walk(loop) if isinstance(one, ast.Lambda | ast.FunctionDef)]
+    if any(name in _names(one) for one in functions):
+        return  # what it is there is told when that is called
     begin: list[ast.AST] = [loop.target]
     for at, statement in enumerate(loop.body):
         if at in again:

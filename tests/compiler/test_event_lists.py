@@ -397,9 +397,17 @@ def test_what_is_no_such_list_is_an_exception_of_the_event() -> None:
 
 
 def nested(state, event, emit):
-    for kv in event.pair.split(";"):
-        for part in kv.split(":"):
-            emit(1, 2, part.upper())
+    rows = [kv.split(":") for kv in event.pair.split(";")]
+    for part in rows[state.n]:
+        emit(1, 2, part)
+
+
+def too_many(state, event, emit):
+    for w in event.text.split():
+        found = w.count("a") + state.n
+        found += w.count("b") * state.n + w.count("c") * state.n + w.count("d") * state.n
+        found += w.count("e") * state.n + w.count("f") * state.n + w.count("g") * state.n
+        emit(found, w.count("h"), w)
 
 
 def of_the_state(state, event, emit):
@@ -415,7 +423,8 @@ def as_a_set(state, event, emit):
 
 
 REFUSED: list[tuple[Callable[..., None], int, str]] = [
-    (nested, 3, "upper"),
+    (nested, 2, "rows is a list of list of str"),
+    (too_many, 1, r"of each element of event\.text\.split\(\) are needed.*@ss\.pure"),
     (of_the_state, 2, "of a string: this one is not of the event alone"),
     (as_a_set, 3, "a loop over found"),
 ]

@@ -119,6 +119,29 @@ for w in event.text.split():
     for c in w:
         out += c == "b"
 
+for line in event.text.splitlines():
+    for w in line.split():
+        w = w.strip("!.").lower()
+        if w.startswith("b") or w == mine:
+            out += len(line) * len(w)
+            mine = w
+
+for kv in event.pair.split(";"):
+    state.n += 1
+    for part in kv.split(":"):
+        try:
+            out += int(part) + len(kv)
+        except ValueError:
+            out += 100
+            break
+
+for kv in event.pair.split(";"):
+    for i, part in enumerate(kv.split(":")):
+        for c in part:
+            if c.isalpha():
+                out += i + ord(c) + len(part)
+        state.n += int(part) if part.isdigit() else 0
+
 for kv in event.pair.split(";"):
     parts = kv.split(":")
     if len(parts) > 1 and parts[1] == mine:
