@@ -188,13 +188,20 @@ class EventAlone(Operations, Calls):
         bound, self.bound = self.bound, []
         value = self.of(binding.value)
         self.bound = bound
+        if binding.loop is not None:
+            element = self.element(binding)
+            self.open.remove(name)
+            return element
         self.open.remove(name)
         if value.depends == STATE:
             return Found(STATE, ANY, ANY)
-        if of.required(value.type).name in ("list", "dict") and name in self.changed:
+        is_whole = binding.at is None or binding.at[0] == binding.star
+        if is_whole and of.required(value.type).name in ("list", "dict") and name in self.changed:
             return Found(STATE, ANY, ANY)
-        if binding.loop is not None:
-            return self.element(binding, value)
+        if isinstance(binding.value, ast.DictComp):
+            first = binding.value.generators[0]
+            if self.goes_through(first) is not None:
+                return Found(STATE, ANY, ANY)  # compiled code makes the dict
         inside = value.bound & self.loops.keys()
         if not all(self.stays_in(name, self.loops[one]) for one in inside):
             return Found(STATE, ANY, ANY)

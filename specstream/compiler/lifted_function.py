@@ -327,7 +327,7 @@ class LiftedFunction(LiftingRefusals):
             given = BOOL if node in self.alone.truths else found.type
             return self.item_read(node, given) if found.is_bound else self.lifted(node, given)
         if found is not None and self.is_hidden_list(node):
-            return node if isinstance(node, ast.Name) else self.lifted(node, found.type)
+            return self.list_read(node)
         if isinstance(node, COMPREHENSIONS) and (
             self.alone.goes_through(node.generators[0]) is not None
         ):
