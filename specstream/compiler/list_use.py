@@ -25,7 +25,6 @@ __all__ = [
     "items_of",
     "kind_of",
     "list_part",
-    "made_of",
 ]
 
 Kind = Literal["list", "set", "tuple", "iterator"]
