@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from specstream.compiler.exceptions import UntoldRaise
 from specstream.compiler.nested import NestedFunctions
 from specstream.compiler.rewrite_local import LocalContainers
 from specstream.compiler.scopes import Comprehension, own_name
@@ -295,7 +296,7 @@ def _any(loop: _Loop, item: ast.expr, found: bool, is_list: bool) -> list[ast.st
 
 def _first(loop: _Loop, item: ast.expr, default: ast.expr | None) -> list[ast.stmt]:
     """``next``: the first item, if there is one."""
-    missing: ast.stmt = ast.Raise(ast.Call(_load("StopIteration"), [], []), None)
+    missing: ast.stmt = UntoldRaise(ast.Call(_load("StopIteration"), [], []), None)
     return [*loop.around([loop.give(item)]), missing if default is None else loop.give(default)]
 
 
@@ -330,7 +331,7 @@ def _extremum(
     choice = ast.If(is_first, first, [ast.If(wins, taken(), [])])
     keyed = [] if key is None else [*before_key, _assign("__ss_key", key)]
     inner = [_assign("__ss_value", item), *keyed, choice]
-    missing: ast.stmt = ast.Raise(
+    missing: ast.stmt = UntoldRaise(
         ast.Call(_load("ValueError"), [ast.Constant("an empty iterable")], []), None
     )
     if default is not None:

@@ -51,6 +51,8 @@ _DIVISIONS = {
     ("/", False): _says(lambda: 1 / _zero),
     ("//", False): _says(lambda: 1 // _zero),
     ("%", False): _says(lambda: 1 % _zero),
+    ("divmod", False): _says(lambda: divmod(1, _zero)),
+    ("divmod", True): _says(lambda: divmod(1.0, _zero)),
     ("/", True): _says(lambda: 1.0 / _zero),
     ("//", True): _says(lambda: 1.0 // _zero),
     ("%", True): _says(lambda: 1.0 % _zero),

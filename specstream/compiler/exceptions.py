@@ -23,6 +23,7 @@ from specstream.errors import SpecstreamError
 __all__ = [
     "ExceptionCheck",
     "Part",
+    "UntoldRaise",
     "catches_anything",
     "caught_classes",
     "error_classes",
@@ -108,6 +109,10 @@ def caught_classes(
 
 def catches_anything(errors: tuple[type[BaseException], ...]) -> bool:
     return Exception in errors or BaseException in errors
+
+
+class UntoldRaise(ast.Raise):
+    """A raise that no user has written, and whose text is not Python's."""
 
 
 @dataclass(frozen=True)

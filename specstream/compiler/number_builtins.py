@@ -122,6 +122,7 @@ def _divmod(typing_context: Any, args: Sequence[types.Type]) -> Meaning:
 
     def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
         instructions = Instructions(context, builder)
+        arithmetic.fault_if_zero(instructions, kind, values[1], "divmod")
         both = [
             write(instructions, (kind, kind), values)
             for write in (arithmetic.write_floordiv, arithmetic.write_mod)

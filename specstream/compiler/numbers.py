@@ -343,7 +343,12 @@ def _power(base: Number, exp: Number, mod: int | None = None) -> Number:
 
 
 def _divmod(dividend: Number, divisor: Number) -> tuple[Number, Number]:
-    return dividend // divisor, dividend % divisor
+    try:
+        return dividend // divisor, dividend % divisor
+    except ZeroDivisionError:
+        is_float = isinstance(dividend, float) or isinstance(divisor, float)
+        divmod(1.0 if is_float else 1, 0)  # which says what Python says
+        raise
 
 
 def whole(exact: int, name: str) -> Int64:

@@ -16,7 +16,13 @@ from typing import Any
 from specstream.compiler import locking, polling
 from specstream.compiler.caught import caught, tell, tell_again
 from specstream.compiler.error_classes import CLASSES
-from specstream.compiler.exceptions import Part, catches_anything, caught_classes, parts_of
+from specstream.compiler.exceptions import (
+    Part,
+    UntoldRaise,
+    catches_anything,
+    caught_classes,
+    parts_of,
+)
 from specstream.compiler.formatting import formatted
 from specstream.compiler.forms import CaughtName
 from specstream.compiler.rewrite import targets_in
@@ -314,7 +320,7 @@ class LeavingRewriter(NativeParts):
         self, made: ast.expr, error: Any, cause: ast.expr | None, node: ast.stmt
     ) -> Statements | None:
         """A raise whose exception somebody may ask for its text; None: nobody could tell it."""
-        if not self.analysis.tells or error is None:
+        if not self.analysis.tells or error is None or isinstance(node, UntoldRaise):
             return None
         names = self.check.caught
         site, parts = self.analysis.texts.site(made, error, names, self.source.filename)
@@ -333,6 +339,8 @@ class LeavingRewriter(NativeParts):
             *statements,
             *self.thrown(self.core(tell, self.run(), status, *values, at=node), node),
         ]
+
+    visit_UntoldRaise = visit_Raise
 
     def number_of_class(self, error: Any) -> ast.expr:
         return ast.Constant(self.analysis.errors.number(error))

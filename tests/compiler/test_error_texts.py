@@ -144,6 +144,10 @@ def of_python(state, event, emit):
     except ZeroDivisionError as error:
         emit(f"{error}", 8)
     try:
+        state.x += divmod(event.y, half)[0]
+    except ZeroDivisionError as error:
+        emit(f"{error}", 16)
+    try:
         state.n += numbers[event.k]
     except IndexError as error:
         emit(error.args[0], 9)
@@ -271,6 +275,13 @@ def of_a_search(state, event, emit):
         emit(f"{error}", 1)
 
 
+def of_a_least(state, event, emit):
+    try:
+        state.n += min([x for x in [1, 2] if x > 9])
+    except ValueError as error:
+        emit(f"{error}", 1)
+
+
 def of_another_text(state, event, emit):
     try:
         try:
@@ -296,7 +307,8 @@ def of_a_boosted_operation(state, event, emit):
 
 
 @pytest.mark.parametrize(
-    "function", [of_a_search, of_another_text, of_what_no_row_has, of_a_boosted_operation]
+    "function",
+    [of_a_search, of_a_least, of_another_text, of_what_no_row_has, of_a_boosted_operation],
 )
 def test_an_unknown_text_is_refused_when_it_is_asked_for(function: Callable[..., None]) -> None:
     operator = declared(function)
