@@ -23,7 +23,7 @@ from specstream.compiler.lifted_loops import at_place as _at
 from specstream.compiler.lifting_refusals import LiftingRefusals
 from specstream.compiler.list_use import is_list
 from specstream.compiler.scopes import COMPREHENSIONS
-from specstream.compiler.value_types import ANY, BOOL, STR, Type
+from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
 __all__ = ["LiftedFunction"]
 
