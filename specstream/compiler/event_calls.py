@@ -33,6 +33,7 @@ from specstream.compiler.event_expressions import (
 )
 from specstream.compiler.found import CONSTANT, EVENT, STATE, Found
 from specstream.compiler.frozen import Frozen
+from specstream.compiler.keeping import keeps
 from specstream.compiler.list_use import groups_found
 from specstream.compiler.value_types import ANY, BOOL, INT, Type
 from specstream.declarations.pure import pure_mark
@@ -215,7 +216,7 @@ class Calls(Expressions):
             source = self.parse(function)
         except Exception:
             return here if is_of_numbers else self.joined(parts, ANY, False)
-        if self.returns.compiles(source, given, is_of_numbers):
+        if keeps(function, self.parse) or self.returns.compiles(source, given, is_of_numbers):
             return here
         types_given = {name: one.type for name, one in given.items()}
         return self.joined(parts, self.returns.of_bound(function, types_given), False)

@@ -18,6 +18,7 @@ from specstream.compiler.value_types import ANY, INT, STR, Type
 from specstream.declarations.derived import Part
 
 __all__ = [
+    "CHANGING",
     "changed_names",
     "groups_found",
     "is_list",
@@ -29,9 +30,9 @@ __all__ = [
 
 Kind = Literal["list", "set", "tuple", "iterator"]
 
-_CHANGING = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"))
-_CHANGING |= {"update", "setdefault", "popitem", "add", "discard", "appendleft", "popleft"}
-_CHANGING |= {"difference_update", "intersection_update", "symmetric_difference_update"}
+CHANGING = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"))
+CHANGING |= {"update", "setdefault", "popitem", "add", "discard", "appendleft", "popleft"}
+CHANGING |= {"difference_update", "intersection_update", "symmetric_difference_update"}
 _KEEPING = frozenset({"append", "insert", "add", "setdefault", "appendleft", "put"})
 _VIEWS = frozenset({"items", "keys", "values"})
 # What raises nothing on the way, once it is made.
@@ -164,7 +165,7 @@ def changed_names(
                 call = above.get(id(outer))
                 is_method = isinstance(call, ast.Call) and call.func is outer
                 return isinstance(outer.ctx, ast.Load) and not (
-                    is_method and outer.attr in _CHANGING
+                    is_method and outer.attr in CHANGING
                 )
             case ast.For() | ast.comprehension():
                 return outer.iter is node

@@ -29,6 +29,7 @@ from specstream.structures import add
 
 COUNT = 0
 SEEN = {3: 1}
+TEXTS = ["abc"]
 now = datetime.datetime.now
 log = logging.getLogger("operators")
 
@@ -457,13 +458,16 @@ MISTAKES = {
         "state.total = int(event.x) & 1",
     ),
     "values by a star": Mistake(
-        "row = (1, 0.5)\nemit(*row)  # <-",
-        "a starred expression cannot be compiled",
-        "write the values out",
-        "row = (1, 0.5)\nemit(row[0], row[1])",
+        "row = [1, 2]\nemit(max(*row))  # <-",
+        "a star in a call of max",
+        "max(xs)",
+        "row = [1, 2]\nemit(max(row))",
     ),
     "values by two stars": Mistake(
-        "emit(**{'n': 1})  # <-", "a call with **", "write the arguments out", "emit(n=1)"
+        "rows = [{'n': 1}]\nemit(**rows[0])  # <-",
+        "a call with **",
+        "write the arguments out",
+        "rows = [{'n': 1}]\nemit(n=rows[0]['n'])",
     ),
     "eval": Mistake(
         "state.total = eval('1')  # <-",
@@ -527,12 +531,6 @@ MISTAKES = {
         "an array has no method 'sort'",
         "sorted(x) makes a list in order",
         "for i, one in enumerate(sorted(state.counts)):\n    state.counts[i] = one",
-    ),
-    "a list in an array": Mistake(
-        "state.counts[:2] = [1, 2]  # <-",
-        "gets list",
-        "one element at a time",
-        "for i, one in enumerate([1, 2]):\n    state.counts[i] = one",
     ),
     "nothing stored": Mistake(
         "state.total = None  # <-",
@@ -600,18 +598,19 @@ MISTAKES = {
         "write it out as a loop",
         "state.price = math.sqrt(sum(v * v for v in state.grid[0]))",
     ),
-    "a product of loops": Mistake(
-        "for i, j in itertools.product(range(4), range(4)):  # <-\n    state.grid[i, j] += 1.0",
-        "'itertools.product' is of the library 'itertools'",
-        "a loop inside of a loop",
-        "for i in range(4):\n    for j in range(4):\n        state.grid[i, j] += 1.0",
+    "groups of the library": Mistake(
+        "for key, group in itertools.groupby(state.counts):  # <-\n    state.total += key",
+        "itertools.groupby cannot be used in an operator",
+        "compare with the key before",
+        "before = -1\nfor key in state.counts:\n    if key != before:\n"
+        "        state.total += key\n    before = key",
     ),
-    "a counter": Mistake(
-        "seen = collections.Counter(state.counts)  # <-\nstate.total = seen[0]",
-        "'collections.Counter' is of the library 'collections'",
-        "d[key] = d.get(key, 0) + 1",
-        "seen = {}\nfor one in state.counts:\n    seen[one] = seen.get(one, 0) + 1\n"
-        "state.total = seen.get(0, 0)",
+    "a counter that is passed on": Mistake(
+        "seen = collections.Counter(state.counts)\nother = seen  # <-\nstate.total = other[0]",
+        "'seen' is a Counter, and is one only where it was made",
+        "write dict(seen) to pass it on",
+        "seen = collections.Counter(state.counts)\nother = dict(seen)\n"
+        "state.total = other.get(0, 0)",
     ),
     "a mean of the library": Mistake(
         "state.price = statistics.mean(state.grid[0])  # <-",
@@ -619,11 +618,11 @@ MISTAKES = {
         "write sum(x) / len(x)",
         "state.price = sum(state.grid[0]) / len(state.grid[0])",
     ),
-    "a map": Mistake(
-        "state.total = sum(map(abs, state.counts))  # <-",
-        "'map' is a builtin, and is not compiled",
-        "a generator or a comprehension",
-        "state.total = sum(abs(one) for one in state.counts)",
+    "a function of two values": Mistake(
+        "state.total = functools.reduce(max, state.counts)  # <-",
+        "functools.reduce cannot be used in an operator",
+        "write the loop",
+        "for one in state.counts:\n    state.total = max(state.total, one)",
     ),
     "what a type is": Mistake(
         "if type(state.total) is int:  # <-\n    state.total = 1",
@@ -636,12 +635,6 @@ MISTAKES = {
         "'now' is of the library 'datetime'",
         "use event.timestamp",
         "state.total = event.timestamp // 3600",
-    ),
-    "the hour of a number": Mistake(
-        "state.total = event.key.hour  # <-",
-        "event.key is a number, and has no 'hour'",
-        "write ss.when(event.key).hour",
-        "state.total = event.key // 3600",
     ),
     "a text of a number of the state": Mistake(
         "text = str(state.total)  # <-",
@@ -688,6 +681,24 @@ MISTAKES = {
         "def seen(state):\n    state.counts[0] += 1\n    return state.counts[0]\n\n\n"
         + START
         + "    state.total = seen(state)\n",
+    ),
+    "a default that is kept in by an item": Mistake(
+        "def seen(x, before={}):\n    before[x] = 1  # <-\n    return len(before)\n\n\n"
+        + START
+        + "    state.total = seen(event.key)\n",
+        "a default, or a list, dict, set or array of a module is frozen",
+        "what changes in the state",
+        "def seen(state, x):\n    state.counts[x] = 1\n    return sum(state.counts)\n\n\n"
+        + START
+        + "    state.total = seen(state, event.key)\n",
+    ),
+    "a global that a text is kept in": Mistake(
+        "def seen(text):\n    TEXTS.append(text.lower())  # <-\n    return len(TEXTS)\n\n\n"
+        + START
+        + "    state.total = seen(event.name)\n",
+        "a default, or a list, dict, set or array of a module is frozen",
+        "what changes in the state",
+        "state.total += 1",
     ),
     "a cache": Mistake(
         "@functools.lru_cache\ndef fee(x):\n    return x + 1\n\n\n"
