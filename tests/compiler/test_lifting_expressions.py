@@ -327,7 +327,6 @@ json.dumps({"a": event.a, "k": event.key})
 (event.note or "none").upper()
 next((c for c in event.text if c.isdigit()), "none")
 max(event.text.split(), key=len, default="")
-functools.reduce(lambda a, b: b + a, event.text, "")
 sorted({event.key, event.text})[0]
 difflib.get_close_matches(event.key, ["EU-1", "US"], 1, 0.0)[0]
 os.path.basename(event.url)
@@ -363,7 +362,6 @@ int.from_bytes(hashlib.sha1(event.key.encode()).digest()[:4], "big")
 hashlib.sha1(event.key.encode()).digest()[0]
 zlib.crc32(event.key.encode())
 binascii.crc32(event.key.encode())
-collections.Counter(event.text)["a"]
 calendar.monthrange(2020, 1 + event.status % 12)[1]
 bisect.bisect(BOUNDS, event.x)
 bisect.bisect_right(CUTS, event.a)

@@ -27,6 +27,7 @@ import specstream as ss
 
 NAMES = {"EU": "Europe", "US": "States"}
 BLOCKED = {"spam", "eggs"}
+HALF = "0.5"
 BOUNDS = [0.0, 0.5, 1.5]
 CODE = re.compile(r"(\w+)-(\d+)")
 
@@ -191,6 +192,8 @@ def sets(state, event, emit):
     if event.a > 0 and ((event.key.isdigit() and int(event.key) > 3) or state.n > 5):
         state.n += int(event.key) if event.key.isdigit() else 1
     emit(event.key or None, state.n)
+    state.x += float(HALF) + int("12")  # of a module's text, and of one that is written out
+    emit(HALF.strip("0"), int(state.x) + len(["te", "t"][0]))
 
 
 ALL = [patterns, firsts, objects, documents, sets]

@@ -138,16 +138,8 @@ def whole(state, event, emit):
     state.n = int(mixed(state, event))
 
 
-def whole_literal(state, event, emit):
-    state.n = int("12")
-
-
 def real(state, event, emit):
     state.x = float(mixed(state, event))
-
-
-def real_global(state, event, emit):
-    state.x = float(WORD)
 
 
 def numpy_whole(state, event, emit):
@@ -243,7 +235,7 @@ REFUSED: list[tuple[Callable[..., None], str]] = [
     *((one, "bits") for one in (formatted, subtracted, divided, halved)),
     *((one, "bits") for one in (negative, inverted, added_to_a_field, added_to_a_row)),
     *((one, "string") for one in (added_commutatively, kept_maximum)),
-    *((one, "event alone") for one in (whole, whole_literal, real, real_global)),
+    *((one, "event alone") for one in (whole, real)),
     *((one, "event alone") for one in (numpy_whole, absolute, rounded, root)),
     *((one, "event alone") for one in (length, element, part, letters, substring)),
     *((one, "string") for one in (as_an_index, as_a_stored_index, as_a_slice, as_a_bound)),
