@@ -8,39 +8,83 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-__all__ = ["length_of"]
+__all__ = ["Lengths"]
 
 _AS_LONG = ("list", "tuple", "sorted", "reversed", "enumerate")
 
 
-def length_of(node: ast.expr, shapes: Mapping[str, tuple[int, ...]]) -> int | None:
-    """The length of what an expression gives; None: only a run knows.
+class Lengths:
+    """The lengths of a function's expressions.
 
     Args:
-        node: the expression.
+        tree: the function.
         shapes: of the arrays of the state, by their names.
     """
-    if isinstance(node, ast.Tuple | ast.List):
+
+    def __init__(self, tree: ast.FunctionDef, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.tree = tree
+        self.shapes = shapes
+
+    def of(self, node: ast.expr) -> int | None:
+        """The length of what an expression gives; None: only a run knows."""
+        rule = getattr(self, f"of_{type(node).__name__}", None)
+        found: int | None = None if rule is None else rule(node)
+        return found
+
+    def of_Name(self, node: ast.Name) -> int | None:
+        """A name of tuples, which stay as long as they are."""
+        values = [
+            one.value
+            for one in ast.walk(self.tree)
+            if isinstance(one, ast.Assign)
+            and any(isinstance(of, ast.Name) and of.id == node.id for of in one.targets)
+        ]
+        stores = sum(
+            isinstance(one, ast.Name) and one.id == node.id and not isinstance(one.ctx, ast.Load)
+            for one in ast.walk(self.tree)
+        )
+        are_tuples = all(isinstance(one, ast.Tuple) or _is_tuple_call(one) for one in values)
+        if not values or stores != len(values) or not are_tuples:
+            return None
+        found = {self.of(one) for one in values}
+        return found.pop() if len(found) == 1 else None
+
+    def of_Tuple(self, node: ast.Tuple | ast.List) -> int | None:
         is_starred = any(isinstance(one, ast.Starred) for one in node.elts)
         return None if is_starred else len(node.elts)
-    if isinstance(node, ast.Attribute) and node.attr in shapes:
-        return shapes[node.attr][0] if shapes[node.attr] else None
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
-        shape = shapes.get(node.value.attr, ())
-        if isinstance(node.slice, ast.Slice | ast.Tuple) or len(shape) < 2:
-            return None
-        return shape[1]
-    if isinstance(node, ast.GeneratorExp | ast.ListComp):
+
+    of_List = of_Tuple
+
+    def of_Attribute(self, node: ast.Attribute) -> int | None:
+        shape = self.shapes.get(node.attr, ())
+        return shape[0] if shape else None
+
+    def of_Subscript(self, node: ast.Subscript) -> int | None:
+        """A row of a field."""
+        field = node.value.attr if isinstance(node.value, ast.Attribute) else ""
+        shape = self.shapes.get(field, ())
+        is_row = not isinstance(node.slice, ast.Slice | ast.Tuple) and len(shape) > 1
+        return shape[1] if is_row else None
+
+    def of_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> int | None:
         only = node.generators[0]
         is_plain = len(node.generators) == 1 and not only.ifs
-        return length_of(only.iter, shapes) if is_plain else None
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return self.of(only.iter) if is_plain else None
+
+    of_GeneratorExp = of_ListComp
+
+    def of_Call(self, node: ast.Call) -> int | None:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        given = node.args
+        if name in _AS_LONG and given:
+            return self.of(given[0])
+        if name == "map" and len(given) == 2:
+            return self.of(given[1])
+        if name == "range" and len(given) == 1 and isinstance(given[0], ast.Constant):
+            count = given[0].value
+            return max(count, 0) if isinstance(count, int) else None
         return None
-    if node.func.id in _AS_LONG and node.args:
-        return length_of(node.args[0], shapes)
-    if node.func.id == "map" and len(node.args) == 2:
-        return length_of(node.args[1], shapes)
-    if node.func.id == "range" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
-        count = node.args[0].value
-        return max(count, 0) if isinstance(count, int) else None
-    return None
+
+
+def _is_tuple_call(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "tuple"

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -13,7 +14,7 @@ from numba.core import cgutils, types
 
 from specstream._native import lib
 from specstream.compiler import arithmetic, conversions
-from specstream.compiler.core_function import Core, Meaning, also, called, of_values
+from specstream.compiler.core_function import Core, Meaning, also, called, of_held, of_values
 from specstream.compiler.instructions import BIT, F64, I32, I64, POINTER, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.local_lists import (
@@ -25,7 +26,7 @@ from specstream.compiler.local_lists import (
     same_elements,
     takes,
 )
-from specstream.compiler.local_methods import method
+from specstream.compiler.local_methods import adding, length, truth, written_by
 from specstream.compiler.local_types import (
     ListType,
     LocalIterator,
@@ -52,38 +53,8 @@ __all__ = [
 ]
 
 _VOID = ir.VoidType()
-Write = Callable[[List, Any, Sequence[Value]], Value]
-"""Of the list, the signature and the values of all arguments."""
-
-
-def _meaning(result: types.Type, taken: Sequence[types.Type], write: Write, of: int = 0) -> Meaning:
-    """What the instructions of a list are written by; ``of``: which argument it is."""
-
-    def code(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
-        head = List(context, builder, sig.args[of], args[of])
-        value = write(head, sig, args)
-        return context.get_dummy_value() if value is None else value
-
-    return result, taken, code
-
-
-def _method(name: str, most: int, least: int | None = None) -> Any:
-    """Adds what a method is to a list; called with the list's type and those of its arguments."""
-    least = most if least is None else least
-
-    def add(rule: Callable[..., Meaning]) -> Any:
-        def checked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-            if not isinstance(args[0], ListType):
-                return None
-            if not least <= len(args) - 1 <= most:
-                expected = str(most) if least == most else f"{least} to {most}"
-                raise refuse(f"{name} of a list takes {expected} value(s): see Python's")
-            return rule(*args)
-
-        method(name).rule(checked)
-        return rule
-
-    return add
+_meaning = written_by(List)
+_method = functools.partial(adding, ListType)
 
 
 def _as_index(given: types.Type) -> types.Type:
@@ -444,39 +415,21 @@ def _comparing(function: Native, relation: int) -> Any:
     return rule
 
 
-def _truth(negated: bool) -> Any:
-    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-        if len(args) != 1 or not isinstance(args[0], ListType):
-            return None
-
-        def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-            return head.builder.icmp_unsigned("==" if negated else "!=", head.count(), I64(0))
-
-        return _meaning(types.boolean, args, write)
-
-    return rule
-
-
 arithmetic.add.others.append(_add)
 arithmetic.iadd.others.append(_add_in_place)
 arithmetic.mul.others.append(_repeating(False))
 arithmetic.imul.others.append(_repeating(True))
-arithmetic.not_.others.append(_truth(True))
-conversions.bool_.others.append(_truth(False))
+arithmetic.not_.others.append(truth(ListType, _meaning, True))
+conversions.bool_.others.append(truth(ListType, _meaning, False))
 for _function, _relation in _RELATIONS.items():
     _function.others.append(_comparing(_function, _relation))
-also(bool, _truth(False), ListType)
+also(bool, truth(ListType, _meaning, False), ListType)
 
 
-def _length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    if not isinstance(args[0], ListType):
-        return None
-    return _meaning(types.int64, args, lambda head, sig, args: head.count())
+also(len, length(ListType, _meaning), ListType)
 
 
-also(len, _length, ListType)
-
-
+@of_held
 def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     value, of = args
     if not isinstance(of, ListType):
@@ -549,5 +502,5 @@ def _reversed(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return walk, args, code
 
 
-reversed_list = Core("reversed_list", "reversed takes a list: write reversed(list(x))")
+reversed_list = Core("reversed", "reversed takes a list: write reversed(list(x))")
 reversed_list.rule(_reversed)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from specstream.compiler import value_types as of
-from specstream.compiler.value_types import ANY, INT, STR, Type
+from specstream.compiler.value_types import ANY, STR, Type
 from specstream.declarations.derived import Part
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "groups_found",
     "is_list",
     "items_of",
-    "iterator_type",
     "kind_of",
     "list_part",
 ]
@@ -108,26 +107,6 @@ def is_ready(node: ast.expr, kind: Kind) -> bool:
     if not isinstance(node.func, ast.Name) or node.func.id not in _READY:
         return False
     return all(is_ready(one, kind_of(one, lambda _: None)) for one in node.args)
-
-
-def iterator_type(value: Any, given: list[Type], result: Callable[[Type], Type]) -> Type | None:
-    """What a builtin gives whose items can be gone through once; None: it is no such.
-
-    Args:
-        value: the builtin.
-        given: types of its arguments.
-        result: what the function that is its first argument makes of an element.
-    """
-    elements = [of.element(one) for one in given]
-    if value is map and len(given) == 2:
-        return of.list_of(result(elements[1]))
-    if value is filter and len(given) == 2:
-        return of.list_of(elements[1])
-    if value is enumerate and given:
-        return of.list_of(of.tuple_of(INT, elements[0]))
-    if value is zip and given:
-        return of.list_of(of.tuple_of(*elements))
-    return None
 
 
 def groups_found(pattern: Any) -> Type:

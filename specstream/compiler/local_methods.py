@@ -5,14 +5,19 @@ A method is one core function, to which each type that has one of that name adds
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import types
 
-from specstream.compiler.core_function import Core
+from specstream.compiler.core_function import Core, Meaning
+from specstream.compiler.instructions import Value
 from specstream.compiler.refusals import no_method, refuse
 
-__all__ = ["METHODS", "method", "unknown_method"]
+__all__ = ["METHODS", "adding", "length", "method", "truth", "unknown_method", "written_by"]
+
+Write = Callable[[Any, Any, Sequence[Value]], Value]
+"""Of the list, dict or set, the signature and the values of all arguments."""
 
 METHODS: dict[str, Core] = {}
 
@@ -35,3 +40,71 @@ def method(name: str) -> Core:
             f"method_{name}", f"{name} is a method of other types, or takes others"
         )
     return METHODS[name]
+
+
+def written_by(head: Any) -> Callable[..., Meaning]:
+    """What makes a meaning of a writer of instructions about a list, or about a dict or set.
+
+    Args:
+        head: made of context, builder, type and address.
+    """
+
+    def meaning(
+        result: types.Type, taken: Sequence[types.Type], write: Write, of: int = 0
+    ) -> Meaning:
+        """``of``: which argument it is about."""
+
+        def code(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+            value = write(head(context, builder, sig.args[of], args[of]), sig, args)
+            return context.get_dummy_value() if value is None else value
+
+        return result, taken, code
+
+    return meaning
+
+
+def adding(kind: Any, name: str, most: int, least: int | None = None) -> Any:
+    """A decorator that adds what a method is of a kind; called with its type and those of the
+    arguments, of which there are so many."""
+    least = most if least is None else least
+
+    def add(rule: Callable[..., Meaning]) -> Any:
+        def checked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+            if not isinstance(args[0], kind):
+                return None
+            if not least <= len(args) - 1 <= most:
+                expected = str(most) if least == most else f"{least} to {most}"
+                raise refuse(f"{name} takes {expected} value(s) here: see Python's")
+            return rule(*args)
+
+        method(name).rule(checked)
+        return rule
+
+    return add
+
+
+def length(kind: Any, meaning: Callable[..., Meaning]) -> Any:
+    """A rule: ``len`` of a kind."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if not isinstance(args[0], kind):
+            return None
+        return meaning(types.int64, args, lambda head, sig, args: head.count())
+
+    return rule
+
+
+def truth(kind: Any, meaning: Callable[..., Meaning], negated: bool) -> Any:
+    """A rule: whether one is not empty, or is."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], kind):
+            return None
+
+        def write(head: Any, sig: Any, args: Sequence[Value]) -> Value:
+            count = head.count()
+            return head.builder.icmp_unsigned("==" if negated else "!=", count, count.type(0))
+
+        return meaning(types.boolean, args, write)
+
+    return rule

@@ -18,11 +18,12 @@ from specstream.compiler import (
     local_lists,
     local_tables,
     local_tuples,
+    set_methods,
     table_methods,
     unpacking,
 )
 from specstream.compiler.check import is_none
-from specstream.compiler.lengths import length_of
+from specstream.compiler.lengths import Lengths
 from specstream.compiler.local_methods import METHODS
 from specstream.compiler.rewrite import targets_in
 from specstream.compiler.rewrite_parts import NativeParts
@@ -51,6 +52,10 @@ class LocalContainers(NativeParts):
             for statement in self.source.tree.body  # and not of the decorator's arguments
             for node in ast.walk(statement)
         )
+
+    @functools.cached_property
+    def lengths(self) -> Lengths:
+        return Lengths(self.source.tree, self.analysis.shapes)
 
     def argument(self, value: ast.expr) -> ast.expr:
         """What a function of the user's is given."""
@@ -173,10 +178,10 @@ class LocalContainers(NativeParts):
             return self.sort(owner, node)
         self.positional(node, callee.attr)
         arguments = [self.visit(self.as_made(argument)) for argument in node.args]
-        if len(arguments) == 1 and callee.attr in table_methods.TAKE_A_SET:
+        if len(arguments) == 1 and callee.attr in set_methods.TAKE_A_SET:
             # What these take may be whatever a loop goes over.
             self.analysis.uses_arena = True
-            arguments = [self.core(table_methods.as_set, self.run(), *arguments, at=node)]
+            arguments = [self.core(set_methods.as_set, self.run(), *arguments, at=node)]
         elif len(arguments) == 1 and callee.attr == "extend":
             self.analysis.uses_arena = True
             arguments = [self.core(list_methods.as_list, self.run(), *arguments, at=node)]
@@ -314,7 +319,7 @@ class LocalContainers(NativeParts):
         given = node.args[0] if len(node.args) == 1 and not node.keywords else None
         if given is None:
             self.check.refuse(node, "tuple takes one value", "write (a, b), or tuple(x)")
-        count = length_of(given, self.analysis.shapes)
+        count = self.lengths.of(given)
         return self.spread(self.visit(self.as_made(given)), count, node)
 
     def spread(self, value: ast.expr, count: int | None, at: ast.AST) -> ast.expr:

@@ -48,14 +48,13 @@ from specstream.compiler.check import (
 )
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
-from specstream.compiler.event_lists import ItemRead, item_read
+from specstream.compiler.event_lists import ItemRead, item_list, item_read, list_hint
 from specstream.compiler.forms import EmittedForm
 from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
 from specstream.compiler.instructions import OperatorFault
 from specstream.compiler.item_assignment import SET_ITEM, set_item, updated
 from specstream.compiler.landing import TELLS
-from specstream.compiler.lengths import length_of
 from specstream.compiler.math_exact import DEFAULTS, MATH
 from specstream.compiler.nested import RUN, Nested
 from specstream.compiler.nullable_flows import is_null_read
@@ -190,7 +189,12 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         return self.core(arithmetic.IN_PLACE[type(node.op)], node.left, node.right, at=node)
 
     def visit_ItemRead(self, node: ItemRead) -> Any:
-        return self.core(item_read, node.status, node.value, at=node)
+        value: ast.expr = self.core(item_read, node.status, node.value, at=node)
+        if node.part is None:
+            return value
+        self.analysis.uses_arena = True
+        hint = self.constant(list_hint(node.part), node)
+        return self.core(item_list, self.run(), value, hint, at=node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
@@ -260,6 +264,8 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
     def visit_Assign(self, node: ast.Assign) -> Any:
         if isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
             return self.define(node.targets[0].id, node.value, node)
+        if any(isinstance(one, ast.Tuple | ast.List) for one in node.targets):
+            node.value = self.as_made(node.value)
         if len(node.targets) == 1:
             value = self.visit(node.value)
             if isinstance(node.targets[0], ast.Tuple | ast.List):
@@ -452,7 +458,7 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         called = self.check.resolved.get(name)
         starred = [one for one in node.args if isinstance(one, ast.Starred)]
-        known = {one: self.length_of(one.value) for one in starred}
+        known = {one: self.lengths.of(one.value) for one in starred}
         takes: int | None = None
         if name in self.source.parameters and name in self.check.locals:
             takes = len(self.analysis.emits.names)
@@ -463,7 +469,9 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
             self.check.refuse(
                 node,
                 f"a star in a call of {ast.unparse(node.func)}",
-                "write the values out, x[0], x[1]; of a list, max(xs) and min(xs)",
+                "for i in range(len(rows[0])) goes through columns"
+                if name == "zip"
+                else "write the values out, x[0], x[1]; of a list, max(xs) and min(xs)",
             )
         others = len(node.args) - len(starred) + len(node.keywords)
         arguments: list[ast.expr] = []
@@ -482,19 +490,6 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
                 item = ast.Subscript(whole, ast.Constant(at), ast.Load())
                 arguments.append(ast.fix_missing_locations(ast.copy_location(item, node)))
         node.args = arguments
-
-    def length_of(self, node: ast.expr) -> int | None:
-        """The length of what has a star, from what it is or from what its name is given."""
-        if not isinstance(node, ast.Name):
-            return length_of(node, self.analysis.shapes)
-        given = [
-            one.value
-            for one in ast.walk(self.source.tree)
-            if isinstance(one, ast.Assign)
-            and any(isinstance(of, ast.Name) and of.id == node.id for of in one.targets)
-        ]
-        found = {length_of(one, {}) if isinstance(one, ast.Tuple) else None for one in given}
-        return found.pop() if len(found) == 1 else None
 
     def visit__Spread(self, node: _Spread) -> Any:
         value = self.spread(self.visit(self.as_made(node.value)), node.count, node)
@@ -753,6 +748,9 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         return ast.copy_location(ast.Name(name, ast.Load()), at)
 
     def builtin(self, node: ast.Call, name: str, value: Any) -> ast.expr:
+        if value in (map, filter):
+            generator: ast.expr = self.visit(self.as_generator(node))
+            return generator
         if builtin_name(value) in CONSUMERS:
             consumed = self.consume(node, str(builtin_name(value)))
             if consumed is not None:

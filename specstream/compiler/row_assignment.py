@@ -73,8 +73,8 @@ def _item_types(value: types.Type) -> list[types.Type]:
     for item in items:
         if isinstance(item, LocalType | types.BaseTuple):
             raise refuse(
-                f"a slice gets {item} for an element: assign row by row, "
-                "for i, row in enumerate(rows): state.x[i] = row"
+                f"a slice gets {item} for an element: assign row by row in a loop, "
+                "state.x[i] = rows[i]"
             )
     return items
 

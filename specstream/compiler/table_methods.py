@@ -1,23 +1,23 @@
-"""The rest of what can be done with an event's own dicts and sets: methods, operators, builtins."""
+"""The rest of what can be done with an event's own dicts, and with dicts and sets alike: methods,
+views, builtins."""
 
 # Numba's internals are only partly typed.
 # mypy: allow-untyped-calls
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import lower_builtin, models, register_model
 
-from specstream._native import lib
 from specstream.compiler import arithmetic, conversions
-from specstream.compiler.core_function import Core, Meaning, also, called
-from specstream.compiler.instructions import BIT, I32, POINTER, Value, raise_error
+from specstream.compiler.core_function import Core, Meaning, also, called, of_held
+from specstream.compiler.instructions import BIT, POINTER, Value, raise_error
 from specstream.compiler.list_methods import delete_item
-from specstream.compiler.local_methods import method
+from specstream.compiler.local_methods import adding, length, method, truth, written_by
 from specstream.compiler.local_tables import (
     Table,
     dict_new,
@@ -45,40 +45,19 @@ from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 
-__all__ = ["TAKE_A_SET", "as_set", "dict_from", "set_from"]
+__all__ = [
+    "collect_keys",
+    "copied_table",
+    "dict_from",
+    "is_null",
+    "last_entry",
+    "same_tables",
+    "set_from",
+]
 
 _VOID = ir.VoidType()
 _WORDS = ir.IntType(64).as_pointer()
-Write = Callable[[Table, Any, Sequence[Value]], Value]
-"""Of the dict or set, the signature and the values of all arguments."""
-
-
-def _meaning(result: types.Type, taken: Sequence[types.Type], write: Write, of: int = 0) -> Meaning:
-    def code(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
-        table = Table(context, builder, sig.args[of], args[of])
-        value = write(table, sig, args)
-        return context.get_dummy_value() if value is None else value
-
-    return result, taken, code
-
-
-def _method(kind: type[TableType], name: str, most: int, least: int | None = None) -> Any:
-    """Adds what a method is; called with the type of the dict or set and those of its arguments."""
-    least = most if least is None else least
-
-    def add(rule: Callable[..., Meaning]) -> Any:
-        def checked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-            if not isinstance(args[0], kind):
-                return None
-            if not least <= len(args) - 1 <= most:
-                expected = str(most) if least == most else f"{least} to {most}"
-                raise refuse(f"{name} takes {expected} value(s) here: see Python's")
-            return rule(*args)
-
-        method(name).rule(checked)
-        return rule
-
-    return add
+_meaning = written_by(Table)
 
 
 def _phi(builder: Any, cases: list[tuple[Value, Any]]) -> Value:
@@ -88,14 +67,14 @@ def _phi(builder: Any, cases: list[tuple[Value, Any]]) -> Value:
     return phi
 
 
-def _is_null(table: Table, entry: Value) -> Value:
+def is_null(table: Table, entry: Value) -> Value:
     return cgutils.is_null(table.builder, entry)
 
 
 # ---- of both ----
 
 
-@_method(TableType, "clear", 0)
+@adding(TableType, "clear", 0)
 def _clear(of: TableType) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         table.call("ss_table_clear", _VOID, table.pointer)
@@ -103,57 +82,38 @@ def _clear(of: TableType) -> Meaning:
     return _meaning(types.none, (of,), write)
 
 
-@_method(TableType, "copy", 0)
+@adding(TableType, "copy", 0)
 def _copy(of: TableType) -> Meaning:
-    return _meaning(own(of), (of,), lambda table, sig, args: _copied(table))
+    return _meaning(own(of), (of,), lambda table, sig, args: copied_table(table))
 
 
-def _copied(table: Table) -> Value:
+def copied_table(table: Table) -> Value:
     return table.leave_if_null(table.call("ss_table_copy", POINTER, table.pointer))
 
 
-def _length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    if not isinstance(args[0], TableType):
-        return None
-    return _meaning(types.int64, args, lambda table, sig, args: table.count())
-
-
-def _truth(negated: bool) -> Any:
-    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-        if len(args) != 1 or not isinstance(args[0], TableType):
-            return None
-
-        def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-            count = table.count()
-            return table.builder.icmp_unsigned("==" if negated else "!=", count, count.type(0))
-
-        return _meaning(types.boolean, args, write)
-
-    return rule
-
-
+@of_held
 def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key, of = args
     if not isinstance(of, TableType):
         return None
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        return table.builder.not_(_is_null(table, table.find(args[0])))
+        return table.builder.not_(is_null(table, table.find(args[0])))
 
     return _meaning(types.boolean, (keys(of, key), of), write, of=1)
 
 
-also(len, _length, TableType)
-also(bool, _truth(False), TableType)
+also(len, length(TableType, _meaning), TableType)
+also(bool, truth(TableType, _meaning, False), TableType)
 also(contains, _contains, types.Any, TableType)
-arithmetic.not_.others.append(_truth(True))
-conversions.bool_.others.append(_truth(False))
+arithmetic.not_.others.append(truth(TableType, _meaning, True))
+conversions.bool_.others.append(truth(TableType, _meaning, False))
 
 
 # ---- dicts ----
 
 
-@_method(DictType, "get", 2, 1)
+@adding(DictType, "get", 2, 1)
 def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     if default in ((), (types.none,)):
         return _get_or_none(of, key, default)
@@ -176,7 +136,7 @@ def _get_or_none(
         context, builder = table.context, table.builder
         entry = table.find(args[1])
         cases = []
-        with builder.if_else(_is_null(table, entry)) as (missing, there):
+        with builder.if_else(is_null(table, entry)) as (missing, there):
             with missing:
                 cases.append((context.make_optional_none(builder, result.type), builder.block))
             with there:
@@ -193,7 +153,7 @@ def _value_or(table: Table, entry: Value, default: Value) -> Value:
     """The value of an entry, or another where it is null."""
     builder = table.builder
     cases = []
-    with builder.if_else(_is_null(table, entry)) as (missing, there):
+    with builder.if_else(is_null(table, entry)) as (missing, there):
         with missing:
             cases.append((default, builder.block))
         with there:
@@ -202,7 +162,7 @@ def _value_or(table: Table, entry: Value, default: Value) -> Value:
     return _phi(builder, cases)
 
 
-@_method(DictType, "setdefault", 2)
+@adding(DictType, "setdefault", 2)
 def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
     taken = keys(of, key), values(of, default)
 
@@ -216,7 +176,7 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
     return _meaning(taken[1], (of, *taken), write)
 
 
-@_method(DictType, "pop", 2, 1)
+@adding(DictType, "pop", 2, 1)
 def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     if default == (types.none,):
         return _get_or_none(of, key, default, _taken)
@@ -225,7 +185,7 @@ def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
-        missing = _is_null(table, entry)
+        missing = is_null(table, entry)
         if not default:
             table.fault_if_missing(entry, args[1])
             return _taken(table, entry)
@@ -249,27 +209,27 @@ def _taken(table: Table, entry: Value) -> Value:
     return value
 
 
-@_method(DictType, "popitem", 0)
+@adding(DictType, "popitem", 0)
 def _popitem(of: DictType) -> Meaning:
     pair = types.BaseTuple.from_types(
         [known(of.key_type, "a dict"), known(of.value_type, "a dict")]
     )
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        entry = _last(table)
+        entry = last_entry(table)
         key = table.key_of(entry)
         return table.context.make_tuple(table.builder, pair, [key, _taken(table, entry)])
 
     return _meaning(pair, (of,), write)
 
 
-def _last(table: Table) -> Value:
+def last_entry(table: Table) -> Value:
     entry = table.call("ss_table_last", _WORDS, table.pointer)
-    table.fault_if(_is_null(table, entry), KeyError)
+    table.fault_if(is_null(table, entry), KeyError)
     return entry
 
 
-def _same(left: types.Type, right: types.Type) -> types.Type:
+def same_tables(left: types.Type, right: types.Type) -> types.Type:
     found = meet(own(left), own(right))
     if found is None:
         raise refuse(f"{left} meets {right}: keep keys and values of one type in both")
@@ -286,9 +246,9 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, run, by = args
     taken, make = by, None
     if not isinstance(by, TableType):
-        collect = _COLLECT_PAIRS if isinstance(of, DictType) else _COLLECT_KEYS
+        collect = _COLLECT_PAIRS if isinstance(of, DictType) else collect_keys
         by, (_, taken), make = collect(context, (run, by))
-    _same(of, by)
+    same_tables(of, by)
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         given = args[2]
@@ -345,7 +305,7 @@ register_model(DictView)(models.OpaqueModel)
 
 
 def _viewed(name: str, walk: str) -> None:
-    @_method(DictType, name, 0)
+    @adding(DictType, name, 0)
     def view(of: DictType) -> Meaning:
         found = resolved(of)
         assert isinstance(found, DictType)
@@ -373,6 +333,7 @@ def _view_length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return types.int64, args, code
 
 
+@of_held
 def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key, of = args
     if not isinstance(of, DictView):
@@ -383,158 +344,21 @@ def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         head = Table(context, builder, table, args[1])
-        return builder.not_(_is_null(head, head.find(args[0])))
+        return builder.not_(is_null(head, head.find(args[0])))
 
     return types.boolean, (keys(table, key), of), code
 
 
+def _no_set(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if not any(isinstance(one, DictView) for one in args):
+        return None
+    raise refuse("keys(), values() or items() where a set is needed: write set(d) for the keys")
+
+
+for _operator in (arithmetic.and_, arithmetic.or_, arithmetic.sub, arithmetic.xor):
+    _operator.others.append(_no_set)
 also(len, _view_length, DictView)
 also(contains, _view_contains, types.Any, DictView)
-
-
-# ---- sets ----
-
-
-@_method(SetType, "discard", 1)
-def _discard(of: SetType, key: types.Type) -> Meaning:
-    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        entry = table.find(args[1])
-        there = table.builder.not_(_is_null(table, entry))
-        with table.builder.if_then(there):
-            table.call("ss_table_remove", _VOID, table.pointer, entry)
-
-    return _meaning(types.none, (of, keys(of, key)), write)
-
-
-@_method(SetType, "remove", 1)
-def _remove(of: SetType, key: types.Type) -> Meaning:
-    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        entry = table.find(args[1])
-        table.fault_if_missing(entry, args[1])
-        table.call("ss_table_remove", _VOID, table.pointer, entry)
-
-    return _meaning(types.none, (of, keys(of, key)), write)
-
-
-@_method(SetType, "pop", 0)
-def _pop_of_set(of: SetType) -> Meaning:
-    key = known(of.key_type, "a set")
-
-    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        entry = _last(table)
-        value = table.key_of(entry)
-        table.call("ss_table_remove", _VOID, table.pointer, entry)
-        return value
-
-    return _meaning(key, (of,), write)
-
-
-def _two_tables(args: Sequence[types.Type]) -> bool:
-    return len(args) == 2 and all(isinstance(one, TableType) for one in args)
-
-
-def _combined(operation: int, what: str) -> Any:
-    """A new set of two; of two dicts their union, ``d | e``."""
-
-    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-        if not _two_tables(args):
-            return None
-        made = _same(*args)
-        is_union = operation == lib.SS_SET_UNION
-        if isinstance(made, DictType) and not is_union:
-            raise refuse(f"{what} of dicts: write set(d) {what} set(e)")
-
-        def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-            if is_union:
-                pointer = _copied(table)
-                table.leave_unless(table.call("ss_table_update", BIT, pointer, args[1]))
-                return pointer
-            found = table.call("ss_set_combined", POINTER, *args, I32(operation))
-            return table.leave_if_null(found)
-
-        return _meaning(made, args, write)
-
-    return rule
-
-
-def _changed(operation: int, what: str, is_method: bool = False) -> Any:
-    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-        if not _two_tables(args):
-            return None
-        made = _same(*args)
-        if isinstance(made, DictType) and operation != lib.SS_SET_UNION:
-            raise refuse(f"{what} of dicts: write set(d) and set(e)")
-
-        def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-            table.leave_unless(table.call("ss_set_change", BIT, *args, I32(operation)))
-            return None if is_method else table.pointer
-
-        return _meaning(types.none if is_method else made, args, write)
-
-    return rule
-
-
-for _operation, _operators, _name in (
-    (lib.SS_SET_UNION, (arithmetic.or_, arithmetic.ior, "|"), "union"),
-    (lib.SS_SET_INTERSECTION, (arithmetic.and_, arithmetic.iand, "&"), "intersection"),
-    (lib.SS_SET_DIFFERENCE, (arithmetic.sub, arithmetic.isub, "-"), "difference"),
-    (lib.SS_SET_SYMMETRIC, (arithmetic.xor, arithmetic.ixor, "^"), "symmetric_difference"),
-):
-    _operators[0].others.append(_combined(_operation, _operators[2]))
-    _operators[1].others.append(_changed(_operation, f"{_operators[2]}="))
-    method(_name).rule(_combined(_operation, _name))
-    if _name != "union":
-        method(f"{_name}_update").rule(_changed(_operation, _name, is_method=True))
-
-
-def _asked(write: Callable[[Table, Sequence[Value]], Value], what: str, of_dicts: bool) -> Any:
-    """A rule of two sets that gives a bool."""
-
-    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-        if not _two_tables(args):
-            return None
-        if isinstance(_same(*args), DictType) and not of_dicts:
-            raise refuse(f"{what} of dicts: write set(d) and set(e)")
-        return _meaning(types.boolean, args, lambda table, sig, args: write(table, args))
-
-    return rule
-
-
-def _equal(table: Table, args: Sequence[Value]) -> Value:
-    return table.call("ss_table_equal", BIT, *args)
-
-
-def _within(table: Table, args: Sequence[Value]) -> Value:
-    return table.call("ss_set_within", BIT, *args)
-
-
-def _smaller(table: Table, args: Sequence[Value]) -> Value:
-    """Within it, and not the same."""
-    builder = table.builder
-    counts = [Table(table.context, builder, table.type, one).count() for one in args]
-    fewer = builder.icmp_unsigned("<", *counts)
-    return builder.and_(_within(table, args), fewer)
-
-
-def _swapped(write: Any) -> Any:
-    return lambda table, args: write(table, args[::-1])
-
-
-def _not(write: Any) -> Any:
-    return lambda table, args: table.builder.not_(write(table, args))
-
-
-arithmetic.eq.others.append(_asked(_equal, "==", True))
-arithmetic.ne.others.append(_asked(_not(_equal), "!=", True))
-arithmetic.le.others.append(_asked(_within, "<=", False))
-arithmetic.ge.others.append(_asked(_swapped(_within), ">=", False))
-arithmetic.lt.others.append(_asked(_smaller, "<", False))
-arithmetic.gt.others.append(_asked(_swapped(_smaller), ">", False))
-method("issubset").rule(_asked(_within, "issubset", False))
-method("issuperset").rule(_asked(_swapped(_within), "issuperset", False))
-method("isdisjoint").rule(
-    _asked(lambda table, args: table.call("ss_set_disjoint", BIT, *args), "isdisjoint", False)
-)
 
 
 # ---- one of whatever can be gone through ----
@@ -548,7 +372,7 @@ def _copying(kind: type[TableType]) -> Any:
         of = args[1]
         if not isinstance(of, kind):
             return None
-        return _meaning(own(of), args, lambda table, sig, args: _copied(table), of=1)
+        return _meaning(own(of), args, lambda table, sig, args: copied_table(table), of=1)
 
     return rule
 
@@ -570,28 +394,11 @@ def _set_collected(run: Any, values: Any) -> Any:
 
 
 _COLLECT_PAIRS = called(compiled(_dict_collected))
-_COLLECT_KEYS = called(compiled(_set_collected))
+collect_keys = called(compiled(_set_collected))
 dict_from.rule(_copying(DictType))
 dict_from.rule(_COLLECT_PAIRS)
 set_from.rule(_copying(SetType))
-set_from.rule(_COLLECT_KEYS)
-
-TAKE_A_SET = (
-    *("union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset"),
-    *("isdisjoint", "intersection_update", "difference_update", "symmetric_difference_update"),
-)
-"""Methods of sets that take whatever a loop goes over."""
-as_set = Core("as_set", "write set(x) of what a loop goes over")
-
-
-@as_set.rule
-def _as_it_is(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    """What can be gone through as a set; a set is itself: (run, iterable)."""
-    if not isinstance(args[1], SetType):
-        found: Meaning = _COLLECT_KEYS(context, args)
-        return found
-    return resolved(args[1]), args, lambda context, builder, sig, args: args[1]
-
+set_from.rule(collect_keys)
 
 # ---- builtins ----
 

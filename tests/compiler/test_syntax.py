@@ -501,7 +501,7 @@ plain(1, w=2) -> plain takes \(x, y=..., /, \*, z=...\), and takes 'w' not; leav
 plain(x=1) -> takes 'x' only by position; write plain\(x\)
 plain(1, 2, 3) -> gets 3 values by position; give each parameter once, those behind \* by
 plain() -> plain takes .* and gets no 'x'; give each parameter once
-plain(*pair) -> a starred expression cannot be compiled; write the values out
+pair = [1, 2]; emit(max(*pair)) -> a star in a call of max; write the values out
 plain(**pair) -> a call with \*\*; write the arguments out
 plain.calls = 1 -> 'plain' is not called, and no value; .* belongs outside of the operator
 f = plain -> 'plain' is not called, and no value; call it: plain\(...\)

@@ -457,6 +457,18 @@ MISTAKES = {
         "write int(x)",
         "state.total = int(event.x) & 1",
     ),
+    "values by a star": Mistake(
+        "row = [1, 2]\nemit(max(*row))  # <-",
+        "a star in a call of max",
+        "max(xs)",
+        "row = [1, 2]\nemit(max(row))",
+    ),
+    "values by two stars": Mistake(
+        "rows = [{'n': 1}]\nemit(**rows[0])  # <-",
+        "a call with **",
+        "write the arguments out",
+        "rows = [{'n': 1}]\nemit(n=rows[0]['n'])",
+    ),
     "eval": Mistake(
         "state.total = eval('1')  # <-",
         "eval() cannot be used",
@@ -586,11 +598,31 @@ MISTAKES = {
         "write it out as a loop",
         "state.price = math.sqrt(sum(v * v for v in state.grid[0]))",
     ),
+    "groups of the library": Mistake(
+        "for key, group in itertools.groupby(state.counts):  # <-\n    state.total += key",
+        "itertools.groupby cannot be used in an operator",
+        "compare with the key before",
+        "before = -1\nfor key in state.counts:\n    if key != before:\n"
+        "        state.total += key\n    before = key",
+    ),
+    "a counter that is passed on": Mistake(
+        "seen = collections.Counter(state.counts)\nother = seen  # <-\nstate.total = other[0]",
+        "'seen' is a Counter, and is one only where it was made",
+        "write dict(seen) to pass it on",
+        "seen = collections.Counter(state.counts)\nother = dict(seen)\n"
+        "state.total = other.get(0, 0)",
+    ),
     "a mean of the library": Mistake(
         "state.price = statistics.mean(state.grid[0])  # <-",
         "'statistics.mean' is of the library 'statistics'",
         "write sum(x) / len(x)",
         "state.price = sum(state.grid[0]) / len(state.grid[0])",
+    ),
+    "a function of two values": Mistake(
+        "state.total = functools.reduce(max, state.counts)  # <-",
+        "functools.reduce cannot be used in an operator",
+        "write the loop",
+        "for one in state.counts:\n    state.total = max(state.total, one)",
     ),
     "what a type is": Mistake(
         "if type(state.total) is int:  # <-\n    state.total = 1",

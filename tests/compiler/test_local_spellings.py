@@ -1,0 +1,399 @@
+"""Lists, dicts and tuples as people write them, with the standard library: on every path."""
+
+# What people write, and a linter would have them write otherwise.
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+# mypy: disable-error-code="var-annotated, annotation-unchecked"
+# ruff: noqa: C408
+# ruff: noqa: PIE804
+
+from __future__ import annotations
+
+import bisect
+import collections
+import heapq
+import itertools
+import pickle
+import runpy
+from bisect import insort
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from itertools import chain, combinations, pairwise, product
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import witness
+from conftest import assert_identical, run_engine, run_oracle
+
+import specstream as ss
+
+PATHS: list[dict[str, Any]] = [
+    {"horizon": 0},
+    {"threads": 2, "horizon": 4, "chunk": 2, "execution": "speculate"},
+    {"threads": 2, "horizon": 4, "chunk": 2, "execution": "speculate", "protocol": "eager"},
+    {"threads": 2, "horizon": 4, "chunk": 2, "execution": "speculate", "profile": True},
+]
+EDGES = [0.0, 0.5, 1.0, 2.0, 4.0]
+FEES = {"card": 0.3, "transfer": 0.1}
+EVENT = {"i": int, "x": float, "on": bool, "s": str}
+EMITS = {"k": int, "v": float}
+
+
+class State(ss.State):
+    n = ss.scalar(int)
+    a = ss.array(int, 6, fill=2)
+    f = ss.array(float, 5, fill=0.5)
+    m = ss.array(int, (3, 4), fill=7)
+    b = ss.array(np.int8, 4)
+
+
+TABLE = pa.table(
+    {
+        "i": [0, 1, 2, 3, 4, 5, 6, -1, 7, 2, 3, 300],
+        "x": [0.5, -1.5, 2.0, 0.0, -0.0, 3.5, 1e300, 0.1, 7.0, -2.5, 4.0, 1.0],
+        "on": [True, False, False, True, True, False, True, False, True, True, False, False],
+        "s": ["a", "b", "", "card", "sell", "a", "b", "buy", "card", "one", "two", "c"],
+    }
+)
+
+
+def agree(function: Callable[..., None], raises: int = 0) -> ss.Operator:
+    """Engine, oracle and Python see the same; so many of the events raise."""
+    operator = ss.operator(state=State, event=EVENT, emits=EMITS)(function)
+    assert witness.assert_agrees(operator, TABLE) == TABLE.num_rows
+    expected = run_oracle(operator, TABLE)
+    assert len(expected.raised) == raises
+    for path in PATHS:
+        assert_identical(run_engine(operator, TABLE, **path), expected)
+    return operator
+
+
+def half(value):
+    return value / 2
+
+
+def weigh(value, by=2, *, plus=0):
+    return value * by + plus
+
+
+def pair_of(value):
+    return value, value * 0.5
+
+
+def test_displays_with_stars() -> None:
+    def process(state, event, emit):
+        xs = [event.i, 2]
+        ys = [*xs, 7, *range(event.i % 3), *state.a]
+        a = (*pair_of(event.i), 3)
+        s = {*xs, 9, *(1, 2)}
+        d = {"a": 1.0, event.s: 2.0}
+        e = {**d, "k": 3.0, **FEES, "a": event.x}
+        state.f[:] = sorted([*state.f, event.x], reverse=True)[:5]
+        emit(len(ys) + len(s) + len(e), a[1] + a[2] + e["a"] + sum(e.values()))
+        emit(sum(ys), float(sum(s)))
+
+    agree(process)
+
+
+def grown(seen):
+    seen.append(1)
+    return [len(seen)]
+
+
+def test_parts_of_a_display_are_evaluated_in_order() -> None:
+    def process(state, event, emit):
+        seen = [1]
+        xs = [*grown(seen), 5, *grown(seen)]
+        emit(xs[0] * 10 + xs[-1], 0.0)
+
+    agree(process)
+
+
+def test_rows_of_lists_and_tuples() -> None:
+    def process(state, event, emit):
+        state.f[1:4] = [event.x, 1.0, 2.0]
+        state.f[:2] = (1, event.x)
+        state.f[3:] = [event.i]  # one for all
+        state.m[event.i % 3] = [1, 2, 3, event.i]
+        state.m[:, 1:3] = (event.i, 8)
+        state.m[::2, 0] = [event.i, 4]
+        emit(sum(sum(row) for row in state.m), sum(state.f))
+        state.n += 1
+        state.f[:] = [event.x] * (event.i % 7)  # of another length, it raises
+
+    agree(process, raises=10)
+
+
+def test_items_before_one_that_does_not_fit_are_stored() -> None:
+    def process(state, event, emit):
+        try:
+            state.b[1:] = [event.i % 100, event.i, 3]
+        except OverflowError:
+            state.n += 1
+        try:
+            state.b[:] = sorted([1] * (event.i % 5))
+        except ValueError:
+            state.n += 10
+        emit(state.n, float(sum(state.b)))
+
+    agree(process)
+
+
+def test_stars_take_lists_and_arrays_apart() -> None:
+    def process(state, event, emit):
+        low, *mid, high = sorted([*state.f, event.x])
+        first, *rest = state.a
+        *_, last = [event.i, 5, 6]
+        mid.append(low)
+        (a, *others), b = [event.i, 2, 3], 4
+        total = 0
+        for head, *tail in [(1, 2, 3), (event.i, 5, 6)]:
+            total += head * len(tail)
+        emit(first + sum(rest) + last + a + len(others) + b + total, high - low + sum(mid))
+        one, *more, two = [event.i] * (event.i % 4)
+        emit(one + two + len(more), 0.0)
+
+    agree(process, raises=5)
+
+
+def test_stars_in_calls() -> None:
+    def process(state, event, emit):
+        pair = (event.i, event.x)
+        args = (event.i, 3)
+        row = {"k": event.i, "v": event.x * 2}
+        row["k"] += 1
+        opts = dict(by=5, plus=state.n)
+        emit(*pair)
+        emit(*pair_of(event.i))
+        emit(weigh(*args), float(weigh(*[event.i, 4], plus=1)))
+        emit(weigh(event.i, **opts), max(*(event.x, 1.0)))
+        emit(**row)
+        emit(event.i, **{"v": 1.5})
+
+    agree(process)
+
+
+def test_map_filter_and_tuple() -> None:
+    def process(state, event, emit):
+        xs = list(map(abs, state.f))
+        total = sum(map(lambda a, b: a * b, state.f, state.a)) + max(map(half, state.f))
+        for value in map(half, [event.x, -1.0]):
+            if value < 0:
+                continue
+            total += value
+        for value in filter(lambda v: v > 1, state.a):
+            total += value
+        kept = [*filter(None, [event.i, 0, 3])]
+        t = tuple(state.m[1])
+        key = tuple(sorted((state.n, event.i)))
+        pairs = {key: 1.0, tuple(v + 1 for v in key): 2.0}
+        a, b = map(int, (event.x % 7.0, 2.5))
+        state.f[event.i % 5] = event.x
+        emit(len(kept) + len(t) + t[0] + key[0] + a * b, total + len(xs) + pairs[key])
+
+    agree(process)
+
+
+def test_choosing_and_sorting() -> None:
+    def process(state, event, emit):
+        d = {event.i % 3: 1.5, 1: event.x, 2: 0.25}
+        k = max(d, key=d.get)
+        best, _ = max(d.items(), key=itemgetter(1))
+        top = sorted(d.items(), key=lambda kv: (-kv[1], kv[0]))[:2]
+        order = sorted(range(5), key=state.f.__getitem__)
+        by_value = sorted(d, key=d.get, reverse=True)
+        worst = min(event.i, -3, state.n, key=abs)
+        low = min([v for v in state.f if v > 3.0], default=-1.0)
+        t = (event.x, 1.0, 2.0)
+        state.f[event.i % 5] = event.x
+        emit(k + best * 3 + top[0][0] * 9 + order[0] + by_value[0] + worst, max(t) + sum(t) + low)
+        emit(True * event.i + (event.x > 0) * 3 + (not event.on) * 5, (event.x > 0) * event.x)
+        emit((event.i > 2) + (event.x > 1) + any(v > 1 for v in state.f), 0.0)
+
+    agree(process)
+
+
+def test_methods_take_whatever_a_loop_goes_over() -> None:
+    def process(state, event, emit):
+        xs = [1]
+        xs.extend((3, event.i))
+        xs.extend(range(2))
+        xs.extend(v for v in state.a if v > 1)
+        s = {1, event.i}
+        s.update(xs)
+        s |= s.union([7]) & s.intersection(range(5))
+        d = {"a": 1.0}
+        d.update([("b", 2.0), (event.s, 3.0)])
+        d.update(c=event.x)
+        d.update({"q": 1.0}, z=2.0)
+        e = dict(d, y=4.0) | dict(zip(["u", event.s], [1.0, 2.0], strict=True))
+        v = e.pop("nothing", None)
+        w = e.pop("y", None)
+        found = -1.0 if v is None else v
+        emit(len(xs) + len(s) + len(d), sum(e.values()) + found + (0.0 if w is None else w))
+        emit(len(dict.fromkeys(xs, 0)) + list(dict.fromkeys(xs))[1], 0.0)
+
+    agree(process)
+
+
+def test_zip_of_different_lengths_raises() -> None:
+    def process(state, event, emit):
+        total = 0.0
+        for a, b in zip(state.f, [event.x] * (event.i % 6), strict=True):
+            total += a * b
+        state.n += 1
+        emit(state.n, total + sum(a for a, _ in zip([1, 2], (3, 4), strict=True)))
+
+    agree(process, raises=10)
+
+
+def test_heaps() -> None:
+    def process(state, event, emit):
+        h = []
+        for i in range(6):
+            heapq.heappush(h, ((event.i * (i + 1) * 37) % 11, i))
+        a, i = heapq.heappop(h)
+        g = [event.i, 4, 2, 8, 5]
+        heapq.heapify(g)
+        b = heapq.heappushpop(g, 3)
+        c = heapq.heapreplace(g, 5)
+        digest = 0
+        for value in g:
+            digest = digest * 31 + value
+        few = heapq.nsmallest(2, state.f) + heapq.nlargest(event.i % 3, [event.x, 4.0, 9.0])
+        most = heapq.nlargest(1, {3: 2, event.i: 5}.items(), key=lambda kv: kv[1])
+        emit(a + 13 * i + b + c + digest + most[0][0], sum(few))
+        heapq.heappop(g[: event.i % 2])
+        emit(0, 0.0)
+
+    agree(process, raises=6)
+
+
+def test_bisection() -> None:
+    def process(state, event, emit):
+        xs = sorted([event.i, 3, 5, 9])
+        insort(xs, 4)
+        bisect.insort_left(xs, event.i)
+        new = []
+        for value in (event.x, 1.0, 0.5):
+            insort(new, value)
+        at = bisect.bisect(EDGES, event.x) * 10 + bisect.bisect_left(state.f, event.x)
+        emit(at + bisect.bisect_right(xs, 3) + xs[3], new[0] + new[1] * 3)
+
+    agree(process)
+
+
+def test_itertools() -> None:
+    def process(state, event, emit):
+        total = sum(state.m[i, j] for i, j in product(range(3), range(4)))
+        for i, j in itertools.product(range(3), repeat=2):
+            total += i * j
+        far = max(abs(a - b) for a, b in combinations(state.f, 2))
+        for a, b in pairwise([event.x, *state.f]):
+            far += abs(b - a)
+        for value in chain(state.a, [event.i], range(2)):
+            total += value
+        total += sum(chain.from_iterable([[1, 2], [event.i]]))
+        sums = list(itertools.accumulate(state.a))
+        tops = list(itertools.accumulate([event.x, 1.0, 2.0], max))
+        for value in itertools.islice(state.a, 1, 3):
+            total += value
+        total += sum(1 for _ in itertools.permutations(range(3), 2))
+        state.f[event.i % 5] = event.x
+        emit(total + sums[-1], far + tops[1])
+
+    agree(process)
+
+
+def test_collections() -> None:
+    def process(state, event, emit):
+        counts = defaultdict(int)
+        for value in state.a:
+            counts[value] += 1
+        groups: defaultdict[int, list[float]] = defaultdict(list)
+        groups[event.i % 2].append(event.x)
+        groups[1].append(2.0)
+        said = collections.defaultdict(lambda: 5)
+        said[event.i] += 1
+        c = Counter(state.a)
+        c[event.i % 2] += 2
+        c.update([1, 2, event.i])
+        value, n = c.most_common(1)[0]
+        first = Counter([event.i, 3, 3]).most_common(1)[0][0]
+        del c[77]
+        q = deque(state.a, maxlen=3)
+        q.append(event.i)
+        q.appendleft(1)
+        q.extend([5, event.i, 6])
+        waiting = deque([event.i % 5])
+        seen = {event.i % 5}
+        while waiting:
+            at = waiting.popleft()
+            for to in (at * 2 % 7, at * 3 % 7):
+                if to not in seen:
+                    seen.add(to)
+                    waiting.append(to)
+        waiting.rotate()
+        state.a[event.i % 6] = event.i
+        emit(counts[2] + len(groups) + said[event.i] + c[99] + value + n + first, sum(groups[1]))
+        emit(
+            q[0] * 100 + q[-1] + len(q) + len(seen) + c.total(), float(counts[12345] + len(counts))
+        )
+
+    operator = agree(process)
+    shipped = pickle.loads(pickle.dumps(operator))
+    expected = run_oracle(operator, TABLE)
+    assert_identical(run_engine(shipped, TABLE, **PATHS[1]), expected)
+
+
+def test_an_operator_keeps_the_defaults_of_more_parameters() -> None:
+    def process(state, event, emit, rate=2, *, base=0.5, mark="a"):
+        state.n += rate
+        emit(state.n, event.x * base + (event.s == mark))
+
+    agree(process)
+
+
+REFUSED = """
+q = deque([1]); emit(half(q)) -> 'q' is a deque, and is one only where it was made; write list(q)
+d = defaultdict(int); e = d -> 'd' is a defaultdict, and .*; write dict(d)
+c = Counter(xs); c.subtract([1]) -> subtract of a Counter cannot be used .*; make a dict of it
+emit(Counter(xs)[1], 0.0) -> a Counter is made here, and no name has it; give it a name
+q = deque(xs); emit(q[1:2][0], 0.0) -> a deque has no slices; write list(q)
+for a, b in itertools.zip_longest(xs, xs): emit(a, 0.0) -> zip_longest cannot be used .*; write a
+for k, g in itertools.groupby(xs): emit(k, 0.0) -> groupby cannot be used .*; go through it in a
+xs += (1, 2) -> \\+= puts .* behind a list; write x.extend\\(y\\)
+state.m[:] = [[1, 2]] -> a slice gets .* for an element; assign row by row
+state.f[1] = [1.0] -> a list or tuple is assigned to one element; assign one item
+state.a[:2] = [1.5, 2.5] -> an array is declared int and gets float64; write int\\(x\\)
+t = tuple(xs) -> a tuple is made of a list, whose length only a run knows; make a list
+t = (*xs, 1) -> a star puts .* into a tuple, whose length is not known then; make a list
+emit(max(*xs), 0.0) -> a star in a call of max; write the values out
+d = dict.fromkeys(xs) -> dict.fromkeys without a value, .*; write {key: 0 for key in keys}
+x = bisect.bisect(xs, 1, 0, 2) -> so many arguments; write the loops out
+"""
+
+
+@pytest.mark.parametrize("row", REFUSED.strip().splitlines())
+def test_what_is_refused_says_what_to_write(row: str, tmp_path: Any) -> None:
+    text, message = row.split(" -> ")
+    message = message.replace("(q)", r"\(q\)").replace("(d)", r"\(d\)")
+    message = message.replace(r"\\(", r"\(").replace(r"\\)", r"\)").replace("\\\\+", "\\+")
+    path = tmp_path / "refused.py"
+    path.write_text(
+        "import bisect, itertools\n"
+        "from collections import Counter, defaultdict, deque\n\n\n"
+        "def half(value):\n    return value\n\n\n"
+        "def process(state, event, emit):\n    xs = [event.i, 2]\n"
+        f"    {text}\n    emit(len(xs), 0.0)\n"
+    )
+    with pytest.raises(ss.CompileError, match=rf"refused.py:11: .*{message}"):
+        compiled(runpy.run_path(str(path))["process"])
+
+
+def compiled(function: Callable[..., None]) -> None:
+    operator = ss.operator(state=State, event=EVENT, emits=EMITS)(function)
+    ss.Engine(operator, horizon=0)
