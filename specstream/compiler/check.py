@@ -83,7 +83,7 @@ _FORBIDDEN_CALLS = {
     "setattr": "name the field",
     "eval": "write the code out",
     "exec": "write the code out",
-    "hash": "write an arithmetic hash: hash() differs between runs",
+    "hash": "it differs between runs: take the bits of a string, x & 65535, or zlib.crc32(text)",
     "id": "operators see values only",
 }
 

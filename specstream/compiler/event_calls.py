@@ -143,7 +143,8 @@ class Calls(Expressions):
         if value is float and isinstance(node.args[0] if node.args else None, ast.Constant):
             compiles = True  # of a text that is written out
         found = self.joined(parts, self.result(node, value), compiles)
-        is_digits = value is int and (len(parts) > 1 or not of.is_column(parts[0].type))
+        is_digits = value is int and bool(parts)
+        is_digits = is_digits and (len(parts) > 1 or not of.is_column(parts[0].type))
         return replace(found, is_wide=is_digits or value == int.from_bytes)
 
     def result(self, node: ast.Call, value: Any) -> Type:

@@ -226,7 +226,7 @@ def extended(state, event, emit):
 
 
 def duration(state, event, emit):
-    state.n = event.i + DURATION
+    state.n = state.n + (event.i + DURATION)
 
 
 def annotates_an_element(state, event, emit):
