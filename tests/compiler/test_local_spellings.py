@@ -242,6 +242,35 @@ def test_methods_take_whatever_a_loop_goes_over() -> None:
     agree(process)
 
 
+def test_what_a_method_is_given_is_gone_through_before_it_changes_anything() -> None:
+    def process(state, event, emit):
+        xs, d = [1], {1: 1}
+        try:
+            xs.extend(6 // v for v in (1, event.i % 2))
+            d.update([(2, 2), (3, 6 // (event.i % 2))])
+        except ZeroDivisionError:
+            state.n += 1
+        emit(len(xs), float(len(d)))
+
+    operator = ss.operator(state=State, event=EVENT, emits=EMITS)(process)
+    expected = run_oracle(operator, TABLE)
+    assert set(expected.output["k"].to_pylist()) == {1, 3}  # Python's list has 2 of them at times
+    for path in PATHS[:2]:
+        assert_identical(run_engine(operator, TABLE, **path), expected)
+
+
+def test_what_itertools_is_given_is_read_before_the_first_item_is_used() -> None:
+    def process(state, event, emit):
+        for a, b in pairwise(state.a):
+            state.a[:] = a + b
+        emit(state.a[0], 0.0)
+
+    operator = ss.operator(state=State, event=EVENT, emits=EMITS)(process)
+    expected = run_oracle(operator, TABLE)
+    assert expected.output["k"].to_pylist()[0] == 4  # Python goes on with what was stored
+    assert_identical(run_engine(operator, TABLE, **PATHS[1]), expected)
+
+
 def test_zip_of_different_lengths_raises() -> None:
     def process(state, event, emit):
         total = 0.0
