@@ -39,7 +39,7 @@ __all__ = [
 Numbers = npt.NDArray[np.int64]
 
 
-_ABSENT: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "str": ""}
+_ABSENT: dict[str, Any] = {"int": 0, "float": 0.0, "bool": False, "str": "", "list": ()}
 
 
 class Unreached:
@@ -295,15 +295,22 @@ def _elements(derived: Derived, part: Part, value: Any) -> list[tuple[Any, ...]]
                 f"of {len(part.items)}"
             )
         words: list[Any] = []
-        for at, (kind, one) in enumerate(zip(part.items, given, strict=True)):
+        for at, one in enumerate(given):
+            inner = _of_item(part, at)
             if at not in part.raising:
-                words.append(_fitting(derived, Part(kind), one))
+                words.append(_fitting(derived, inner, one))
                 continue
-            item = _item(derived, Part(kind), one)
+            item = _item(derived, inner, one)
             is_raised = isinstance(item, Raised)
-            words += [derived.status(item.error), _ABSENT[kind]] if is_raised else [0, item]
+            words += [derived.status(item.error), _ABSENT[inner.kind]] if is_raised else [0, item]
         elements.append(tuple(words))
     return elements
+
+
+def _of_item(part: Part, at: int) -> Part:
+    """What an item of a list's elements is."""
+    item = part.items[at]
+    return item if isinstance(item, Part) else Part(item)
 
 
 def _item(derived: Derived, item: Part, value: Any) -> Any:
@@ -388,7 +395,8 @@ def item_again(
     columns: Sequence[npt.NDArray[Any]],
     row: int,
     strings: StringTable,
-    place: tuple[Place, int, int],
+    place: Place,
+    path: Sequence[tuple[int, int]],
 ) -> Any:
     """What was raised in a list of an event.
 
@@ -397,13 +405,16 @@ def item_again(
         columns: as :func:`derived_columns` takes them.
         row: the event.
         strings: the texts.
-        place: of the list, which element, and which item of it.
+        place: of the list.
+        path: which element, and which item of it; of a list in it the same, and so on.
     """
-    of, element, item = place
-    assert of.part is not None
-    derived = schema.derived[of.number]
-    value = _again(schema, columns, row, strings, of.number)
-    return _item(derived, Part(of.part.items[item]), value[element][item])
+    derived, part = schema.derived[place.number], place.part
+    value = _again(schema, columns, row, strings, place.number)
+    for element, item in path:
+        assert part is not None
+        value, part = value[element][item], _of_item(part, item)
+    assert part is not None
+    return _item(derived, part, value)
 
 
 def _again(

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns.strings import StringTable
-from specstream.declarations.derived import Part
+from specstream.declarations.derived import Part, Scalar
 
 __all__ = ["Addresses", "addresses", "joined", "list_at"]
 
@@ -50,6 +50,7 @@ def addresses(part: Part, lists: Sequence[Any], strings: StringTable) -> Address
     counts = np.array([len(one) for one in given], np.int64)
     starts = np.cumsum(counts * width + 1) - (counts * width + 1)
     flat = np.empty(int((counts * width + 1).sum()), np.int64)
+    held: list[Words] = [flat]
     is_element = np.ones(len(flat), np.bool_)
     is_element[starts] = False
     flat[starts] = counts
@@ -58,12 +59,15 @@ def addresses(part: Part, lists: Sequence[Any], strings: StringTable) -> Address
         columns = zip(part.words, zip(*elements, strict=True), strict=True)
         words = [_words(kind, values, strings) for kind, values in columns]
         flat[is_element] = np.column_stack(words).reshape(-1)
+        held += itertools.chain.from_iterable(getattr(one, "held", ()) for one in words)
     found = (starts * flat.itemsize + flat.ctypes.data).view(Addresses)
-    found.held = (flat,)
+    found.held = tuple(held)
     return found
 
 
-def _words(kind: str, values: tuple[Any, ...], strings: StringTable) -> Words:
+def _words(kind: Scalar | Part, values: tuple[Any, ...], strings: StringTable) -> Words:
+    if isinstance(kind, Part):
+        return addresses(kind, values, strings)
     if kind == "float":
         return np.array(values, np.float64).view(np.int64)
     if kind != "str":
@@ -87,7 +91,8 @@ def joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def list_at(part: Part, address: int) -> list[tuple[Any, ...]]:
-    """The elements of a list, each a tuple of its words: integers, floats, and codes of strings.
+    """The elements of a list, each a tuple of its words: integers, floats, codes of strings, and
+    addresses of lists.
 
     >>> texts, part = StringTable(), Part("list", items=("int", "float"))
     >>> made = addresses(part, [[(1, 0.5), (2, 1.5)]], texts)

@@ -24,9 +24,11 @@ from specstream.compiler.analysis import Analysis, FunctionSource
 from specstream.compiler.exceptions import ExceptionCheck
 from specstream.compiler.flow import check_definite_assignment
 from specstream.compiler.forms import CaughtName
+from specstream.compiler.list_use import CHANGING
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.nullable_flows import mark_null_reads
 from specstream.compiler.numpy_functions import NUMPY, OF_ARRAYS
+from specstream.compiler.refusals import FROZEN
 from specstream.compiler.scopes import bound_names, own_name
 from specstream.compiler.standard_library import PREFIX
 from specstream.compiler.ways_out import names_it_has, of_library, of_numpy
@@ -394,6 +396,10 @@ class Check:
             self.refuse(node, "only named functions can be called", "call a function by its name")
         if isinstance(callee, ast.Attribute) and callee.attr == "is_null":
             self.is_null(node)
+        if isinstance(callee, ast.Attribute) and callee.attr in CHANGING:
+            held = self.static_value(callee.value)
+            if isinstance(held, list | dict | set) and not isinstance(callee.value, ast.Attribute):
+                self.refuse(node, *FROZEN)
 
     def is_null(self, node: ast.Call) -> None:
         event = self.analysis.event

@@ -20,7 +20,14 @@ from numba.core.typing.templates import AbstractTemplate, builtin_registry, sign
 
 from specstream.compiler.instructions import Value
 from specstream.compiler.local_types import refuse_frozen, settled
-from specstream.compiler.none_types import all_present, may_be_none, present, unwrapped
+from specstream.compiler.none_types import (
+    all_present,
+    may_be_none,
+    missing,
+    present,
+    unwrapped,
+    value_or_zero,
+)
 from specstream.compiler.refusals import has_no_method, no_method, refuse
 
 __all__ = [
@@ -31,6 +38,7 @@ __all__ = [
     "called",
     "lower_by_rules",
     "meaning_of",
+    "of_held",
     "of_values",
     "resolved_call",
 ]
@@ -78,6 +86,32 @@ def of_values(rule: Any) -> Any:
             return code(context, builder, signature(sig.return_type, *wanted), there)
 
         return result, taken, checked
+
+    return asked
+
+
+def of_held(rule: Any) -> Any:
+    """The rule of ``x in xs`` for an x that may be None as well, which no list, dict or set holds;
+    a decorator."""
+
+    def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        element = args[0]
+        if not may_be_none(element) or element == types.none:
+            plain: Meaning | None = rule(typing_context, args)
+            return plain
+        found = rule(typing_context, [present(element), *args[1:]])
+        if found is None:
+            return None
+        result, wanted, code = found
+
+        def checked(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+            value = value_or_zero(context, builder, element, values[0])
+            there = context.cast(builder, value, present(element), wanted[0])
+            held = code(context, builder, signature(result, *wanted), [there, *values[1:]])
+            absent = missing(context, builder, element, values[0])
+            return builder.and_(held, builder.not_(absent))
+
+        return result, [element, *wanted[1:]], checked
 
     return asked
 

@@ -18,7 +18,7 @@ from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.found import EVENT, STATE, Binding, Found
 from specstream.compiler.list_use import changed_names, is_ready, items_of, kind_of
-from specstream.compiler.value_types import ANY, STR, Type
+from specstream.compiler.value_types import ANY, INT, STR, Type
 from specstream.declarations.pure import pure_mark
 
 __all__ = ["Elements", "captured"]
@@ -46,9 +46,19 @@ class Elements:
     def constant(self, node: ast.expr) -> Any:
         raise NotImplementedError
 
+    def innermost(self, found: Found) -> int:
+        """The loop whose element it depends on."""
+        return next(one for one in sorted(found.bound) if found.bound <= self.around(one))
+
+    def around(self, number: int) -> frozenset[int]:
+        """A loop, and those whose elements it goes through the elements of."""
+        return frozenset({number}) | self.of(self.loops[number].iter).bound
+
     def is_of_element(self, found: Found) -> bool:
-        """Whether it depends on the event and on an element of one list of it."""
-        return found.depends == EVENT and len(found.bound) == 1 and found.bound <= self.loops.keys()
+        """Whether it depends on the event and on an element of a list of it; or of a list in it."""
+        if found.depends != EVENT or not found.bound or not found.bound <= self.loops.keys():
+            return False
+        return any(found.bound <= self.around(one) for one in found.bound)
 
     @functools.cached_property
     def changed(self) -> frozenset[str]:
@@ -81,16 +91,34 @@ class Elements:
     def goes_through(self, node: ast.For | ast.comprehension) -> tuple[Type, ...] | None:
         """What an element has in it of what a loop goes through, if Python makes a list of that
         before; None: compiled code goes through it, or none can."""
+        if self.counts(node.iter):
+            return (INT,)
         found = self.of(node.iter)
-        if found.depends != EVENT or found.is_bound:
+        if found.depends != EVENT or (found.is_bound and not self.is_of_element(found)):
             return None
         given = of.required(found.type)
         if given == STR:
             return (STR,)
         kind = self.kind_of(node.iter)
-        if found.compiled is not None or given.name not in ("list", "tuple"):
+        if found.compiled is not None or given.name not in ("list", "tuple", "dict"):
             return None
         return items_of(of.element(given)) if is_ready(node.iter, kind) else None  # type: ignore[arg-type]
+
+    def counts(self, node: ast.expr) -> bool:
+        """Whether it is the range of the places in such a list, or some of them."""
+        if not isinstance(node, ast.Call) or self.constant(node.func) is not range:
+            return False
+        given = [self.of(one) for one in node.args]
+        if any(one.depends == STATE or one.is_bound for one in given):
+            return False
+        return any(
+            isinstance(one, ast.Call)
+            and self.constant(one.func) is len
+            and len(one.args) == 1
+            and self.of(one.args[0]).depends == EVENT
+            for part in node.args
+            for one in ast.walk(part)
+        )
 
     def number_of(self, loop: ast.For | ast.comprehension) -> int:
         """By which :attr:`loops` knows it."""
@@ -101,7 +129,7 @@ class Elements:
         self.loops[number] = loop
         return number
 
-    def element(self, binding: Binding, iterated: Found) -> Found:
+    def element(self, binding: Binding) -> Found:
         """What is known of the name that a loop gives the elements to."""
         loop = binding.loop
         assert loop is not None
@@ -114,9 +142,9 @@ class Elements:
     def of_target(
         self, loop: ast.For | ast.comprehension, items: tuple[Type, ...], at: Any
     ) -> Found:
-        bound = frozenset({self.number_of(loop)})
+        bound = self.around(self.number_of(loop))
         if at is None:
-            given = of.element(self.of(loop.iter).type)
+            given = items[0] if len(items) == 1 else of.tuple_of(*items)
             return Found(EVENT, given, given, bound)
         if at[1] != len(items):
             return Found(STATE, ANY, ANY)

@@ -78,7 +78,9 @@ def _derived(run: Run, place: Place) -> Value:
     if place.part is None:
         return BIT(0)
     if place.part.kind == "list":
-        return write_list(run, place.part, _element(run, row, first + place.values, "int"))
+        return write_list(
+            run, list_type(place.part), _element(run, row, first + place.values, "int")
+        )
     value = _element(run, row, first + place.values, place.part.kind)
     if not place.part.nullable:
         return value

@@ -6,7 +6,10 @@ with the same float, bit for bit. Where floats go is told from what an operator 
 compiled: columns, fields, literals, operators and functions. What is not seen to be a float stays
 what it is, and where an int then meets a float, Numba's pass over types refuses it.
 
-Kinds are "int", "float", "bool" and "str"; of a list, array, dict or tuple, what it holds.
+Kinds are "int", "float", "bool" and "str"; of a list, array, dict or tuple, what it holds. They are
+those of compiled code, of the state as well: :mod:`specstream.compiler.event_alone` asks for the
+types of what Python computes, which are more, and where not to know one is an answer. That is why
+there are two inferences over one tree.
 """
 
 from __future__ import annotations

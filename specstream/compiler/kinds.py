@@ -82,7 +82,7 @@ def check_kind(
         way_out = (
             'write "" for no string' if value == types.none else "keep it in a field of numbers"
         )
-        raise refuse(f"{what} is declared str and gets {found or value}: {way_out}")
+        raise refuse(f"{what} is declared str and gets {found or value}; {way_out}")
     if found not in _ACCEPTED[kind]:
         way_out = _WAYS_OUT.get((found or "", kind), "store one number at a time")
         if is_text:
@@ -92,7 +92,7 @@ def check_kind(
             way_out = "give it a number; None is what a function without return gives, like emit"
         elif str(value).startswith(("specstream.list(", "specstream.dict(", "specstream.set(")):
             way_out = "store one element at a time, like for i in range(len(x)): y[i] = x[i]"
-        raise refuse(f"{what} is declared {declared or kind} and gets {found or value}: {way_out}")
+        raise refuse(f"{what} is declared {declared or kind} and gets {found or value}; {way_out}")
 
 
 def convert(

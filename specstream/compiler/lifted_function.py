@@ -23,7 +23,7 @@ from specstream.compiler.lifted_loops import at_place as _at
 from specstream.compiler.lifting_refusals import LiftingRefusals
 from specstream.compiler.list_use import is_list
 from specstream.compiler.scopes import COMPREHENSIONS
-from specstream.compiler.value_types import ANY, BOOL, STR, Type
+from specstream.compiler.value_types import ANY, BOOL, FLOAT, INT, STR, Type
 
 __all__ = ["LiftedFunction"]
 
@@ -327,7 +327,7 @@ class LiftedFunction(LiftingRefusals):
             given = BOOL if node in self.alone.truths else found.type
             return self.item_read(node, given) if found.is_bound else self.lifted(node, given)
         if found is not None and self.is_hidden_list(node):
-            return node if isinstance(node, ast.Name) else self.lifted(node, found.type)
+            return self.list_read(node)
         if isinstance(node, COMPREHENSIONS) and (
             self.alone.goes_through(node.generators[0]) is not None
         ):
@@ -382,10 +382,20 @@ class LiftedFunction(LiftingRefusals):
         raises there."""
         found = self.alone.of(node)
         is_open = found.type == ANY and found.compiled is None and not found.is_bound
-        if found.depends == EVENT and is_open and of.is_column(wanted):
+        if found.depends == EVENT and is_open and of.is_column(wanted) and self.may_be(node):
             self.refuse_misspelt(node)
             compiled = of.required(wanted)
             self.alone.found[node] = replace(found, type=wanted, compiled=compiled, is_lifted=True)
+
+    def may_be(self, node: ast.expr) -> bool:
+        """Whether numbers and strings have the attributes that they are asked for."""
+        classes: dict[Type, type] = {INT: int, FLOAT: float, BOOL: bool, STR: str}
+        for part in ast.walk(node):
+            found = self.alone.found.get(part.value) if isinstance(part, ast.Attribute) else None
+            cls = classes.get(of.required(found.type)) if found is not None else None
+            if cls is not None and isinstance(part, ast.Attribute) and not hasattr(cls, part.attr):
+                return False
+        return True
 
     def expect_of_field(self, target: ast.expr, value: ast.expr) -> None:
         """The same for what is stored into a field of the state."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import Any
+from typing import Any, NoReturn
 
 from specstream.compiler import value_types as of
 from specstream.compiler.event_alone import EventAlone
@@ -23,8 +23,9 @@ from specstream.compiler.lifted_loops import (
     taken_apart,
     with_places,
 )
-from specstream.compiler.list_use import is_list
-from specstream.compiler.value_types import BOOL, Type
+from specstream.compiler.list_use import is_list, list_part
+from specstream.compiler.local_types import MOST_WORDS
+from specstream.compiler.value_types import BOOL, STR, Type
 from specstream.declarations.derived import Part, name_of
 
 __all__ = ["Guard", "ListLifting"]
@@ -84,6 +85,9 @@ class ListLifting(ast.NodeTransformer):
     def visit_parts(self, target: ast.expr) -> None:
         raise NotImplementedError
 
+    def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
+        raise NotImplementedError
+
     def nothing_made(self) -> Any:
         """What a function for Python is made of, as yet nothing."""
         raise NotImplementedError
@@ -103,17 +107,26 @@ class ListLifting(ast.NodeTransformer):
         """There is a list."""
         raise NotImplementedError
 
-    def keep_lists(self, tree: ast.FunctionDef) -> None:
-        """Names of lists that compiled code reads, too, are assigned where they were."""
+    def keep_lists(self, tree: ast.AST, of_loop: int | None = None) -> None:
+        """Names of lists that compiled code reads, too, are assigned where they were.
+
+        Args:
+            tree: the function, or a loop that gives the elements of which they are.
+            of_loop: the number of the loop.
+        """
         read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         kept: dict[int, ast.stmt] = {}
         for name in sorted(read & self.lists.keys() & self.dropped.keys()):
             check, node, given = self.lists[name]
             assert node.value is not None
+            found = self.alone.of(node.value)
+            if of_loop != (self.alone.innermost(found) if found.is_bound else None):
+                continue
             guards, self.guards = self.guards, self.guards_of.get(name, [])
             targets: list[ast.expr] = [node.target] if isinstance(node, ast.AnnAssign) else []
             targets = targets or node.targets  # type: ignore[union-attr]
-            value = self.lifted(node.value, given)
+            read_of = self.item_read if found.is_bound else self.lifted
+            value = read_of(node.value, given)
             kept[id(check)] = ast.copy_location(ast.Assign(targets, value), node)
             self.guards = guards
             for one in targets:
@@ -130,6 +143,7 @@ class ListLifting(ast.NodeTransformer):
         loop = self.begin(node)
         guards = self.guarding(node.iter, loop.made)
         node.body = self.block(node.body)
+        self.keep_lists(node, loop.number)
         node.target, node.iter = loop.new_target(), self.hidden_list(node.iter, loop, guards)
         if loop.lifted and not loop.is_flat:
             parts: list[ast.expr] = [ast.Name(one, ast.Load()) for one in loop.whole]
@@ -141,13 +155,33 @@ class ListLifting(ast.NodeTransformer):
     def begin(self, node: ast.For | ast.comprehension) -> Loop:
         number, elements = self.alone.number_of(node), self.alone.goes_through(node)
         assert elements is not None
-        self.loops[number] = Loop(number, node.target, elements, self.nothing_made())
+        found = self.alone.of(node.iter)
+        made = self.outer(found).made if found.is_bound else self.nothing_made()
+        self.loops[number] = Loop(number, node.target, elements, made)
         return self.loops[number]
 
+    def outer(self, found: Found) -> Loop:
+        """The loop that gives the element of which something is."""
+        return self.loops[self.alone.innermost(found)]
+
     def hidden_list(self, iterated: ast.expr, loop: Loop, guards: list[ast.expr]) -> ast.expr:
-        """The read of the list that a loop goes through."""
+        """The read of the list that a loop goes through; of a range that nothing is lifted of, the
+        range."""
+        if not loop.lifted and self.alone.counts(iterated):
+            return self.expression(iterated)
         self.drop_assigned(iterated)
         body = loop.body(self.python(iterated, loop.made))
+        if len(loop.part().words) > MOST_WORDS:
+            self.refuse(
+                iterated,
+                f"{len(loop.lifted)} values of each element of {ast.unparse(iterated)} are needed "
+                "that only Python has, which is too many",
+                "compute some of them in one function, marked @ss.pure",
+            )
+        found = self.alone.of(iterated)
+        if found.is_bound:
+            item = self.outer(found).read(at_place(body, iterated), loop.part())
+            return at_place(item, iterated)
         number = self.made(iterated, body, loop.made, (loop.part(),), guards)
         event = ast.Name(self.event, ast.Load())
         self.uses_arena()
@@ -204,10 +238,17 @@ class ListLifting(ast.NodeTransformer):
         return (
             found.depends == EVENT
             and found.compiled is None
-            and not found.is_bound
+            and (not found.is_bound or self.alone.is_of_element(found))
             and is_list(found.type)
             and self.alone.kind_of(node) == "list"
         )
+
+    def list_read(self, node: ast.expr) -> ast.expr:
+        """The read of such a list; a name stays, and is given one where it is assigned."""
+        if isinstance(node, ast.Name) and node.id in self.alone.bindings:
+            return node
+        found = self.alone.of(node)
+        return self.item_read(node, found.type) if found.is_bound else self.lifted(node, found.type)
 
     def of_element(
         self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr], found: Found
@@ -215,49 +256,69 @@ class ListLifting(ast.NodeTransformer):
         """An assignment of what Python makes of an element."""
         value = node.value
         assert value is not None
+        if not self.alone.is_of_element(found):
+            return self.rewritten_in(node, targets)
         if len(targets) == 1 and isinstance(targets[0], ast.Tuple | ast.List):
-            names = targets[0].elts
-            count = len(names)
-            items = [self.alone.item(found.type, at, count) for at in range(count)]
-            are_names = all(isinstance(one, ast.Name) for one in names)
-            if are_names and all(map(of.is_scalar, items)) and self.alone.is_of_element(found):
-                parts = [
-                    self.item_read(value, given, (at, count)) for at, given in enumerate(items)
-                ]
-                made: ast.stmt = ast.Assign([targets[0]], ast.Tuple(parts, ast.Load()))
+            made = self.unpacked(value, targets[0].elts, found)
+            if made is not None:
                 return at_place(made, node)
         are_known = all(
-            isinstance(one, ast.Name) and one.id in self.alone.bindings for one in targets
+            isinstance(one, ast.Name)
+            and one.id in self.alone.bindings
+            and self.alone.of_local(one.id).depends == EVENT
+            for one in targets
         )
-        if found.is_lifted or not are_known or not self.alone.is_of_element(found):
-            node.value = self.expression(value)
-            for part in targets:
-                self.visit_parts(part)
-            return node
+        if found.is_lifted or not are_known:
+            return self.rewritten_in(node, targets)
+        check = at_place(ast.If(self.item_read(value, BOOL, None), [ast.Pass()], []), node)
         for one in targets:
             assert isinstance(one, ast.Name)
             self.dropped[one.id] = found.type
-        check = self.item_read(value, BOOL, None)
-        return at_place(ast.If(check, [ast.Pass()], []), node)
+            if self.is_hidden_list(value):
+                self.lists[one.id] = (check, node, found.type)
+        return check
 
-    def item_read(
-        self, node: ast.expr, given: Type, part: tuple[int, int] | bool | None = False
-    ) -> ast.expr:
+    def rewritten_in(
+        self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr]
+    ) -> ast.Assign | ast.AnnAssign:
+        assert node.value is not None
+        node.value = self.expression(node.value)
+        for part in targets:
+            self.visit_parts(part)
+        return node
+
+    def unpacked(self, value: ast.expr, targets: list[ast.expr], found: Found) -> ast.stmt | None:
+        """An assignment of an element's parts to names; None: there are others, too."""
+        count = len(targets)
+        stars = [at for at, one in enumerate(targets) if isinstance(one, ast.Starred)]
+        star = stars[0] if stars else None
+        names = [one.value if isinstance(one, ast.Starred) else one for one in targets]
+        items = [self.alone.item(found.type, at, count, star) for at in range(count)]
+        is_held = all(of.is_scalar(one) or is_list(one) for one in items)
+        if not is_held or not all(isinstance(one, ast.Name) for one in names):
+            return None
+        parts = [self.item_read(value, one, (at, count, star)) for at, one in enumerate(items)]
+        return ast.Assign([ast.Tuple(names, ast.Store())], ast.Tuple(parts, ast.Load()))
+
+    def item_read(self, node: ast.expr, given: Type, part: Any = False) -> ast.expr:
         """The read of what Python makes of an element.
 
         Args:
             node: the expression.
             given: its type.
-            part: which of how many values of an assignment; None: only whether it raises.
+            part: which of how many values of an assignment, and which has a star; None: only
+                whether it raises; False: the value.
         """
-        (number,) = self.alone.of(node).bound
-        loop = self.loops[number]
+        loop = self.outer(self.alone.of(node))
         body = self.python(node, loop.made)
         if part is None:
             body = checked(body)
-        elif not isinstance(part, bool):
+        elif part is not False:
             body = taken_apart(body, *part)
         elif node in self.alone.truths:
             body = ast.Call(ast.Name("__ss_bool", ast.Load()), [body], [])
-        read: ast.expr = at_place(loop.read(at_place(body, node), given), node)
+        elif self.alone.of(node).type == STR and given != STR:
+            body = ast.Call(ast.Name("__ss_list", ast.Load()), [body], [])
+        kind: Any = list_part(given) if given.name == "list" else given.name
+        read: ast.expr = at_place(loop.read(at_place(body, node), kind), node)
         return read

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from specstream.columns.derived import outcome_of
 from specstream.compiler.event_lists import ItemRead
 from specstream.compiler.value_types import Type
-from specstream.declarations.derived import Part
+from specstream.declarations.derived import Part, Scalar
 
 Made = TypeVar("Made", bound=ast.AST)
 
@@ -31,29 +31,33 @@ class Loop:
         target: of the loop, as it was written.
         elements: types of what an element has in it.
         made: what Python's functions of it are made of.
-        lifted: what Python makes of an element, and the types.
+        lifted: what Python makes of an element, and what that is.
     """
 
     number: int
     target: ast.expr
     elements: tuple[Type, ...]
     made: Any
-    lifted: list[tuple[ast.expr, Type]] = field(default_factory=list)
-    known: dict[tuple[str, Type], int] = field(default_factory=dict)
+    lifted: list[tuple[ast.expr, Scalar | Part]] = field(default_factory=list)
+    known: dict[tuple[str, Scalar | Part], int] = field(default_factory=dict)
 
-    def read(self, body: ast.expr, given: Type) -> ItemRead:
+    def read(self, body: ast.expr, given: Scalar | Part) -> ItemRead:
         """The read of something that Python makes of an element.
 
         Args:
             body: the expression for Python, over the loop's own names.
-            given: its type.
+            given: what it gives.
         """
         key = ast.dump(body), given
         if key not in self.known:
             self.known[key] = len(self.lifted)
             self.lifted.append((body, given))
         status, value = self.names(self.known[key])
-        return ItemRead.of(ast.Name(status, ast.Load()), ast.Name(value, ast.Load()))
+        return ItemRead.of(
+            ast.Name(status, ast.Load()),
+            ast.Name(value, ast.Load()),
+            given if isinstance(given, Part) else None,
+        )
 
     def names(self, at: int) -> list[str]:
         """What hold the status and the value of something lifted."""
@@ -88,7 +92,7 @@ class Loop:
         """The column of the hidden list."""
         kinds: list[Any] = [one.name for one in self.elements]
         first = len(kinds)
-        kinds += [given.name for _, given in self.lifted]
+        kinds += [given for _, given in self.lifted]
         is_tuple = bool(self.lifted) or isinstance(self.target, ast.Tuple) or first > 1
         raising = frozenset(range(first, len(kinds)))
         return Part("list", items=tuple(kinds), is_tuple=is_tuple, raising=raising)
@@ -113,9 +117,10 @@ class Loop:
         return ast.ListComp(ast.Tuple(parts, ast.Load()), [loop])
 
 
-def taken_apart(value: ast.expr, at: int, count: int) -> ast.expr:
-    """For Python, one of the values of an assignment to so many names."""
-    call = ast.Call(ast.Name("__ss_taken_apart", ast.Load()), [value, ast.Constant(count)], [])
+def taken_apart(value: ast.expr, at: int, count: int, star: int | None) -> ast.expr:
+    """For Python, one of the values of an assignment to so many names, one of them with a star."""
+    arguments: list[ast.expr] = [value, ast.Constant(count), ast.Constant(star)]
+    call = ast.Call(ast.Name("__ss_taken_apart", ast.Load()), arguments, [])
     return ast.Subscript(call, ast.Constant(at), ast.Load())
 
 
@@ -126,8 +131,15 @@ def checked(value: ast.expr) -> ast.expr:
     )
 
 
-def _taken_apart(value: Any, count: int) -> list[Any]:
+def _taken_apart(value: Any, count: int, star: int | None) -> list[Any]:
     values = list(value)
+    if star is not None:
+        if len(values) < count - 1:
+            raise ValueError(
+                f"not enough values to unpack (expected at least {count - 1}, got {len(values)})"
+            )
+        behind = len(values) - (count - star - 1)
+        return [*values[:star], values[star:behind], *values[behind:]]
     if len(values) < count:
         raise ValueError(f"not enough values to unpack (expected {count}, got {len(values)})")
     if len(values) > count:

@@ -302,7 +302,7 @@ class LiftedValues(ListLifting):
                 return ast.copy_location(ast.Name(name, ast.Load()), node)
             self.used.add(name)
             inside = self.python(binding.value, made)
-            return inside if binding.at is None else taken_apart(inside, *binding.at)
+            return inside if binding.at is None else taken_apart(inside, *binding.at, binding.star)
         if binding is not None:
             self.used.add(name)
             is_simple = isinstance(binding.value, ast.Constant | ast.Name | ast.Attribute)

@@ -14,7 +14,7 @@ from numba.core import cgutils, types
 
 from specstream._native import lib
 from specstream.compiler import arithmetic, conversions
-from specstream.compiler.core_function import Core, Meaning, also, called, of_values
+from specstream.compiler.core_function import Core, Meaning, also, called, of_held, of_values
 from specstream.compiler.instructions import BIT, F64, I32, I64, POINTER, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.local_lists import (
@@ -429,6 +429,7 @@ also(bool, truth(ListType, _meaning, False), ListType)
 also(len, length(ListType, _meaning), ListType)
 
 
+@of_held
 def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     value, of = args
     if not isinstance(of, ListType):

@@ -14,24 +14,25 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from specstream.compiler import value_types as of
-from specstream.compiler.value_types import ANY, INT, STR, Type
+from specstream.compiler.value_types import ANY, STR, Type
 from specstream.declarations.derived import Part
 
 __all__ = [
+    "CHANGING",
     "changed_names",
     "groups_found",
     "is_list",
     "items_of",
-    "iterator_type",
     "kind_of",
     "list_part",
+    "made_of",
 ]
 
 Kind = Literal["list", "set", "tuple", "iterator"]
 
-_CHANGING = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"))
-_CHANGING |= {"update", "setdefault", "popitem", "add", "discard", "appendleft", "popleft"}
-_CHANGING |= {"difference_update", "intersection_update", "symmetric_difference_update"}
+CHANGING = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"))
+CHANGING |= {"update", "setdefault", "popitem", "add", "discard", "appendleft", "popleft"}
+CHANGING |= {"difference_update", "intersection_update", "symmetric_difference_update"}
 _KEEPING = frozenset({"append", "insert", "add", "setdefault", "appendleft", "put"})
 _VIEWS = frozenset({"items", "keys", "values"})
 # What raises nothing on the way, once it is made.
@@ -109,26 +110,6 @@ def is_ready(node: ast.expr, kind: Kind) -> bool:
     return all(is_ready(one, kind_of(one, lambda _: None)) for one in node.args)
 
 
-def iterator_type(value: Any, given: list[Type], result: Callable[[Type], Type]) -> Type | None:
-    """What a builtin gives whose items can be gone through once; None: it is no such.
-
-    Args:
-        value: the builtin.
-        given: types of its arguments.
-        result: what the function that is its first argument makes of an element.
-    """
-    elements = [of.element(one) for one in given]
-    if value is map and len(given) == 2:
-        return of.list_of(result(elements[1]))
-    if value is filter and len(given) == 2:
-        return of.list_of(elements[1])
-    if value is enumerate and given:
-        return of.list_of(of.tuple_of(INT, elements[0]))
-    if value is zip and given:
-        return of.list_of(of.tuple_of(*elements))
-    return None
-
-
 def groups_found(pattern: Any) -> Type:
     """What ``findall`` gives of a pattern; ANY: it is none that is written out."""
     try:
@@ -164,7 +145,7 @@ def changed_names(
                 call = above.get(id(outer))
                 is_method = isinstance(call, ast.Call) and call.func is outer
                 return isinstance(outer.ctx, ast.Load) and not (
-                    is_method and outer.attr in _CHANGING
+                    is_method and outer.attr in CHANGING
                 )
             case ast.For() | ast.comprehension():
                 return outer.iter is node

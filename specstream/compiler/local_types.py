@@ -25,7 +25,7 @@ from numba.extending import lower_cast, models, register_model
 from specstream._native import lib
 from specstream.compiler.instructions import F64, I64, POINTER, Instructions, Value
 from specstream.compiler.none_types import may_be_none
-from specstream.compiler.refusals import refuse
+from specstream.compiler.refusals import FROZEN, refuse
 from specstream.compiler.text import TEXT
 
 __all__ = [
@@ -212,10 +212,7 @@ def own(of: types.Type) -> types.Type:
 def refuse_frozen(of: types.Type) -> None:
     """What a module has cannot be changed by an operator."""
     if getattr(of, "is_frozen", False):
-        raise refuse(
-            "a default, or a list, dict, set or array of a module is frozen, and is changed here: "
-            "copy it first, list(x), dict(x) or set(x), or keep what changes in the state"
-        )
+        raise refuse("; ".join(FROZEN))
 
 
 def has_unknown(of: types.Type) -> bool:

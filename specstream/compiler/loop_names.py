@@ -18,12 +18,19 @@ _FIRST = 1000  # inner scopes count from 1
 
 
 def tell_apart(tree: ast.FunctionDef) -> None:
-    """Gives names of their own to what stands in one loop or case of a function only."""
+    """Gives names of their own to what stands in one loop or case of a function only.
+
+    Two ways of writing are made one before. A loop over ``map(f, y)`` or over a generator, which
+    call and compute at each turn, becomes a loop over y; and the sort of a list that was made the
+    line before becomes ``sorted``, which strings of the event alone can be.
+    """
     numbers = itertools.count(_FIRST)
+    _Forms(numbers, tree).visit(tree)
     places = _Places(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-            _apart_from_target(node, node.target.id, places, numbers)
+        for name in _stored(node.target) if isinstance(node, ast.For) else ():
+            assert isinstance(node, ast.For)
+            _apart_from_target(node, name, places, numbers)
     places = _Places(tree)
     regions: dict[str, list[set[int]]] = {}
     for node in ast.walk(tree):
@@ -42,6 +49,83 @@ def tell_apart(tree: ast.FunctionDef) -> None:
             continue
         for region in found:
             _rename(places, name, region, f"{name}·{next(numbers)}")
+
+
+class _Forms(ast.NodeTransformer):
+    """Brings loops over ``map``, and sorts, into the form that is understood."""
+
+    def __init__(self, numbers: Iterator[int], tree: ast.AST) -> None:
+        self.numbers = numbers
+        self.names = _Places(tree).of
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        self.generic_visit(node)
+        called = node.iter
+        if isinstance(called, ast.GeneratorExp) and len(called.generators) == 1:
+            (one,) = called.generators
+            given = ast.copy_location(ast.Assign([node.target], called.elt), called)
+            node.target, node.iter = one.target, one.iter
+            body: list[ast.stmt] = [given, *node.body]
+            if one.ifs:
+                test = one.ifs[0] if len(one.ifs) == 1 else ast.BoolOp(ast.And(), one.ifs)
+                body = [ast.If(test, body, [])]
+            node.body = body
+            return ast.fix_missing_locations(node)
+        if (
+            isinstance(called, ast.Call)
+            and isinstance(called.func, ast.Name)
+            and called.func.id == "map"
+            and len(called.args) == 2
+            and not called.keywords
+            and not isinstance(called.args[0], ast.Constant)
+            and not any(isinstance(one.ctx, ast.Store) for one in self.loads("map"))
+        ):
+            item = f"__ss_mapped_{next(self.numbers)}"
+            function, iterated = called.args
+            value = ast.Call(function, [ast.Name(item, ast.Load())], [])
+            given = ast.copy_location(ast.Assign([node.target], value), called)
+            node.target, node.iter = ast.Name(item, ast.Store()), iterated
+            node.body.insert(0, given)
+            ast.fix_missing_locations(node)
+        return node
+
+    def loads(self, name: str) -> list[ast.Name]:
+        return [one for one in self.names.get(name, ()) if isinstance(one, ast.Name)]
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            for at in range(len(block) - 1, 0, -1) if isinstance(block, list) else ():
+                assert isinstance(block, list)
+                made = _sorted(block[at - 1], block[at])
+                if made is not None:
+                    block[at - 1 : at + 1] = [made]
+        return node
+
+
+def _sorted(assigned: ast.stmt, sort: ast.stmt) -> ast.stmt | None:
+    """Two statements as one: a list that is made, and sorted."""
+    if not (
+        isinstance(assigned, ast.Assign)
+        and len(assigned.targets) == 1
+        and isinstance(assigned.targets[0], ast.Name)
+        and isinstance(assigned.value, ast.Call)
+        and isinstance(assigned.value.func, ast.Attribute)
+        and assigned.value.func.attr in ("split", "rsplit", "splitlines", "findall")
+        and isinstance(sort, ast.Expr)
+        and isinstance(sort.value, ast.Call)
+        and isinstance(sort.value.func, ast.Attribute)
+        and sort.value.func.attr == "sort"
+        and isinstance(sort.value.func.value, ast.Name)
+        and sort.value.func.value.id == assigned.targets[0].id
+        and not sort.value.args
+    ):
+        return None
+    name = ast.copy_location(ast.Name("sorted", ast.Load()), sort)
+    value = ast.Call(name, [assigned.value], sort.value.keywords)
+    made = ast.Assign(assigned.targets, ast.copy_location(value, sort))
+    return ast.copy_location(made, assigned)
 
 
 class _Places:
@@ -131,6 +215,9 @@ def _apart_from_target(loop: ast.For, name: str, places: _Places, numbers: Itera
         return
     if any(id(one) not in inside and _is_load(one) for one in everywhere):
         return  # what the loop leaves is read
+    functions = [one for one in ast.walk(loop) if isinstance(one, ast.Lambda | ast.FunctionDef)]
+    if any(name in _names(one) for one in functions):
+        return  # what it is there is told when that is called
     begin: list[ast.AST] = [loop.target]
     for at, statement in enumerate(loop.body):
         if at in again:

@@ -234,18 +234,16 @@ class OracleEvent:
             return None
         value = self._columns[first + place.values][row]
         if place.part.kind == "list":
-            return oracle_list(place.part, value, self._strings, self._item_again(place))
+            return oracle_list(place.part, value, self._strings, self._item_again(place), ())
         return self._text(value) if place.part.kind == "str" else LOAD[place.part.kind](value)
 
-    def _item_again(self, place: Place) -> Callable[[int, int], Any]:
+    def _item_again(self, place: Place) -> Callable[[Sequence[tuple[int, int]]], Any]:
         """Gives what was raised in place of an item of a list."""
         row = self._row
 
-        def again(element: int, item: int) -> Any:
+        def again(path: Sequence[tuple[int, int]]) -> Any:
             assert self._strings is not None
-            return item_again(
-                self._schema, self._arrays, row, self._strings, (place, element, item)
-            )
+            return item_again(self._schema, self._arrays, row, self._strings, place, path)
 
         return again
 

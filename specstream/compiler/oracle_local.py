@@ -10,7 +10,7 @@ dict has; and who goes through either is told when keys have come *and* gone, to
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from typing import Any
 
 from specstream.compiler import numbers
@@ -233,7 +233,9 @@ class _DictView:
         return len(self.view)
 
     def __contains__(self, key: Any) -> bool:
-        return key in self.of
+        if isinstance(self.view, KeysView):
+            return key in self.of
+        return any(equal(own, key) for own in self.view)
 
 
 def _walk(of: Dict, items: Iterator[Any]) -> Iterator[Any]:

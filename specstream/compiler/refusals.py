@@ -11,10 +11,16 @@ from numba.core.errors import TypingError
 from specstream.compiler.text import refusal
 from specstream.declarations.state import Field
 
-__all__ = ["has_no_method", "is_boosted", "no_letters", "no_method", "refuse"]
+__all__ = ["FROZEN", "has_no_method", "is_boosted", "no_letters", "no_method", "refuse"]
 
-_OF_ARRAYS = ("sum", "mean", "min", "max", "argmin", "argmax", "any", "all", "fill", "copy")
+_OF_ARRAYS: tuple[str, ...] = ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax")
+_OF_ARRAYS += ("any", "all", "fill", "copy")
 _LENGTHENS = ("append", "extend", "insert", "pop", "remove", "clear", "add", "update", "popleft")
+
+FROZEN = (
+    "a default, or a list, dict, set or array of a module is frozen, and is changed here",
+    "copy it first, list(x), dict(x) or set(x), or keep what changes in the state",
+)
 
 
 def refuse(message: str) -> TypingError:

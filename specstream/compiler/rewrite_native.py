@@ -48,7 +48,7 @@ from specstream.compiler.check import (
 )
 from specstream.compiler.comprehensions import CONSUMERS, Comprehensions
 from specstream.compiler.emit import emit_row
-from specstream.compiler.event_lists import ItemRead, item_read
+from specstream.compiler.event_lists import ItemRead, item_list, item_read, list_hint
 from specstream.compiler.forms import EmittedForm
 from specstream.compiler.frozen import EnumMembers, is_frozen
 from specstream.compiler.frozen_types import enum_member, native
@@ -189,7 +189,12 @@ class NativeRewriter(MaybeNone, Comprehensions, MatchStatements, LeavingRewriter
         return self.core(arithmetic.IN_PLACE[type(node.op)], node.left, node.right, at=node)
 
     def visit_ItemRead(self, node: ItemRead) -> Any:
-        return self.core(item_read, node.status, node.value, at=node)
+        value: ast.expr = self.core(item_read, node.status, node.value, at=node)
+        if node.part is None:
+            return value
+        self.analysis.uses_arena = True
+        hint = self.constant(list_hint(node.part), node)
+        return self.core(item_list, self.run(), value, hint, at=node)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)

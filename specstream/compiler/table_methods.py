@@ -14,7 +14,7 @@ from numba.core import cgutils, types
 from numba.extending import lower_builtin, models, register_model
 
 from specstream.compiler import arithmetic, conversions
-from specstream.compiler.core_function import Core, Meaning, also, called
+from specstream.compiler.core_function import Core, Meaning, also, called, of_held
 from specstream.compiler.instructions import BIT, POINTER, Value, raise_error
 from specstream.compiler.list_methods import delete_item
 from specstream.compiler.local_methods import adding, length, method, truth, written_by
@@ -91,6 +91,7 @@ def copied_table(table: Table) -> Value:
     return table.leave_if_null(table.call("ss_table_copy", POINTER, table.pointer))
 
 
+@of_held
 def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key, of = args
     if not isinstance(of, TableType):
@@ -332,6 +333,7 @@ def _view_length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return types.int64, args, code
 
 
+@of_held
 def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key, of = args
     if not isinstance(of, DictView):

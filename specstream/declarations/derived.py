@@ -25,21 +25,21 @@ class Part:
     Attributes:
         kind: what an operator sees of it; of a list the column holds the address.
         nullable: whether it may be None.
-        items: what an element of a list has in it.
+        items: what an element of a list has in it; a list has an address there.
         is_tuple: an element of a list is a tuple of the items, and not the only one.
         raising: which items may have raised: in front of each lies what compiled code raises, or 0.
     """
 
     kind: Literal["int", "float", "bool", "str", "list"]
     nullable: bool = False
-    items: tuple[Scalar, ...] = ()
+    items: tuple[Scalar | Part, ...] = ()
     is_tuple: bool = False
     raising: frozenset[int] = frozenset()
 
     @property
-    def words(self) -> tuple[Scalar, ...]:
+    def words(self) -> tuple[Scalar | Part, ...]:
         """What the words of a list's element are."""
-        words: list[Scalar] = []
+        words: list[Scalar | Part] = []
         for at, item in enumerate(self.items):
             words += ["int", item] if at in self.raising else [item]
         return tuple(words)

@@ -17,6 +17,8 @@ from conftest import assert_identical, run_engine, run_oracle
 
 import specstream as ss
 
+LEVELS = [0, 2, 5]
+
 
 class State(ss.State):
     a = ss.array(int, 4, fill=2)
@@ -119,6 +121,29 @@ def slices(state, event, emit):
 
 def test_a_bound_of_a_slice_that_is_none_is_the_end() -> None:
     agree(slices, 2, set())
+
+
+def held(state, event, emit):
+    n = None if event.i == 0 else event.i
+    xs, of = [0, 2], {0: 1, 2: 5}
+    emit(int(n in xs) + 2 * int(n not in {0, 3}) + 4 * int(n in of) + 8 * int(n in of))
+    emit(int(n in LEVELS))
+
+
+def test_none_is_in_no_list() -> None:
+    agree(held, 1, set())
+
+
+def in_values(state, event, emit):
+    of = {0: 1, 2: 5}
+    emit(int(event.i in of.values()) + 2 * int((event.i, 5) in of.items()))
+
+
+def test_the_sequential_run_knows_what_is_among_values() -> None:
+    """Compiled code refuses it."""
+    operator = ss.operator(state=State, event={"i": int}, emits={"y": float})(in_values)
+    found = run_oracle(operator, pa.table({"i": [0, 1, 2, 5]}))
+    assert found.output["y"].to_pylist() == [0.0, 1.0, 2.0, 1.0]
 
 
 def unknown_direction(state, event, emit):

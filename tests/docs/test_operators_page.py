@@ -58,7 +58,7 @@ class Compared(ss.Engine):
 
 WITH_A_SEED = {"sampled"}
 # The plain function gets a code as a text, and a decimal as it is.
-NOT_PYTHON = {"changed", "units", "parsed"}
+NOT_PYTHON = {"units", "parsed"}
 
 
 @pytest.fixture

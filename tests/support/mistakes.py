@@ -29,6 +29,7 @@ from specstream.structures import add
 
 COUNT = 0
 SEEN = {3: 1}
+TEXTS = ["abc"]
 now = datetime.datetime.now
 log = logging.getLogger("operators")
 
@@ -531,12 +532,6 @@ MISTAKES = {
         "sorted(x) makes a list in order",
         "for i, one in enumerate(sorted(state.counts)):\n    state.counts[i] = one",
     ),
-    "a list in an array": Mistake(
-        "state.counts[:2] = [1, 2]  # <-",
-        "gets list",
-        "one element at a time",
-        "for i, one in enumerate([1, 2]):\n    state.counts[i] = one",
-    ),
     "nothing stored": Mistake(
         "state.total = None  # <-",
         "field 'total' is declared int and gets None",
@@ -641,12 +636,6 @@ MISTAKES = {
         "use event.timestamp",
         "state.total = event.timestamp // 3600",
     ),
-    "the hour of a number": Mistake(
-        "state.total = event.key.hour  # <-",
-        "event.key is a number, and has no 'hour'",
-        "write ss.when(event.key).hour",
-        "state.total = event.key // 3600",
-    ),
     "a text of a number of the state": Mistake(
         "text = str(state.total)  # <-",
         "str() cannot be used in an operator",
@@ -692,6 +681,24 @@ MISTAKES = {
         "def seen(state):\n    state.counts[0] += 1\n    return state.counts[0]\n\n\n"
         + START
         + "    state.total = seen(state)\n",
+    ),
+    "a default that is kept in by an item": Mistake(
+        "def seen(x, before={}):\n    before[x] = 1  # <-\n    return len(before)\n\n\n"
+        + START
+        + "    state.total = seen(event.key)\n",
+        "a default, or a list, dict, set or array of a module is frozen",
+        "what changes in the state",
+        "def seen(state, x):\n    state.counts[x] = 1\n    return sum(state.counts)\n\n\n"
+        + START
+        + "    state.total = seen(state, event.key)\n",
+    ),
+    "a global that a text is kept in": Mistake(
+        "def seen(text):\n    TEXTS.append(text.lower())  # <-\n    return len(TEXTS)\n\n\n"
+        + START
+        + "    state.total = seen(event.name)\n",
+        "a default, or a list, dict, set or array of a module is frozen",
+        "what changes in the state",
+        "state.total += 1",
     ),
     "a cache": Mistake(
         "@functools.lru_cache\ndef fee(x):\n    return x + 1\n\n\n"
