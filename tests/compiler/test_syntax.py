@@ -508,7 +508,7 @@ f = plain -> 'plain' is not called, and no value; call it: plain\(...\)
 for v in gives(3): emit(v) -> line 24: yield cannot be compiled; emit\(...\) gives out rows
 Static.f(1) -> 'Static' is a class.*; write plain functions at module level
 g = (v for v in state.a) -> a generator is not used up where it stands; give it to any, all
-for v in (w for w in state.a): emit(v) -> a generator is not used up.*write the loop out
+for v in (w + u for w in state.a for u in state.a): emit(v) -> a loop over a generator with several
 emit(sum(v for v in event.i)) -> int64 cannot be gone through; a loop goes over range
 emit(sum((v for v in state.a), 1, 2)) -> sum takes one generator, and sum a start; write one
 emit(max((v for v in state.a), key=1)) -> a key is a function by its name, or a lambda; write key=
