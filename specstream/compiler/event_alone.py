@@ -201,9 +201,11 @@ class EventAlone(Elements):
         bound, self.bound = self.bound, []
         value = self.of(binding.value)
         self.bound = bound
-        self.open.remove(name)
         if binding.loop is not None:
-            return self.element(binding)
+            element = self.element(binding)
+            self.open.remove(name)
+            return element
+        self.open.remove(name)
         if value.depends == STATE or (value.compiled is not None and _makes(binding.value)):
             return Found(STATE, ANY, ANY)  # the latter: statements change what it holds
         is_whole = binding.at is None or binding.at[0] == binding.star
