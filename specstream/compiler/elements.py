@@ -39,6 +39,17 @@ class Elements:
 
     def __init__(self) -> None:
         self.loops: dict[int, ast.For | ast.comprehension] = {}
+        self._gone_through: dict[ast.For | ast.comprehension, tuple[Type, ...] | None] = {}
+        self._around: dict[int, frozenset[int]] = {}
+        # As it was written: the tree changes while it is asked about.
+        self._reads: dict[str, list[ast.Name]] = {}
+        self._inside: dict[ast.For, set[int]] = {}
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                self._reads.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.For):
+                inside = (one for part in node.body for one in ast.walk(part))
+                self._inside[node] = set(map(id, inside))
 
     def of(self, node: ast.expr) -> Found:
         raise NotImplementedError
@@ -52,7 +63,10 @@ class Elements:
 
     def around(self, number: int) -> frozenset[int]:
         """A loop, and those whose elements it goes through the elements of."""
-        return frozenset({number}) | self.of(self.loops[number].iter).bound
+        if number not in self._around:
+            outer = self.of(self.loops[number].iter).bound
+            self._around[number] = frozenset({number}) | outer
+        return self._around[number]
 
     def is_of_element(self, found: Found) -> bool:
         """Whether it depends on the event and on an element of a list of it; or of a list in it."""
@@ -91,6 +105,11 @@ class Elements:
     def goes_through(self, node: ast.For | ast.comprehension) -> tuple[Type, ...] | None:
         """What an element has in it of what a loop goes through, if Python makes a list of that
         before; None: compiled code goes through it, or none can."""
+        if node not in self._gone_through:  # asked first as it was written: it will be changed
+            self._gone_through[node] = self._goes_through(node)
+        return self._gone_through[node]
+
+    def _goes_through(self, node: ast.For | ast.comprehension) -> tuple[Type, ...] | None:
         if self.counts(node.iter):
             return (INT,)
         found = self.of(node.iter)
@@ -154,22 +173,7 @@ class Elements:
         """Whether a name is read inside of a loop only."""
         if isinstance(loop, ast.comprehension):
             return True
-        if loop not in self._inside:
-            nodes = [one for part in loop.body for one in ast.walk(part)]
-            self._inside[loop] = {id(one) for one in nodes}
         return all(id(one) in self._inside[loop] for one in self._reads.get(name, ()))
-
-    @functools.cached_property
-    def _inside(self) -> dict[ast.For, set[int]]:
-        return {}
-
-    @functools.cached_property
-    def _reads(self) -> dict[str, list[ast.Name]]:
-        reads: dict[str, list[ast.Name]] = {}
-        for node in ast.walk(self.source.tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                reads.setdefault(node.id, []).append(node)
-        return reads
 
     def take_apart(self, one: ast.comprehension, items: tuple[Type, ...]) -> bool:
         """Notes what the names of a comprehension are that goes through a list of the event."""
