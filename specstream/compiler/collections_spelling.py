@@ -237,6 +237,23 @@ class LocalCollections(ast.NodeTransformer):
             return _placed(ast.Name(made.most, ast.Load()), node)
         return node
 
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        """``append`` of a bounded deque: what is put in says what it holds; then it is cut off."""
+        call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return self.generic_visit(node)
+        made, owner = self.of(call.func.value), call.func.value
+        cut = {"append": "cut_left", "appendleft": "cut_right"}.get(call.func.attr)
+        if made is None or made.most is None or cut is None or len(call.args) != 1:
+            return self.generic_visit(node)
+        item = self.visit(call.args[0])
+        if cut == "cut_left":
+            put = ast.Call(ast.Attribute(owner, "append", ast.Load()), [item], [])
+        else:
+            put = ast.Call(ast.Attribute(owner, "insert", ast.Load()), [ast.Constant(0), item], [])
+        off = _call(f"{PREFIX}{cut}", copy.deepcopy(owner), ast.Name(made.most, ast.Load()))
+        return [_placed(ast.Expr(put), node), _placed(ast.Expr(off), node)]
+
     def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute):
             made, owner = self.of(node.func.value), node.func.value

@@ -34,6 +34,8 @@ class LiftedFunction(LiftingRefusals):
     def lift(self) -> dict[str, Any]:
         tree = self.source.tree
         original = copy.deepcopy(tree)
+        self.only_emitted = self.names_only_emitted(tree)
+        self.kept_forms: dict[str, ast.JoinedStr] = {}
         tree.body = self.block(tree.body)
         self.leave_wide(tree)
         check_definite_assignment(
@@ -168,8 +170,28 @@ class LiftedFunction(LiftingRefusals):
         self.says = False
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        return self.assigned(node, node.targets, None)
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
+        kept = self.kept_form(node)
+        return self.assigned(node, node.targets, None) if kept is None else kept
+
+    def kept_form(self, node: ast.Assign) -> list[ast.stmt] | None:
+        """A formatted string under a name that is emitted and nothing else: its parts are kept."""
+        (target, *more) = node.targets
+        if more or not isinstance(target, ast.Name) or target.id not in self.only_emitted:
+            return None
+        form = self.as_form(node.value)
+        if form is None:
+            return None
+        kept = copy.deepcopy(form)
+        statements: list[ast.stmt] = []
+        for at, (part, own) in enumerate(zip(form.values, kept.values, strict=True)):
+            if isinstance(part, ast.FormattedValue) and isinstance(own, ast.FormattedValue):
+                name = f"__ss_{target.id}_{at}"
+                value = self.expression(part.value)
+                statements.append(_at(ast.Assign([ast.Name(name, ast.Store())], value), node))
+                own.value = _at(ast.Name(name, ast.Load()), part)
+        self.kept_forms[target.id] = kept
+        return statements
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is None:
@@ -369,7 +391,8 @@ class LiftedFunction(LiftingRefusals):
         made.args, made.keywords = list(node.args), list(map(copy.copy, node.keywords))
         values = []
         for name, value in given:
-            form = self.as_form(value)
+            kept = self.kept_forms.get(value.id) if isinstance(value, ast.Name) else None
+            form = self.as_form(value) if kept is None else _at(copy.deepcopy(kept), value)
             values.append(self.rewritten(value) if form is None else self.form(name, form))
         extra = [self.rewritten(one) for one in node.args[len(columns) :]]  # to be refused
         made.args = values[: len(node.args)] + extra
@@ -425,6 +448,21 @@ class LiftedFunction(LiftingRefusals):
             part = ast.FormattedValue(node, ord("s"), None)  # error.args[0]
             form = _at(ast.JoinedStr([part]), node)
         return form
+
+    def names_only_emitted(self, tree: ast.FunctionDef) -> frozenset[str]:
+        """Names that are assigned in one place, and read nowhere but as values in calls of emit."""
+        emitted: set[int] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and self.is_emit(node.func):
+                emitted |= {id(one) for one in (*node.args, *(k.value for k in node.keywords))}
+        read = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name)
+            and not isinstance(node.ctx, ast.Store)
+            and id(node) not in emitted
+        }
+        return frozenset(self.alone.bindings.keys() - read)
 
     def is_text(self, node: ast.expr) -> bool:
         """Whether an expression gives a string, that of a field of the state included."""

@@ -251,6 +251,16 @@ def last_of(values, most):
     return items[max(len(items) - most, 0) :]
 
 
+def cut_left(items, most):
+    if len(items) > most:
+        del items[0]
+
+
+def cut_right(items, most):
+    if len(items) > most:
+        items.pop()
+
+
 def push(items, item, most):
     items.append(item)
     if len(items) > most:

@@ -42,6 +42,13 @@ def written(state, event, emit):
     emit("{}: {:.3f}".format(event.k, state.y))
     emit("{0}/{1!s:>6}/{name}".format(state.n, state.up, name=state.last))
     emit(s="{{{}}}".format(state.last))
+    line = f"{event.k}: {state.n}"  # as it is now, and not when it is emitted
+    state.n += 1
+    emit(line)
+    for place in range(2):
+        total = "at " + str(place) + f" of {state.n:>3}"
+        emit(s=total)
+        emit(total)
     state.last = event.k
 
 

@@ -524,7 +524,7 @@ def loop_over_unknown(state, event, emit):
 
 def formatted_state(state, event, emit):
     label = f"{state.n}"
-    emit(label, 1)
+    emit(label or "none", 1)
 
 
 def wrong_format(state, event, emit):
