@@ -14,7 +14,6 @@ import os
 import pickle
 import random
 import re
-import runpy
 import sys
 import textwrap
 import traceback
@@ -437,16 +436,3 @@ def test_what_cannot_be_is_refused_with_its_line(
     with pytest.raises(ss.CompileError, match=message) as caught:
         ss.Engine(declared(function), horizon=0).close()
     assert f":{function.__code__.co_firstlineno + line}:" in str(caught.value)
-
-
-def test_the_example_of_the_guide(tmp_path: Path) -> None:
-    page = Path(__file__).parents[2].joinpath("docs", "operators.md").read_text()
-    found = re.search(r"```python\n(class Carts.*?)```", page, re.DOTALL)
-    assert found is not None
-    (tmp_path / "carts.py").write_text("import specstream as ss\n" + found[1])
-    operator = runpy.run_path(str(tmp_path / "carts.py"))["carts"]
-    lines = ["add:2 add:3", "drop:3 pay", "", "add:x"]
-    expected = run_oracle(operator, pa.table({"line": lines}))
-    assert expected.output.to_pydict() == {"items": [5, 0], "first": ["add", "drop"]}
-    assert [kind for _, kind, _ in expected.raised] == ["ValueError"]
-    assert_identical(run_engine(operator, pa.table({"line": lines}), horizon=0), expected)
