@@ -11,12 +11,13 @@ from __future__ import annotations
 import ast
 import functools
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from specstream.compiler import value_types as of
 from specstream.compiler.analysis import FunctionSource
-from specstream.compiler.found import EVENT, STATE, Binding, Found
+from specstream.compiler.found import CONSTANT, EVENT, STATE, Binding, Found
 from specstream.compiler.list_use import changed_names, is_ready, items_of, kind_of
 from specstream.compiler.value_types import ANY, INT, STR, Type
 from specstream.declarations.pure import pure_mark
@@ -24,7 +25,7 @@ from specstream.declarations.pure import pure_mark
 __all__ = ["Elements", "captured"]
 
 
-class Elements:
+class Elements(ABC):
     """What is known of elements; see :class:`~specstream.compiler.event_alone.EventAlone`.
 
     Attributes:
@@ -51,11 +52,13 @@ class Elements:
                 inside = (one for part in node.body for one in ast.walk(part))
                 self._inside[node] = set(map(id, inside))
 
+    @abstractmethod
     def of(self, node: ast.expr) -> Found:
-        raise NotImplementedError
+        """What is known of an expression."""
 
+    @abstractmethod
     def constant(self, node: ast.expr) -> Any:
-        raise NotImplementedError
+        """The value of a global, or of an attribute of one; MISSING: it is no such."""
 
     def innermost(self, found: Found) -> int:
         """The loop whose element it depends on."""
@@ -113,15 +116,42 @@ class Elements:
         if self.counts(node.iter):
             return (INT,)
         found = self.of(node.iter)
+        given = of.required(found.type)
+        if found.depends == CONSTANT and isinstance(node, ast.For) and self.reads_letters(node):
+            if found.is_bound or given.name not in ("list", "tuple"):
+                return None
+            items = items_of(of.element(given))
+            is_there = is_ready(node.iter, self.kind_of(node.iter))  # type: ignore[arg-type]
+            return items if items is not None and STR in items and is_there else None
         if found.depends != EVENT or (found.is_bound and not self.is_of_element(found)):
             return None
-        given = of.required(found.type)
         if given == STR:
             return (STR,)
         kind = self.kind_of(node.iter)
         if found.compiled is not None or given.name not in ("list", "tuple", "dict"):
             return None
         return items_of(of.element(given)) if is_ready(node.iter, kind) else None  # type: ignore[arg-type]
+
+    def reads_letters(self, loop: ast.For) -> bool:
+        """Whether the body asks of strings of a module, one after the other, what only Python
+        knows: ``event.key.startswith(prefix)``."""
+        inside = self._inside[loop]
+        names = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+        known = (one for name in names for one in self._reads.get(name, ()))
+        reads = {id(one) for one in known if id(one) in inside}
+
+        def is_read(node: ast.AST) -> bool:
+            return any(id(one) in reads for one in ast.walk(node))
+
+        for node in (one for part in loop.body for one in ast.walk(part)):
+            callee = node.func if isinstance(node, ast.Call) else None
+            if isinstance(callee, ast.Attribute) and hasattr(str, callee.attr) and is_read(node):
+                return True
+            within = node.comparators[-1] if isinstance(node, ast.Compare) else None
+            is_in = isinstance(node, ast.Compare) and isinstance(node.ops[-1], ast.In | ast.NotIn)
+            if is_in and within is not None and is_read(node) and self.of(within).type == STR:
+                return True
+        return False
 
     def counts(self, node: ast.expr) -> bool:
         """Whether it is the range of the places in such a list, or some of them."""

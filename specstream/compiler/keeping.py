@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from specstream.compiler.analysis import FunctionSource
 from specstream.compiler.bindings import bindings_of, look_up
 from specstream.compiler.list_use import CHANGING
+from specstream.compiler.ways_out import is_of_a_library
 from specstream.declarations.pure import pure_mark
 
 __all__ = ["keeps"]
@@ -27,8 +28,8 @@ def keeps(
 ) -> bool:
     """Whether a function, or a plain one that it calls, changes what was there before the call: a
     global, what a closure or a module holds, or a parameter's default."""
-    if function in seen or pure_mark(function) is not None:
-        return False
+    if function in seen or pure_mark(function) is not None or is_of_a_library(function):
+        return False  # the library's caches change nothing that it gives
     try:
         tree = parse(function).tree
     except Exception:  # of which nothing can be known

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from abc import ABC, abstractmethod
 from typing import Any, NoReturn
 
 from specstream.compiler import value_types as of
@@ -34,7 +35,7 @@ Guard = tuple[ast.expr, bool]
 """A condition, and whether it holds where it guards."""
 
 
-class ListLifting(ast.NodeTransformer):
+class ListLifting(ast.NodeTransformer, ABC):
     """What the lifting of a function does with lists.
 
     Attributes:
@@ -58,40 +59,41 @@ class ListLifting(ast.NodeTransformer):
         self.loops: dict[int, Loop] = {}
         self.lists: dict[str, tuple[ast.stmt, ast.Assign | ast.AnnAssign, Type]] = {}
 
-    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        raise NotImplementedError
+    @abstractmethod
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]: ...
 
-    def expression(self, node: ast.expr) -> ast.expr:
-        raise NotImplementedError
+    @abstractmethod
+    def expression(self, node: ast.expr) -> ast.expr: ...
 
-    def rewritten(self, node: ast.expr) -> ast.expr:
-        raise NotImplementedError
+    @abstractmethod
+    def rewritten(self, node: ast.expr) -> ast.expr: ...
 
-    def part(self, node: Any) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def part(self, node: Any) -> Any: ...
 
-    def python(self, node: Any, made: Any) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def python(self, node: Any, made: Any) -> Any: ...
 
-    def guarding(self, node: ast.expr, made: Any) -> list[ast.expr]:
-        raise NotImplementedError
+    @abstractmethod
+    def guarding(self, node: ast.expr, made: Any) -> list[ast.expr]: ...
 
-    def lifted(self, node: ast.expr, given: Type) -> ast.expr:
-        raise NotImplementedError
+    @abstractmethod
+    def lifted(self, node: ast.expr, given: Type) -> ast.expr: ...
 
-    def drop_assigned(self, node: ast.expr) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def drop_assigned(self, node: ast.expr) -> None: ...
 
-    def visit_parts(self, target: ast.expr) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def visit_parts(self, target: ast.expr) -> None: ...
 
-    def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn:
-        raise NotImplementedError
+    @abstractmethod
+    def refuse(self, node: ast.AST, problem: str, way_out: str) -> NoReturn: ...
 
+    @abstractmethod
     def nothing_made(self) -> Any:
         """What a function for Python is made of, as yet nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def made(
         self,
         node: ast.expr,
@@ -101,11 +103,10 @@ class ListLifting(ast.NodeTransformer):
         guards: list[ast.expr],
     ) -> int:
         """The number of the derived value that a function for Python gives."""
-        raise NotImplementedError
 
+    @abstractmethod
     def uses_arena(self) -> None:
         """There is a list."""
-        raise NotImplementedError
 
     def keep_lists(self, tree: ast.AST, of_loop: int | None = None) -> None:
         """Names of lists that compiled code reads, too, are assigned where they were.

@@ -90,7 +90,8 @@ def unlogged(operator: ss.Operator, table: pa.Table, seed: int) -> None:
         if not expected.raised:
             break
         raising = {row for row, _, _ in expected.raised}
-        table = table.take([row for row in range(table.num_rows) if row not in raising])
+        others = [row for row in range(table.num_rows) if row not in raising]
+        table = table.take(pa.array(others, pa.int64()))
     else:
         return
     for execution in ("log_free", "locked"):

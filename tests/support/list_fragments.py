@@ -7,6 +7,18 @@ Each has the state's `n` (int), `x` (float) and `a` (array of 16 ints), the even
 from __future__ import annotations
 
 FRAGMENTS = r"""
+for p in ("a", "bb", "x"):
+    if event.text.startswith(p):
+        out += 7
+        break
+else:
+    out -= 1
+
+for i, p in enumerate(PIECES):
+    if p in event.text:
+        state.a[i] += 1
+    out += event.csv.count(p[0]) + (p == event.pair)
+
 for w in event.text.split():
     out += len(w)
     if w in ("a", "bb"):
@@ -490,6 +502,9 @@ import collections
 import math
 import re
 import specstream as ss
+
+
+PIECES = ["a", "bb", "1", ":"]
 
 
 class S(ss.State):
