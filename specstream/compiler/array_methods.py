@@ -3,7 +3,7 @@
 ``sum mean std var min max argmin argmax any all``, as functions (but for ``sum``) of a list of the
 event's own as well; ``fill copy tolist``; ``np.dot``, and `math`'s functions of several numbers:
 ``fsum``, ``prod`` and ``dist``. All go through the elements in the order of their indices, the last
-axis first. A sum begins with the first element, as NumPy's does; a NaN is the least and the
+axis first. A sum begins with 0, as NumPy's does; a NaN is the least and the
 greatest, and of equal elements the last one is ``min`` and the first one ``argmin``.
 """
 
@@ -118,7 +118,9 @@ def sum_of(window: Elements) -> tuple[str, Value]:
         add = builder.fadd if kind == "float64" else builder.add
         return add(before, start(element))
 
-    return total, _fold(window, _zero(total), start, step)
+    summed = _fold(window, _zero(total), start, step)
+    # NumPy begins with 0.0, which shows only where all elements are -0.0.
+    return total, builder.fadd(summed, F64(0.0)) if kind == "float64" else summed
 
 
 def _mean(context: Any, window: Elements) -> Value:

@@ -325,8 +325,7 @@ class Check:
         elif self.is_supported_callable(value):
             pass
         elif not is_container(value) and is_constant(value):
-            if isinstance(value, str):
-                self.analysis.strings.append(value)
+            self.analysis.strings += frozen.strings_in(value)
             self.constants[name] = value
         elif name in _FORBIDDEN_CALLS and value is getattr(builtins, name):
             self.refuse(node, f"{name}() cannot be used in an operator", _FORBIDDEN_CALLS[name])

@@ -18,6 +18,7 @@ from numba.core import types
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
+from specstream.compiler.exact_template import ExactTemplate
 from specstream.compiler.instructions import Value
 from specstream.compiler.local_types import refuse_frozen, settled
 from specstream.compiler.none_types import (
@@ -192,7 +193,7 @@ def also(function: Any, rule: Any, *taken: Any) -> None:
         taken: classes of Numba's types that the arguments have, for the lowering.
     """
 
-    class Template(AbstractTemplate):
+    class Template(ExactTemplate if function is bool else AbstractTemplate):  # type: ignore[misc]
         key = function
 
         def generic(self, args: Sequence[types.Type], kws: dict[str, types.Type]) -> Any:

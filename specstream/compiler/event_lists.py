@@ -26,7 +26,7 @@ from specstream.columns.strings import StringTable
 from specstream.compiler.core_function import Core, Meaning
 from specstream.compiler.instructions import I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS
-from specstream.compiler.landing import STATUS, raise_known
+from specstream.compiler.landing import STATUS, raise_known, without_site
 from specstream.compiler.local_lists import List, declared_type
 from specstream.compiler.local_types import ListType
 from specstream.compiler.memory import Run
@@ -121,7 +121,8 @@ def item_read(typing_context: Any, status: Any, value: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         raised = builder.icmp_unsigned("!=", args[0], I64(0))
         with builder.if_then(raised, likely=False):
-            raise_known(builder, builder.trunc(args[0], STATUS))
+            # Its text is that of one element: the status says the class alone.
+            raise_known(builder, without_site(builder, builder.trunc(args[0], STATUS)))
         return args[1]
 
     return value(types.int64, value), code

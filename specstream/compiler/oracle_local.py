@@ -71,6 +71,10 @@ class List(list[Any]):
 
     __rmul__ = __mul__
 
+    def __imul__(self, times: Any) -> Any:
+        self[:] = list.__mul__(self, times)
+        return self
+
     def copy(self) -> List:
         return List(self)
 

@@ -37,7 +37,8 @@ class Reductions(ABC):
         total = Int64(total) if isinstance(total, bool) else total
         for value in rest:
             total = total + value
-        return total
+        # NumPy begins with 0.0, which shows only where all elements are -0.0.
+        return total + 0.0 if isinstance(total, float) else total
 
     def mean(self) -> float:
         count = len(self._values())

@@ -97,7 +97,7 @@ class LeavingRewriter(NativeParts):
 
     def visit_While(self, node: ast.While) -> Any:
         is_endless = isinstance(node.test, ast.Constant) and node.test.value and not _leaves(node)
-        node.test = self.visit(node.test)
+        node.test = self.condition(node.test)
         together, self.turns.together = self.turns.together, 1
         loop = self.loop(node, polling.poll_while)
         self.turns.together = together
@@ -362,7 +362,7 @@ class LeavingRewriter(NativeParts):
         return [self.do(formatted, value, spec, at=at)]
 
     def visit_Assert(self, node: ast.Assert) -> Any:
-        test = self.visit(node.test)
+        test = self.condition(node.test)
         failing = ast.copy_location(ast.Raise(None, None), node)
         if self.analysis.catches:
             message = ast.Call(node.test, [] if node.msg is None else [node.msg], [])

@@ -296,7 +296,7 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
 
     def visit_If(self, node: ast.If) -> Any:
         known = self.known_by(node.test, node.body)
-        node.test = self.visit(node.test)
+        node.test = self.condition(node.test)
         self.there |= known
         node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
         self.there -= known

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import copy
 import types
 from typing import Any
 
 from specstream.compiler import arithmetic, none_rules, none_types
 from specstream.compiler.check import is_none, is_singleton_test
+from specstream.compiler.conversions import bool_
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.patterns import is_singleton
 from specstream.compiler.rewrite_parts import NativeParts
@@ -75,13 +77,46 @@ class MaybeNone(NativeParts):
             return callee in self.check.locals
         return "None" in value.__code__.co_names or None in value.__code__.co_consts[1:]
 
-    def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
-        """A rewritten expression, where None is no value."""
+    def is_name_of_none(self, node: ast.expr) -> bool:
         if self.check.names_of_none is None:
             self.check.names_of_none = names_of_none(self.source.tree, self.may_give_none)
-        if isinstance(node, ast.Name) and node.id in self.check.names_of_none:
+        return isinstance(node, ast.Name) and node.id in self.check.names_of_none
+
+    def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
+        """A rewritten expression, where None is no value."""
+        if self.is_name_of_none(node):
             return self.core(none_rules.some, rewritten, at=node)
         return rewritten
+
+    # ---- truths: Numba would take the value of what may be None, and raise where it is ----
+
+    def condition(self, node: ast.expr) -> ast.expr:
+        """What stands as a condition, rewritten."""
+        if isinstance(node, ast.BoolOp):
+            node.values = [self.condition(one) for one in node.values]
+            return node
+        rewritten: ast.expr = self.visit(node)
+        return self.core(bool_, rewritten, at=node) if self.is_name_of_none(node) else rewritten
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        node.test = self.condition(node.test)
+        node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        """A value: of ``best or x`` it is what best is, where that is true."""
+        first, *others = node.values
+        if not any(map(self.is_name_of_none, node.values[:-1])):
+            return self.generic_visit(node)
+        rest = (
+            others[0] if len(others) == 1 else ast.copy_location(ast.BoolOp(node.op, others), node)
+        )
+        if not self.is_name_of_none(first):
+            node.values = [self.visit(first), self.visit(rest)]
+            return node
+        test, kept, other = self.condition(first), self.visit(copy.copy(first)), self.visit(rest)
+        ways = (kept, other) if isinstance(node.op, ast.Or) else (other, kept)
+        return ast.copy_location(ast.IfExp(test, *ways), node)
 
 
 def names_of_none(tree: ast.AST, is_none_call: Any) -> frozenset[str]:

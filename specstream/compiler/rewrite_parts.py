@@ -52,5 +52,9 @@ class NativeParts(Rewriter, ABC):
         """``map(f, xs)`` and ``filter(f, xs)`` as the generators that they are."""
 
     @abstractmethod
+    def condition(self, node: ast.expr) -> ast.expr:
+        """What stands as a condition, rewritten."""
+
+    @abstractmethod
     def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
         """A rewritten expression, where None is no value."""

@@ -20,7 +20,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin, lower_constant
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core.typing.templates import infer_global, signature
 from numba.extending import (
     intrinsic,
     lower_cast,
@@ -31,6 +31,7 @@ from numba.extending import (
 )
 
 from specstream.columns.strings import StringTable, string_code
+from specstream.compiler.exact_template import ExactTemplate
 from specstream.compiler.numbers import Int64
 from specstream.compiler.own_code import is_own
 from specstream.errors import CompileError
@@ -235,7 +236,7 @@ def write_truth(builder: Any, code: Any) -> Any:
 
 
 @infer_global(bool)
-class _Truth(AbstractTemplate):
+class _Truth(ExactTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
         is_text = len(args) == 1 and isinstance(args[0], TextType)
         return signature(types.boolean, args[0]) if is_text else None

@@ -33,7 +33,7 @@ _NUMPY = {
     "round": "round(x, n)",
     "where": "a if condition else b, of each element in a loop",
     "select": "if, elif and else",
-    "median": "sorted(x)[len(x) // 2]",
+    "median": "y = sorted(x), and then (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2",
     "sort": "sorted(x)",
     "roll": "x[1:] = x[:-1]",
     "diff": "x[1:] - x[:-1]",
@@ -71,7 +71,9 @@ _WAYS = {
     "functools.reduce": _LOOP,
     "statistics.mean": "write sum(x) / len(x)",
     "statistics.fmean": "write sum(x) / len(x)",
-    "statistics.median": "write sorted(x)[len(x) // 2]",
+    "statistics.median": (
+        "write y = sorted(x), and then (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2"
+    ),
     "builtins.map": "write a generator or a comprehension, like [f(v) for v in x]",
     "builtins.filter": "write a generator or a comprehension, like [v for v in x if v > 0]",
     "builtins.type": "write isinstance(x, int): types are fixed by the schema",

@@ -231,3 +231,106 @@ def widened(state, event, emit):
 
 def test_an_array_of_the_event_is_not_narrow() -> None:
     agree(widened, 2, set())
+
+
+# ---- what people found who had only the guide ----
+
+HIGH = ("low", "high of a tuple")
+ROWS = (("z of a row", 1), ("y of a row", 2))
+
+
+class Places:
+    NAMES = ("k1 of a class", "k2 of a class")
+
+
+def named(at, names=("a default", "another default")):
+    return names[at]
+
+
+class Texts(ss.State):
+    n = ss.scalar(int)
+    name = ss.scalar(str)
+    names = ss.array(str, 4)
+    zeros = ss.array(float, 4, fill=-0.0)
+
+
+def of_tuples(state, event, emit):
+    """Strings that stand nowhere but in a tuple of the module."""
+    at = event.i % 2
+    emit(HIGH[at])
+    emit(named(at))
+    emit(Places.NAMES[at])
+    for text, number in ROWS:
+        if number == at + 1:
+            state.name = text
+    emit(state.name)
+
+
+def truths(state, event, emit):
+    """What may be None stands as a condition, whatever else it is."""
+    label = None
+    if event.i > 1:
+        label = "big"
+    if label:
+        emit(label)
+    emit(label or "none")
+    emit("yes" if label and event.i else "no")
+    best = None
+    for i in range(event.i):
+        best = (i, 0.5)
+    if best:
+        emit(f"{best[0]}")
+    if (best and best[0] > 1) or not best:
+        emit("far")
+    before = state.name if state.n else None
+    if before:
+        emit(before)
+    some = next((one for one in state.names if one), None)
+    while some:
+        emit(some)
+        some = None
+    own = None
+    if event.i % 3:
+        own = [event.i]
+    assert own or event.i % 3 == 0
+    items = own or [7, 8]
+    emit(f"{len(items)}")
+    state.name = "p"
+    state.names[event.i % 4] = "q"
+    state.n += 1
+
+
+def repeated(state, event, emit):
+    """``*=`` changes the list, by all its names."""
+    own = [1, event.i]
+    other = own
+    own *= 2
+    emit(f"{len(other)}")
+    emit(f"{state.zeros.sum()} {np.sum(state.zeros[1:3])} {state.zeros.mean()}")
+
+
+@pytest.mark.parametrize("function", [of_tuples, truths, repeated])
+def test_what_people_found(function: Callable[..., None]) -> None:
+    operator = ss.operator(state=Texts, event={"i": int}, emits={"s": str})(function)
+    table = pa.table({"i": [0, 1, 2, 3, 4]})
+    assert witness.assert_agrees(operator, table) == table.num_rows
+    expected = run_oracle(operator, table)
+    assert None not in expected.output["s"].to_pylist()
+    for path in PATHS:
+        assert_identical(run_engine(operator, table, **path), expected)
+
+
+def test_the_text_of_an_element_s_exception_is_not_made_up() -> None:
+    @ss.operator(state=Texts, event={"s": str}, emits={"s": str})
+    def told(state, event, emit):
+        try:
+            for word in event.s.split():
+                state.n += int(word)
+        except ValueError as error:
+            emit(str(error))
+
+    table = pa.table({"s": ["1 x"]})
+    with pytest.raises(ss.CompileError, match="known to Python alone"):
+        told.run_sequential(table)
+    with ss.Engine(told) as engine, pytest.raises(ss.CompileError, match="known to Python alone"):
+        engine.process(table)

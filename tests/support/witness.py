@@ -240,7 +240,7 @@ class Array(np.ndarray[Any, Any]):
         total = Int(first) if isinstance(first, bool) else first
         for one in rest:
             total = total + one
-        return total
+        return total + 0.0 if isinstance(total, float) else total
 
     def mean(self) -> float:  # type: ignore[override]
         return float(self.sum() / self.size) if self.size else NAN
