@@ -252,4 +252,4 @@ def operation_entry(state: StateType, field: Field, number: int, is_inverse: boo
     def entry(run: Any) -> Any:
         return run_operation(run)
 
-    return compiled(entry, is_entry=True)
+    return compiled(entry)

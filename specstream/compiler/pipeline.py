@@ -21,7 +21,7 @@ from numba.core.untyped_passes import (
 from specstream.compiler.bytecode import Bytecode
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.none_types import NullableType, may_be_none, present
-from specstream.compiler.sites import EntryLowering, OperatorLowering
+from specstream.compiler.sites import OperatorLowering
 from specstream.compiler.try_regions import TryRegions
 
 __all__ = ["COMPILE_OPTIONS", "OperatorCompiler", "compiled"]
@@ -154,26 +154,17 @@ class _KnownNone(FunctionPass):
 class OperatorCompiler(CompilerBase):
     """Numba's nopython pipeline with our check of types and our lowering."""
 
-    lowering: type = OperatorLowering
-
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_OneTypePerName, NopythonTypeInference)
         manager.add_pass_after(_KnownNone, RewriteSemanticConstants)
         manager.add_pass_after(TryRegions, LiteralUnroll)
-        ours = {TranslateByteCode: Bytecode, NativeLowering: self.lowering}
+        ours = {TranslateByteCode: Bytecode, NativeLowering: OperatorLowering}
         manager.passes = [(ours.get(one, one), what) for one, what in manager.passes]
         manager.finalize()
         return [manager]
 
 
-class _EntryCompiler(OperatorCompiler):
-    """The same for a function that workers call."""
-
-    lowering = EntryLowering
-
-
-def compiled(function: Callable[..., Any], is_entry: bool = False) -> Any:
+def compiled(function: Callable[..., Any]) -> Any:
     """A function for Numba, under the options that all native code shares."""
-    pipeline = _EntryCompiler if is_entry else OperatorCompiler
-    return numba.njit(pipeline_class=pipeline, **COMPILE_OPTIONS)(function)
+    return numba.njit(pipeline_class=OperatorCompiler, **COMPILE_OPTIONS)(function)

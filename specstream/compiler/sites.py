@@ -13,10 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba._dynfunc import make_function
 from numba.core import ir as numba_ir
 from numba.core import lowering
-from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import BaseNativeLowering
 
@@ -25,7 +23,7 @@ from specstream.compiler.memory import Run
 from specstream.compiler.try_regions import FAILURE
 from specstream.compiler.types import PROFILED, RunType
 
-__all__ = ["MOST_SITES", "EntryLowering", "OperatorLowering", "mark"]
+__all__ = ["MOST_SITES", "OperatorLowering", "mark"]
 
 # A site has 16 bits in the logs; lines beyond have none.
 MOST_SITES = 2**16 - 1
@@ -89,41 +87,12 @@ def _guarded(block: Any) -> Any:
     return None
 
 
-class _Linked(JITCodeLibrary):
-    """Code that is there to be linked into that of its callers. Numba would make machine code of
-    each function as well, which nobody ever calls, and which stays for as long as the process."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-
 @register_pass(mutates_CFG=True, analysis_only=False)
-class EntryLowering(BaseNativeLowering):
-    """Numba's lowering pass, with the class above: of what workers call."""
+class OperatorLowering(BaseNativeLowering):
+    """Numba's lowering pass, with the class above."""
 
-    _name = "specstream_entry_lowering"
+    _name = "specstream_lowering"
 
     @property
     def lowering_class(self) -> Any:
         return _Lower
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class OperatorLowering(EntryLowering):
-    """The same for what an entry calls: there is an optimised module of it, and no machine code."""
-
-    _name = "specstream_lowering"
-
-    def run_pass(self, state: Any) -> bool:
-        state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
-        state.library.__class__ = _Linked
-        state.flags.no_compile = True
-        super().run_pass(state)
-        made = state.cr
-        # Stands for the function where its callers look for it; its address is 0.
-        name = made.fndesc.qualname.rpartition(".")[2]
-        linked = make_function(made.fndesc.lookup_module(), name, "", 0, made.env, (state.library,))
-        state.targetctx.insert_user_function(linked, made.fndesc, [state.library])
-        state.cr = made._replace(cfunc=linked)
-        return True

@@ -138,7 +138,7 @@ def _entry_function(process: Any, state: StateType, event: EventType, emit: Emit
                 return row
         return row
 
-    return compiled(entry, is_entry=True)
+    return compiled(entry)
 
 
 @dataclass(frozen=True)
