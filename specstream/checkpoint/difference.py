@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from specstream.columns import compute as pc
 from specstream.declarations.state import StateView
 
 __all__ = ["Difference", "first_difference", "first_difference_of_states"]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from specstream.columns import compute as pc
 from specstream.declarations.schema import Column
 
 __all__ = [

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from specstream.columns import compute as pc
 from specstream.columns.conversion import accepts, from_arrow, hint, of_order, to_arrow
 from specstream.columns.derived import derived_columns
 from specstream.columns.forms import formed_texts

@@ -24,8 +24,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from specstream.columns import compute as pc
 from specstream.declarations.codes import EMPTY, string_code
 from specstream.errors import InputError
 

@@ -37,28 +37,7 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     none, or optional. A formatted string is ``name:number``, the number that of its form, and its
     values are the parts.
     """
-    given = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
-    if not isinstance(emit, EmitType):
-        raise refuse(f"{emit} is called like emit, but is not")
-    if not isinstance(names, types.StringLiteral):
-        # Numba's second try, without literals. On None it would try without optionals as well.
-        raise TypingError("the columns of a row are named by a literal")
-    columns = dict(emit.schema)
-    order, forms = _taken(
-        emit.schema, names.literal_value.split(",") if names.literal_value else []
-    )
-    if len(order) != len(given):  # the one value is a tuple itself
-        raise refuse(
-            f"emitted column {order[0]!r} gets a tuple; give each column its own value, like "
-            f"emit({', '.join(emit.schema.names)})"
-        )
-    _check_forms(emit.schema, forms, given)
-    for name, value in zip(order, given, strict=True):
-        if name not in columns:
-            continue
-        column = columns[name]
-        if value != types.none:
-            check_kind(present(value), column.kind, f"emitted column {name!r}", str(column))
+    given, order, forms = _checked(emit, names, values)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         run = Run(context, builder, args[0])
@@ -110,6 +89,33 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     return types.void(
         emit, names, types.BaseTuple.from_types([types.unliteral(value) for value in given])
     ), code
+
+
+def _checked(emit: Any, names: Any, values: Any) -> tuple[Any, list[str], Any]:
+    """The values that are given, the columns that they are for, and which are formatted strings."""
+    given = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
+    if not isinstance(emit, EmitType):
+        raise refuse(f"{emit} is called like emit, but is not")
+    if not isinstance(names, types.StringLiteral):
+        # Numba's second try, without literals. On None it would try without optionals as well.
+        raise TypingError("the columns of a row are named by a literal")
+    columns = dict(emit.schema)
+    order, forms = _taken(
+        emit.schema, names.literal_value.split(",") if names.literal_value else []
+    )
+    if len(order) != len(given):  # the one value is a tuple itself
+        raise refuse(
+            f"emitted column {order[0]!r} gets a tuple; give each column its own value, like "
+            f"emit({', '.join(emit.schema.names)})"
+        )
+    _check_forms(emit.schema, forms, given)
+    for name, value in zip(order, given, strict=True):
+        if name not in columns:
+            continue
+        column = columns[name]
+        if value != types.none:
+            check_kind(present(value), column.kind, f"emitted column {name!r}", str(column))
+    return given, order, forms
 
 
 Forms = dict[str, tuple[int, range]]

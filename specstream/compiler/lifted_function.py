@@ -201,6 +201,11 @@ class LiftedFunction(LiftingRefusals):
     def assigned(
         self, node: ast.Assign | ast.AnnAssign, targets: list[ast.expr], annotation: Any
     ) -> ast.stmt:
+        """An assignment, compiled, lifted or dropped.
+
+        One function, long as it is: what becomes of an assignment is one question after the other,
+        and which one is asked first matters.
+        """
         assert node.value is not None
         target = targets[0]
         self.expect_of_field(target, node.value)

@@ -129,6 +129,8 @@ def changed_names(
     Args:
         tree: a function.
         is_changed_by: whether a call of a function changes one of its arguments.
+
+    One function: the questions inside are about the same few sets, which they fill.
     """
     above = {id(part): node for node in ast.walk(tree) for part in ast.iter_child_nodes(node)}
     changed: set[str] = set()

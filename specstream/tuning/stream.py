@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset
 
+from specstream.columns import compute as pc
 from specstream.errors import InputError
 from specstream.operator.operator import Operator
 

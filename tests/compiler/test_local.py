@@ -1,4 +1,7 @@
-"""Local tuples, lists, dicts and sets: what Python makes of them, on every path."""
+"""Local tuples, lists, dicts and sets: what Python makes of them, on every path.
+
+One file, because they hold each other, and are compared in one way.
+"""
 
 # Operators carry no types, as those of users do not; some are wrong on purpose.
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs

@@ -1,7 +1,8 @@
 """Operators as a new user writes them by mistake, and what they should have been.
 
 Each is two functions in a text: the wrong one, whose line ends with ``# <-``, and the one that the
-message leads to. Between them stand what the message says is wrong and what to write instead.
+message leads to. Between them stand what the message says is wrong and what to write instead. It
+is one list, in the order in which people get to know the language.
 """
 
 from __future__ import annotations

@@ -147,6 +147,7 @@ def _savepoint() -> Any:
 
 
 def _entries() -> list[Entry]:
+    """All public entries: a list of them, whose length says nothing."""
     declared = {"state": Seen, "event": {"x": int}, "emits": {"total": int}}
     state, submitted = structures, {"table": TABLE, "order_by": "time"}
     shape = {"count": "shape"}

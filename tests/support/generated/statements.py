@@ -38,6 +38,7 @@ class Statements(Drawing):
     def maybe_of(self, kind: Kind) -> str: ...
 
     def statement(self, indent: int, nesting: int) -> None:
+        """One statement of those there are: a list of them, whose length says nothing."""
         simple = [
             lambda: f"{self.pick(*self.ints)} = {self.int_()}",
             lambda: f"emit({self.int_(1)}, {self.float_(0)}, s={self.said()}, z={self.bool_(0)})",
