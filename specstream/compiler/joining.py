@@ -302,7 +302,9 @@ class Joining:
         if name in self.functions:
             return self.returns.get(self.functions[name])
         value = self.values.get(name) if isinstance(callee, ast.Name) else None
-        if isinstance(value, types.FunctionType) and not value.__module__.startswith("specstream"):
+        if isinstance(value, types.FunctionType) and not str(value.__module__).startswith(
+            "specstream"
+        ):
             return self.helper(value, node)
         if isinstance(callee, ast.Attribute):
             owner = self.kind(callee.value)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
+import dis
 import types
+from collections.abc import Collection
 from typing import Any
 
 from specstream.compiler import arithmetic, none_rules, none_types
@@ -75,16 +76,25 @@ class MaybeNone(NativeParts):
         value = self.check.resolved.get(callee)
         if not isinstance(value, types.FunctionType):
             return callee in self.check.locals
-        return "None" in value.__code__.co_names or None in value.__code__.co_consts[1:]
+        return any(
+            one.argval is None
+            for one in dis.get_instructions(value)
+            if one.opname in ("LOAD_CONST", "RETURN_CONST")
+        )
 
-    def is_name_of_none(self, node: ast.expr) -> bool:
+    @property
+    def names(self) -> frozenset[str]:
+        """Names that may be None."""
         if self.check.names_of_none is None:
             self.check.names_of_none = names_of_none(self.source.tree, self.may_give_none)
-        return isinstance(node, ast.Name) and node.id in self.check.names_of_none
+        return self.check.names_of_none
+
+    def may_be_none(self, node: ast.expr) -> bool:
+        return may_be_none(node, self.names, self.may_give_none)
 
     def some(self, node: ast.expr, rewritten: ast.expr) -> ast.expr:
         """A rewritten expression, where None is no value."""
-        if self.is_name_of_none(node):
+        if isinstance(node, ast.Name) and node.id in self.names:
             return self.core(none_rules.some, rewritten, at=node)
         return rewritten
 
@@ -95,8 +105,9 @@ class MaybeNone(NativeParts):
         if isinstance(node, ast.BoolOp):
             node.values = [self.condition(one) for one in node.values]
             return node
+        may_be_none = self.may_be_none(node)
         rewritten: ast.expr = self.visit(node)
-        return self.core(bool_, rewritten, at=node) if self.is_name_of_none(node) else rewritten
+        return self.core(bool_, rewritten, at=node) if may_be_none else rewritten
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         node.test = self.condition(node.test)
@@ -106,17 +117,48 @@ class MaybeNone(NativeParts):
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         """A value: of ``best or x`` it is what best is, where that is true."""
         first, *others = node.values
-        if not any(map(self.is_name_of_none, node.values[:-1])):
+        if not any(map(self.may_be_none, node.values[:-1])):
             return self.generic_visit(node)
-        rest = (
-            others[0] if len(others) == 1 else ast.copy_location(ast.BoolOp(node.op, others), node)
-        )
-        if not self.is_name_of_none(first):
+        more = ast.copy_location(ast.BoolOp(node.op, others), node)
+        rest = others[0] if len(others) == 1 else more
+        if not self.may_be_none(first):
             node.values = [self.visit(first), self.visit(rest)]
             return node
-        test, kept, other = self.condition(first), self.visit(copy.copy(first)), self.visit(rest)
-        ways = (kept, other) if isinstance(node.op, ast.Or) else (other, kept)
-        return ast.copy_location(ast.IfExp(test, *ways), node)
+        name = self.new_name("chosen")
+        kept = ast.NamedExpr(ast.Name(name, ast.Store()), self.visit(first))
+        test = self.core(bool_, ast.copy_location(kept, node), at=node)
+        chosen, other = ast.Name(name, ast.Load()), self.visit(rest)
+        ways = (chosen, other) if isinstance(node.op, ast.Or) else (other, chosen)
+        return ast.fix_missing_locations(ast.copy_location(ast.IfExp(test, *ways), node))
+
+
+def may_be_none(value: ast.expr | None, names: Collection[str], gives_none: Any) -> bool:
+    """Whether an expression may give None, as far as its text tells.
+
+    Args:
+        value: the expression; None: there is none.
+        names: those that may be None.
+        gives_none: whether a function of a name may give None.
+    """
+
+    def may_be(node: ast.expr) -> bool:
+        return may_be_none(node, names, gives_none)
+
+    if value is None:
+        return False
+    if isinstance(value, ast.Name):
+        return value.id in names
+    if isinstance(value, ast.IfExp):
+        return may_be(value.body) or may_be(value.orelse)
+    if isinstance(value, ast.BoolOp):
+        return any(map(may_be, value.values))
+    if isinstance(value, ast.NamedExpr):
+        return may_be(value.value)
+    if isinstance(value, ast.Tuple):
+        return any(map(may_be, value.elts))
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        return bool(gives_none(value.func.id))
+    return is_none(value) or is_null_read(value)
 
 
 def names_of_none(tree: ast.AST, is_none_call: Any) -> frozenset[str]:
@@ -124,21 +166,7 @@ def names_of_none(tree: ast.AST, is_none_call: Any) -> frozenset[str]:
     found: set[str] = set()
 
     def may_be(value: ast.expr | None) -> bool:
-        if value is None:
-            return False
-        if isinstance(value, ast.Name):
-            return value.id in found
-        if isinstance(value, ast.IfExp):
-            return may_be(value.body) or may_be(value.orelse)
-        if isinstance(value, ast.BoolOp):
-            return any(map(may_be, value.values))
-        if isinstance(value, ast.NamedExpr):
-            return may_be(value.value)
-        if isinstance(value, ast.Tuple):
-            return any(map(may_be, value.elts))
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-            return bool(is_none_call(value.func.id))
-        return is_none(value) or is_null_read(value)
+        return may_be_none(value, found, is_none_call)
 
     for node in ast.walk(tree):
         tested = is_none_test(node)

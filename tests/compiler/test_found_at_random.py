@@ -266,6 +266,29 @@ def of_tuples(state, event, emit):
     emit(state.name)
 
 
+def pair_of(i):
+    if i > 1:
+        return i, 2.0
+    return None
+
+
+def truths_of_calls(state, event, emit):
+    """The same of what a function returns, asked where it is called."""
+    if pair_of(event.i):
+        emit("a pair")
+    if pair := pair_of(event.i):
+        emit(f"{pair[0]}")
+    chosen = pair_of(event.i) or (9, 9.5)
+    emit(f"{chosen[0]} {chosen[1]}")
+    emit("few" if pair_of(event.i) and event.i < 4 else "none or many")
+    while found := pair_of(event.i):
+        emit(f"{found[1]}")
+        break
+    emit(f"{len([i for i in range(4) if pair_of(i)])}")
+    if any(pair_of(i) for i in range(event.i)):
+        emit("some")
+
+
 def truths(state, event, emit):
     """What may be None stands as a condition, whatever else it is."""
     label = None
@@ -309,7 +332,7 @@ def repeated(state, event, emit):
     emit(f"{state.zeros.sum()} {np.sum(state.zeros[1:3])} {state.zeros.mean()}")
 
 
-@pytest.mark.parametrize("function", [of_tuples, truths, repeated])
+@pytest.mark.parametrize("function", [of_tuples, truths, truths_of_calls, repeated])
 def test_what_people_found(function: Callable[..., None]) -> None:
     operator = ss.operator(state=Texts, event={"i": int}, emits={"s": str})(function)
     table = pa.table({"i": [0, 1, 2, 3, 4]})
