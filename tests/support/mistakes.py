@@ -638,7 +638,7 @@ MISTAKES = {
         "state.total = event.timestamp // 3600",
     ),
     "a text of a number of the state": Mistake(
-        "text = str(state.total)  # <-",
+        "text = str(state.total)  # <-\nstate.total = len(text)",
         "str() cannot be used in an operator",
         "gives text of the state to a column of str",
         "text = str(event.key)",
