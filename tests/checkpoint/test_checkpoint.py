@@ -237,6 +237,7 @@ with ss.Engine(touch, horizon=0) as engine, tempfile.TemporaryDirectory() as pat
 """
 
 
+@pytest.mark.slow
 def test_the_copy_of_a_sparse_state_of_512_mb_is_sparse(tmp_path: Path) -> None:
     script = tmp_path / "sparse.py"
     script.write_text(SPARSE)
@@ -468,6 +469,7 @@ def test_a_state_that_has_grown_goes_on_with_a_full_file(tmp_path: Path) -> None
     assert files(tmp_path)[-1] == "0000000005.full"
 
 
+@pytest.mark.slow
 def test_a_directory_has_one_user_at_a_time(tmp_path: Path) -> None:
     busy = True
     with engine_of() as engine, engine_of() as other:

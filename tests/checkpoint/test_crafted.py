@@ -29,6 +29,7 @@ from specstream.errors import SnapshotError
 INPUTS = 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", readers.NAMES)
 def test_crafted_bytes_are_refused_or_work(name: str, tmp_path: Path) -> None:
     reader = readers.make(name, tmp_path)

@@ -163,6 +163,7 @@ class Life:
         return output
 
 
+@pytest.mark.slow
 @settings(max_examples=50, suppress_health_check=list(HealthCheck))
 @given(
     options=st.sampled_from(SETTINGS),

@@ -313,6 +313,7 @@ def test_a_killed_batch_has_nothing_to_compare_with(recorded: Path, tmp_path: Pa
     assert found.done == 40
 
 
+@pytest.mark.slow
 def test_a_live_query_is_not_disturbed(module: Any, tmp_path: Path) -> None:
     life = Life(module.book, tmp_path, keep=2)
     for batch_id in range(3):
@@ -323,6 +324,7 @@ def test_a_live_query_is_not_disturbed(module: Any, tmp_path: Path) -> None:
     life.end()
 
 
+@pytest.mark.slow
 def test_it_needs_no_spark(recorded: Path) -> None:
     code = f"""
     import sys
@@ -452,6 +454,7 @@ def test_the_command_with_an_operator_of_today(recorded: Path, failed: Path, mod
     assert "from 0 to 39" in result.stderr
 
 
+@pytest.mark.slow
 def test_pdb_stops_at_the_event_and_where_the_operator_raises(failed: Path) -> None:
     line = OPERATORS.splitlines().index("        state.seen += step") + 1
     talk = [

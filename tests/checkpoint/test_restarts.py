@@ -110,6 +110,7 @@ LIVES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(lives=LIVES)
 def test_options_that_may_change_do_not_change_the_answer(

@@ -63,6 +63,7 @@ def expected_next() -> pa.Table:
     return pq.read_table(FILES / "batches_next.parquet")
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_restored_and_gone_on_from() -> None:
     snapshot = (FILES / "batches.snapshot").read_bytes()
     with ss.Engine(book, threads=2, horizon=4, keys=True, seed=5, restore=snapshot) as engine:

@@ -7,6 +7,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 BLOCKED = """
     import sys
     sys.modules["pyspark"] = sys.modules["py4j"] = None
@@ -36,6 +38,7 @@ def test_every_module_of_the_room_is_imported_without_pyspark() -> None:
     assert {"batch_runner", "checkpoint", "prefetch", "replay"} <= set(run(code).split())
 
 
+@pytest.mark.slow
 def test_a_stream_is_run_recorded_continued_and_replayed_without_pyspark(tmp_path: Path) -> None:
     module = tmp_path / "sums.py"
     module.write_text(

@@ -19,6 +19,7 @@ def test_the_package_imports_nothing_optional() -> None:
     assert imported("specstream") == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("modules", "may"),
     [
@@ -37,6 +38,7 @@ def test_a_part_imports_what_it_is_about(modules: tuple[str, ...], may: set[str]
     assert imported(*modules) <= may
 
 
+@pytest.mark.slow
 def test_specstream_alone_imports_no_pyspark() -> None:
     code = "import sys, specstream; sys.exit('pyspark' in sys.modules or 'pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

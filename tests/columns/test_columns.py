@@ -449,6 +449,7 @@ def test_bad_rows_are_errors_by_default_and_the_policy_is_checked() -> None:
         ss.Engine(echo, horizon=0, rejected_rows="skip")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.tuples(st.none() | st.integers(0, 2**64 - 1), st.none() | st.text("ab"))),
     options=st.sampled_from([options for options in PATHS.values() if options is not None]),

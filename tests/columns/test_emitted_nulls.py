@@ -90,6 +90,7 @@ def test_what_is_refused_when_it_is_compiled(body: str, message: str, tmp_path: 
         ss.Engine(operator, horizon=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -110,6 +111,7 @@ def test_none_is_a_value_before_it_is_emitted(
     assert_identical(path(operator, table), run_oracle(operator, table))
 
 
+@pytest.mark.slow
 def test_more_nullable_columns_than_a_word_has_bits(path: ExecutionPath, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     given = rng.random((2, 130)) < 0.5

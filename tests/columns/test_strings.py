@@ -180,6 +180,7 @@ def run_distinct(count: int, batches: int) -> None:
         assert engine.snapshot() == snapshot
 
 
+@pytest.mark.slow
 def test_a_million_distinct_strings() -> None:
     run_distinct(1_000_000, 5)
 

@@ -234,6 +234,7 @@ def check(native: Any, oracle: Callable[..., Any], kinds: Kinds, values: tuple[A
     assert bits(kind, result) == bits(kind, expected), f"{native.name}{values}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("native", "oracle", "signatures"), CASES)
 def test_native_equals_oracle_at_boundaries(
     native: Any, oracle: Callable[..., Any], signatures: list[Kinds]

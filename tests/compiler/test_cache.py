@@ -84,6 +84,7 @@ with ss.Engine(op, horizon=0) as engine:
 """
 
 
+@pytest.mark.slow
 def test_an_engine_needs_no_home(tmp_path: Path) -> None:
     """Nor an entry in passwd: in many containers the user has neither."""
     environment = {

@@ -54,6 +54,7 @@ def in_pieces(one: Case, sizes: tuple[int, ...]) -> pa.Table:
     raise AssertionError("no batch was the last one")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", EVERY)
 def test_every_path_and_program_agrees(one: Case) -> None:
     # First, because what is refused is refused by the compiler.

@@ -232,6 +232,7 @@ def through_others(state, event, emit):
         emit(f"{error} {state.n}", 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [
@@ -306,6 +307,7 @@ def of_a_boosted_operation(state, event, emit):
         emit(str(error), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [of_a_search, of_a_least, of_another_text, of_what_no_row_has, of_a_boosted_operation],

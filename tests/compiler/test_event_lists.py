@@ -218,6 +218,7 @@ def events(count: int = 120, seed: int = 3) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", FEW, ids=["plain", "two threads", "eager"])
 def test_it_is_the_same_on_every_path(options: dict[str, Any]) -> None:
     expected = run_oracle(MANY, events())
@@ -258,6 +259,7 @@ def calm(state, event, emit):
 CALM = declared(calm)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["table", "event", "restored", "rolled back"])
 def test_lists_live_as_long_as_the_events_that_wait(by: str) -> None:
     table = in_order(events(200))

@@ -182,6 +182,7 @@ def handed_on(state, event, emit):
     emit(5, sum((row * 2.0).sum() for row in state.grid))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "operator", [of_numbers, of_arrays, of_bools, reduced, handed_on], ids=lambda one: one.name
 )

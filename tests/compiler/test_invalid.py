@@ -73,6 +73,7 @@ def _try_programs(seeds: range, folder: Path) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_random_mistakes_are_refused_by_name(tmp_path: Path) -> None:
     counts = try_programs(range(160), tmp_path)

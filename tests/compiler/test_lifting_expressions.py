@@ -482,6 +482,7 @@ def outcome(text: str, names: dict[str, Any], row: dict[str, Any]) -> tuple[Any,
     return str(value) if isinstance(value, str) else value, ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", EXPRESSIONS)
 def test_an_expression_of_an_event_is_what_python_makes_of_it(of: str, tmp_path: Path) -> None:
     texts = EXPRESSIONS[of].strip().splitlines()

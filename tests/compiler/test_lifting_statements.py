@@ -199,6 +199,7 @@ def sets(state, event, emit):
 ALL = [patterns, firsts, objects, documents, sets]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ALL, ids=lambda function: function.__name__)
 def test_it_is_what_python_makes_of_it(function: Callable[..., None]) -> None:
     operator = declared(function)

@@ -312,6 +312,7 @@ def test_they_are_what_python_makes_of_them(operator: ss.Operator) -> None:
     assert witness.assert_agrees(operator, events()) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda one: one.name)
 def test_they_are_the_same_on_every_path(operator: ss.Operator) -> None:
     table = events(200)

@@ -282,6 +282,7 @@ def test_zip_of_different_lengths_raises() -> None:
     agree(process, raises=10)
 
 
+@pytest.mark.slow
 def test_heaps() -> None:
     def process(state, event, emit):
         h = []
@@ -318,6 +319,7 @@ def test_bisection() -> None:
     agree(process)
 
 
+@pytest.mark.slow
 def test_itertools() -> None:
     def process(state, event, emit):
         total = sum(state.m[i, j] for i, j in product(range(3), range(4)))
@@ -340,6 +342,7 @@ def test_itertools() -> None:
     agree(process)
 
 
+@pytest.mark.slow
 def test_collections() -> None:
     def process(state, event, emit):
         counts = defaultdict(int)

@@ -438,6 +438,7 @@ def test_each_protocol(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_each_position(part: int, tmp_path: Path) -> None:
     check(cases()[part::4], tmp_path, 10_000 + part, {"horizon": 0})

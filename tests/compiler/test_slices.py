@@ -246,6 +246,7 @@ def test_an_array_is_not_an_element() -> None:
     assert info.value.line == wrong.function.__code__.co_firstlineno + 2
 
 
+@pytest.mark.slow
 def test_powers_of_rows_and_slices(path: Path) -> None:
     class Powers(ss.State):
         n = ss.array(int, (2, 6), fill=3)
@@ -402,6 +403,7 @@ def row_events(count: int, seed: int) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 def test_rows_overwritten_as_a_whole(path: Path) -> None:
     table = row_events(900, seed=8)
     expected = run_oracle(overwrites, table)

@@ -552,6 +552,7 @@ def reads_small(state, event, emit):
     emit(BY_ID.get(event.i * 7, -1), WEIGHTS[event.i % 4])
 
 
+@pytest.mark.slow
 def test_large_ones_take_no_room_in_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their data lie outside of it, so its size says that compiling takes no longer."""
     monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "")

@@ -68,6 +68,7 @@ def test_updates_are_what_python_makes_of_them(operator: ss.Operator) -> None:
     assert witness.assert_agrees(operator, table, 5, HASHES) == 200
 
 
+@pytest.mark.slow
 def test_random_programs_are_compared_at_nearly_all_events(tmp_path: Path) -> None:
     """That the comparison in the property tests says something."""
     kept = raised = 0

@@ -61,6 +61,7 @@ def guarded(state, lock, x):
         return state.left - 1
 
 
+@pytest.mark.slow
 def test_a_lock_is_given_back_on_every_way_out() -> None:
     @operator
     def ways(state, event, emit):
@@ -244,6 +245,7 @@ RIVALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIVALS)
 def test_a_rival_under_locks_does_the_same_work(name: str) -> None:
     of, rival, make_events = RIVALS[name]

@@ -55,6 +55,7 @@ def operator_of(dtype: type) -> ss.Operator:
     return stores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", NARROW_INTEGERS, ids=lambda of: of.__name__)
 def test_an_integer_that_does_not_fit_is_an_error_that_names_the_range(dtype: type) -> None:
     operator = operator_of(dtype)
@@ -79,6 +80,7 @@ def test_an_integer_that_does_not_fit_is_an_error_that_names_the_range(dtype: ty
         assert_identical(run_engine(operator, table, **options), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", [narrow_integers, narrow_others], ids=lambda of: of.name)
 @pytest.mark.parametrize("execution", ["log_free", "locked"])
 def test_direct_execution_stores_single_elements(operator: ss.Operator, execution: str) -> None:
@@ -162,6 +164,7 @@ def test_uint64_holds_what_random_bits_give() -> None:
         mixes.run_sequential(table)
 
 
+@pytest.mark.slow
 def test_the_state_shows_arrays_of_the_declared_type() -> None:
     with ss.Engine(narrow_integers, threads=2) as engine:
         engine.process(events(100))

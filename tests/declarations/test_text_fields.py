@@ -103,6 +103,7 @@ def codes_in_ints(state, event, emit):
     state.last = event.s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [everything, codes_in_ints])
 def test_strings_of_the_state_are_those_of_plain_python(function: Callable[..., None]) -> None:
     operator = declared(function)
@@ -293,6 +294,7 @@ sys.stdout.buffer.write(pickle.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_a_snapshot_has_the_strings_for_another_process() -> None:
     operator = declared(everything)
     with ss.Engine(operator) as engine:
@@ -336,6 +338,7 @@ def snapshot_of_codes() -> bytes:
         return engine.snapshot()
 
 
+@pytest.mark.slow
 def test_codes_in_int_fields_become_strings_by_a_migration() -> None:
     with pytest.raises(ss.SnapshotError, match="'last' has kind int in the snapshot and kind str"):
         ss.Engine(operator_of(After), restore=snapshot_of_codes())

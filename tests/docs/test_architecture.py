@@ -68,6 +68,7 @@ def test_every_room_is_in_the_order_and_uses_only_those_below(rooms: Any) -> Non
                     assert height[other] < own, f"{path} imports {name}"
 
 
+@pytest.mark.slow
 def test_rooms_below_the_commands_use_no_public_names(rooms: Any) -> None:
     """`from specstream import Engine` would go around the order of the rooms."""
     above = {"cli", "demo", "tuning"}

@@ -89,12 +89,14 @@ def trees() -> dict[str, ast.AST]:
     }
 
 
+@pytest.mark.slow
 def test_no_room_uses_a_private_name_of_another(trees: dict[str, ast.AST]) -> None:
     package = {path: tree for path, tree in trees.items() if room_of(path) != "tests"}
     rooms = {room_of(path) for path in package if path.startswith(f"{PACKAGE.name}/")}
     assert trespasses(package, rooms) == []
 
 
+@pytest.mark.slow
 def test_nobody_outside_uses_a_private_name_of_the_engine(trees: dict[str, ast.AST]) -> None:
     assert trespasses(trees, {"engine"}) == []
 

@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "structures.md"
 
 
+@pytest.mark.slow
 def test_the_examples_print_what_they_say(tmp_path: Path) -> None:
     text = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL))
     expected = re.findall(r"# prints (.*)", text)

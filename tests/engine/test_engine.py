@@ -62,6 +62,7 @@ def test_an_event_that_raises_in_python_only_is_named(tmp_path: FilePath) -> Non
 # ---- runaway runs ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 4])
 def test_a_run_that_loops_for_ever_on_inconsistent_data_is_dropped(threads: int) -> None:
     table = pa.table({"x": np.arange(30_000)})
@@ -78,6 +79,7 @@ def test_a_run_that_loops_for_ever_on_inconsistent_data_is_dropped(threads: int)
     pytest.fail("no run ever ran away: the test proves nothing")
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_logs_is_no_limit_of_the_operator() -> None:
     class Large(ss.State):
         a = ss.array(int, 50_000)

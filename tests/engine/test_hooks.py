@@ -52,6 +52,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", PATHS)
 def test_commits_are_told_in_order_and_once(options: Any) -> None:
     table = events(2000)

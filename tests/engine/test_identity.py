@@ -18,6 +18,7 @@ def expected() -> dict[str, Result]:
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", FAMILY, ids=lambda operator: operator.name)
 def test_every_path_gives_the_answer_of_the_sequential_run(
     operator: ss.Operator, path: Path, expected: dict[str, Result]

@@ -109,6 +109,7 @@ def bits(table: pa.Table) -> list[object]:
 # ---- top-k ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "rows", "width"), [(5, 5, 1024), (1, 1, 1), (3, 3, 7), (8, 1, 64), (2, 7, 4096)]
 )
@@ -241,6 +242,7 @@ def clustered_points(count: int, seed: int = 7) -> list[tuple[float, float]]:
     return points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grid", "per_bucket", "k"), [(100, 10, 3), (1, 4, 6), (2, 3, 1), (8, 2, 5), (3, 50, 3)]
 )
@@ -257,6 +259,7 @@ def test_nearest_neighbours_emits_what_brute_force_emits(
         assert bits(engine.process(events)) == bits(output)
 
 
+@pytest.mark.slow
 def test_nearest_neighbours_is_identical_for_all_threads_horizons_and_chunks() -> None:
     events = dict(zip("xy", np.array(clustered_points(1500)).T, strict=True))
     for operator in (nearest_neighbours(), nearest_neighbours(grid=5, per_bucket=3, k=2)):

@@ -68,6 +68,7 @@ def named(state, event, emit):
     emit(event.at, state.values[event.at % 6], state.last, event.name)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(
     pieces=PIECES,

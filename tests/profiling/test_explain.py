@@ -245,6 +245,7 @@ def test_of_the_families_all_is_told(operator: ss.Operator) -> None:
     changed(operator, families.events(60, 3))
 
 
+@pytest.mark.slow
 def test_of_random_operators_all_is_told(tmp_path: Path) -> None:
     at = np.arange(60)
     table = pa.table(

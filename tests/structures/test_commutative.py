@@ -52,6 +52,7 @@ def test_events_that_only_update_one_word_never_conflict(protocol: str) -> None:
     assert sum(stats.aborts.values()) >= 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["value", "eager"])
 def test_updates_stay_updates_where_an_engine_profiles(protocol: str) -> None:
     table = events(3000, 4)
