@@ -51,6 +51,7 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
     0 0.05 1
     1 0.067 2
     """
+    # One piece: state and operator are read together, and close over the same numbers.
     grid = _checked("grid", grid, 1, 1000)
     per_bucket = _checked("per_bucket", per_bucket, 1, 2**16)
     k = _checked("k", k, 1, 2**16)

@@ -53,6 +53,7 @@ def top_k(k: int = 5, rows: int = 5, width: int = 1024, item: type = int) -> ss.
     >>> list(zip(output["item"].to_pylist(), output["count"].to_pylist()))
     [(7, 1), (7, 2), (3, 1), (7, 3)]
     """
+    # One piece: state and operator are read together, and close over the same numbers.
     k = _checked("k", k, 1, 2**16)
     rows = _checked("rows", rows, 1, 63)
     if rows % 2 == 0:

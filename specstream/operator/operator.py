@@ -230,6 +230,7 @@ class Operator:
         >>> running_total.run_sequential({"x": [1, 2, 3]}).output["total"].to_pylist()
         [1, 3, 6]
         """
+        # Long for what it says; the code is one loop.
         one_of("on_error", on_error, ("raise", "skip"))
         seed, keys = integer("seed", seed, 0, 2**64 - 1), flag("keys", keys)
         column("order_by", order_by)

@@ -271,6 +271,7 @@ def sharded(
         rows = ss.spark.sharded(stream, operator, by="account", order_by="time")
         rows.writeStream.format("parquet").option("checkpointLocation", checkpoint).start(path)
     """
+    # Long for what it says; the code is one plan, from its checks to its last step.
     columns = needed_columns(stream, operator, order_by, source, "stream")
     what = f"operator {operator.name!r}"
     _check(stream, operator, by, engine_options)
