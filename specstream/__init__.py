@@ -17,6 +17,7 @@ import importlib
 from typing import Any
 
 from specstream.columns.instants import when
+from specstream.declarations.container_fields import deque, dict, list, priority_queue, set
 from specstream.declarations.limits import Limits
 from specstream.declarations.locks import locks
 from specstream.declarations.pure import pure
@@ -73,15 +74,20 @@ __all__ = [
     "ThroughputDriven",
     "array",
     "decimal",
+    "deque",
+    "dict",
     "heap",
+    "list",
     "locks",
     "metrics",
     "nullable",
     "operator",
     "operators",
+    "priority_queue",
     "pure",
     "scalar",
     "scratch",
+    "set",
     "spark",
     "structures",
     "testing",

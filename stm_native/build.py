@@ -12,7 +12,12 @@ from pathlib import Path
 import cffi
 
 ROOT = Path(__file__).resolve().parent
-HEADERS = ["specstream.h", "specstream_arithmetic.h", "specstream_local.h"]
+HEADERS = [
+    "specstream.h",
+    "specstream_arithmetic.h",
+    "specstream_local.h",
+    "specstream_containers.h",
+]
 
 
 def declarations(header: str) -> str:

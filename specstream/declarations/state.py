@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+import mmap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.declarations.codes import Texts, stored_code
+from specstream.declarations.containers import Container, Declared
 from specstream.declarations.element_types import Number, Storage, storage_of, type_named
 from specstream.declarations.operations import Operation
 from specstream.declarations.options import shown, whole
@@ -62,6 +64,7 @@ class Field:
             as the engine says. Machine code does not depend on it, hence it is not in the repr,
             which keys the cache.
         operations: of a boosted field: the only way to it.
+        container: of a dict, set, list or deque, whose header these words are; else None.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Field:
     offset: int
     share: int | None = dataclasses.field(default=None, repr=False)
     operations: tuple[Operation, ...] = ()
+    container: Container | None = None
 
     @property
     def kind(self) -> Number:
@@ -114,10 +118,10 @@ class State:
     @classmethod
     def layout(cls) -> Layout:
         """The fields, packed in the order of their declaration, base classes first."""
-        declared: dict[str, Declaration] = {}
+        declared: dict[str, Declaration | Declared] = {}
         for base in reversed(cls.__mro__):
             for name, value in vars(base).items():
-                if isinstance(value, Declaration):
+                if isinstance(value, Declaration | Declared):
                     declared[name] = value
                 elif base not in (State, object) and not name.startswith("__"):
                     raise DeclarationError(
@@ -136,12 +140,28 @@ class Layout:
     fields: tuple[Field, ...]
 
     @classmethod
-    def pack(cls, name: str, declared: dict[str, Declaration]) -> Layout:
-        """Fields one after the other, each space for itself, each from a whole word on."""
+    def pack(cls, name: str, declared: Mapping[str, Declaration | Declared]) -> Layout:
+        """Fields one after the other, each space for itself, each from a whole word on; behind
+        them the regions of the containers."""
         fields = []
         used = {"state": 0, "scratch": 0, "locks": 0}
         for field_name, declaration in declared.items():
             what = f"state {name!r}, field {field_name!r}"
+            if isinstance(declaration, Declared):
+                container = declaration.container(what)
+                shape = (container.header_words,)
+                header = Field(
+                    field_name,
+                    storage_of(int, what),
+                    shape,
+                    0,
+                    "state",
+                    used["state"],
+                    container=container,
+                )
+                used["state"] += header.words
+                fields.append(header)
+                continue
             storage = storage_of(declaration.dtype, what)
             packed = Field(
                 field_name,
@@ -160,12 +180,24 @@ class Layout:
                 f"state {name!r} declares no state field; expected at least one ss.array(...) or "
                 "ss.scalar(...)"
             )
-        if used["state"] > MOST_WORDS:
+        fields, words = _with_regions(fields, used["state"])
+        if words > MOST_WORDS:
             raise DeclarationError(
-                f"state {name!r} takes {used['state']} words of 8 bytes; a state holds less than "
-                "2**32: declare narrower types or shorter arrays"
+                f"state {name!r} takes {words} words of 8 bytes; a state holds less than "
+                "2**32: declare narrower types, shorter arrays, or a smaller limit= of a container"
             )
         return cls(name, tuple(fields))
+
+    @property
+    def containers(self) -> tuple[Field, ...]:
+        """The fields that are containers; numbered from 0, as the runtime has them."""
+        return tuple(field for field in self.fields if field.container is not None)
+
+    @property
+    def state_words(self) -> int:
+        """Words of the state with the regions of its containers: addresses, of which only those
+        that are touched take memory."""
+        return _with_regions(list(self.fields), self.words("state"))[1]
 
     @property
     def texts(self) -> tuple[Field, ...]:
@@ -184,7 +216,8 @@ class Layout:
         return np.concatenate([np.empty(0, np.int64), *held])
 
     def words(self, space: Space) -> int:
-        """Number of words of a space; of the space "locks", number of locks."""
+        """Number of words of a space, without the regions of containers; of the space "locks",
+        number of locks."""
         return sum(field.words for field in self.fields if field.space == space)
 
     @property
@@ -213,10 +246,14 @@ class Layout:
         The system gives memory to what is zero only where it is touched, so that a large state
         takes no time to make and no more memory than its events use.
         """
-        words = self.words("state")
-        raw = np.zeros(words + 8, np.int64)  # zero, so that padding is the same in every snapshot
-        start = (-(raw.ctypes.data // 8)) % 8
-        memory = raw[start : start + words]
+        words = self.state_words
+        if self.containers:
+            memory = _reserved(words)
+        else:
+            # Zero, so that padding is the same in every snapshot.
+            raw = np.zeros(words + 8, np.int64)
+            start = (-(raw.ctypes.data // 8)) % 8
+            memory = raw[start : start + words]
         for field in self.fields:
             elements = self.elements(memory, field) if field.space == "state" else None
             # By its bits: -0.0 is a zero, too.
@@ -269,7 +306,7 @@ class Layout:
         Raises:
             Malformed: no state can be declared so; names the field.
         """
-        declared: dict[str, Declaration] = {}
+        declared: dict[str, Declaration | Declared] = {}
         try:
             for field in description:
                 if field["name"] in declared:
@@ -298,6 +335,40 @@ class Layout:
                 bits = words.view(np.uint64 if field.storage.size == 8 else np.uint8)[: field.size]
                 if bits.max() > 1:
                     raise Malformed(f"field {field.name!r} is of type bool and holds {bits.max()}")
+
+
+# Regions begin with a page.
+_PAGE_WORDS = 512
+# Address space without a promise of memory; of Linux on all processors that we know.
+_MAP_NORESERVE = 0x4000
+
+
+def _with_regions(fields: list[Field], used: int) -> tuple[list[Field], int]:
+    """The fields with the regions of their containers behind all of them; the end of the last."""
+    placed = []
+    for field in fields:
+        if field.container is not None:
+            used = -(-used // _PAGE_WORDS) * _PAGE_WORDS
+            container = dataclasses.replace(field.container, region=used)
+            used += container.region_words
+            field = dataclasses.replace(field, container=container)
+        placed.append(field)
+    return placed, used
+
+
+def _reserved(words: int) -> npt.NDArray[np.int64]:
+    """So many zero words; the system gives them memory where they are touched, and promises none
+    before."""
+    try:
+        pages = mmap.mmap(
+            -1, words * WORD_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+        )
+    except OSError as error:
+        raise MemoryError(
+            f"the state's containers may take {words * WORD_BYTES} bytes of addresses, and the "
+            f"system gives none ({error}): declare smaller limits, like ss.dict(..., limit=1000)"
+        ) from None
+    return np.frombuffer(pages, np.int64)
 
 
 class StateView:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from specstream._native import ffi, lib
 from specstream.compiler.types import VARIANTS, Variant
-from specstream.declarations.state import Layout
+from specstream.declarations.state import Field, Layout
 from specstream.operator.operator import Operator
 
 __all__ = ["ABORT_REASONS", "WAIT_MILLISECONDS", "Native", "configuration", "memory_needed"]
@@ -56,23 +56,44 @@ def configuration(
     layout: Layout = operator.layout
     regions = layout.regions(options["record_shift"])
     native_regions = ffi.new("struct ss_region[]", regions)
+    containers = ffi.new(
+        "struct ss_container[]", [_container(field) for field in layout.containers]
+    )
     config = ffi.new(
         "struct ss_config *",
         {
             "state": ffi.cast("uint64_t *", words.ctypes.data),
-            "state_words": layout.words("state"),
+            "state_words": layout.state_words,
             "scratch_words": layout.words("scratch"),
             "emit_words": operator.emits.row_words,
             "locks": layout.words("locks"),
             "regions": native_regions,
             "region_count": len(regions),
+            "containers": containers,
+            "container_count": len(containers),
             "operations": len(layout.operations),
             "boosted_first": min((f.offset for f, _ in layout.operations), default=0),
             "boosted_end": max((f.offset + f.words for f, _ in layout.operations), default=0),
             **options,
         },
     )
-    return config, native_regions
+    return config, (native_regions, containers)
+
+
+def _container(field: Field) -> dict[str, int]:
+    """The ``struct ss_container`` of a field."""
+    of = field.container
+    assert of is not None
+    kinds = {"dict": lib.SS_KEYED, "set": lib.SS_KEYED, "deque": lib.SS_DEQUE}
+    return {
+        "kind": kinds.get(of.kind, lib.SS_LIST),
+        "header": field.offset,
+        "region": of.region,
+        "room": of.room,
+        "limit": of.limit,
+        "key_words": of.key.words,
+        "entry_words": of.entry_words,
+    }
 
 
 def memory_needed(config: Any, horizon: int, mode: int) -> Any:

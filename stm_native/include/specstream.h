@@ -196,6 +196,8 @@ struct ss_region {
     uint64_t shift; /* 2^shift neighbouring words share one record, counted from `first` */
 };
 
+struct ss_container;
+
 struct ss_config {
     uint64_t *state; /* owned by the caller, outlives the engine */
     uint64_t state_words; /* less than 2^32 */
@@ -218,6 +220,8 @@ struct ss_config {
     uint64_t operations;    /* on boosted structures; see src/boosting.c */
     uint64_t boosted_first; /* their fields lie within the words [boosted_first, boosted_end) */
     uint64_t boosted_end;
+    const struct ss_container *containers; /* specstream_containers.h; the engine copies them */
+    uint64_t container_count;
 };
 
 struct ss_job {

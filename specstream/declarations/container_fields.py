@@ -1,0 +1,53 @@
+"""What a state class writes for a dict, set, list, deque or priority queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specstream.declarations.containers import Declared
+
+__all__ = ["deque", "dict", "list", "priority_queue", "set"]
+
+
+def dict(key: Any, value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
+    """A dict of the state, with the methods of Python's, in the order of insertion.
+
+    Two events conflict only over what both touch: the same key, or the number of entries where one
+    inserts or removes and the other asks for length, truth or iterates.
+
+    Args:
+        key: int, str, bool, or a tuple of these, like ``(int, str)`` or ``tuple[int, str]``.
+        value: int, float, bool, str, a tuple of these, or a class of :class:`Record`.
+        capacity: so many entries are reserved; it grows all the same.
+        limit: entries at most, by default 2**24; one more raises OverflowError.
+
+    Raises:
+        DeclarationError: when the state is laid out; names the field.
+    """
+    return Declared("dict", key, value, capacity, limit)
+
+
+def set(key: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
+    """A set of the state; as the keys of :func:`dict`."""
+    return Declared("set", key, None, capacity, limit)
+
+
+def list(value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
+    """A list of the state; elements as the values of :func:`dict`."""
+    return Declared("list", None, value, capacity, limit)
+
+
+def deque(
+    value: Any,
+    maxlen: int | None = None,
+    *,
+    capacity: int | None = None,
+    limit: int | None = None,
+) -> Any:
+    """A ``collections.deque`` of the state; with ``maxlen`` what is at the other end drops out."""
+    return Declared("deque", None, value, capacity, limit, maxlen)
+
+
+def priority_queue(value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
+    """A heap: ``push(x)``, ``pop()``, ``peek()``, the least first; equal ones in no order."""
+    return Declared("priority_queue", None, value, capacity, limit)

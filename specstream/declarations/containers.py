@@ -1,0 +1,162 @@
+"""Dicts, sets, lists and deques as fields of the state: what is declared, and how it lies there.
+
+See ``stm_native/include/specstream_containers.h`` for the words.
+"""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from specstream._native import lib
+from specstream.declarations.element_types import Storage, storage_of
+from specstream.declarations.options import integer, shown
+from specstream.errors import DeclarationError
+
+__all__ = ["Container", "ContainerKind", "Declared", "Shape", "shape_of"]
+
+ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue"]
+KEYED: tuple[ContainerKind, ...] = ("dict", "set")
+
+DEFAULT_LIMIT = 2**24
+# Entries that speculative runs may have taken beside those that are there.
+SLACK = 2**16
+_KEYS = ("int", "str", "bool")
+_VALUES = ("int", "float", "bool", "str")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a key, value or element is: one number or string, or a tuple of them.
+
+    Attributes:
+        parts: one for each word.
+        is_tuple: whether it is a tuple, of one part as well.
+    """
+
+    parts: tuple[Storage, ...]
+    is_tuple: bool = False
+
+    @property
+    def words(self) -> int:
+        return len(self.parts)
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a string is in it."""
+        return any(part.number == "str" for part in self.parts)
+
+    def __str__(self) -> str:
+        names = ", ".join(part.name for part in self.parts)
+        return f"tuple[{names}]" if self.is_tuple else names
+
+
+NOTHING = Shape(())
+
+
+@dataclass(frozen=True)
+class Container:
+    """What a field holds that is a container.
+
+    Attributes:
+        kind: which.
+        key: of dicts and sets; of the others :data:`NOTHING`.
+        value: of a dict's values, or of the elements of a sequence; of a set :data:`NOTHING`.
+        limit: entries or elements at most.
+        maxlen: of a deque that drops what is at the other end.
+        region: first word of its entries or elements in the state; 0: not yet laid out.
+    """
+
+    kind: ContainerKind
+    key: Shape
+    value: Shape
+    limit: int
+    maxlen: int | None = None
+    region: int = 0
+
+    @property
+    def is_keyed(self) -> bool:
+        return self.kind in KEYED
+
+    @property
+    def entry_words(self) -> int:
+        """Words of an entry or element."""
+        return (1 if self.is_keyed else 0) + self.key.words + self.value.words
+
+    @property
+    def room(self) -> int:
+        """Entries or elements that the region has room for."""
+        if self.is_keyed:
+            return self.limit + SLACK
+        # The ring of a deque is a power of two.
+        return 1 << (self.limit - 1).bit_length() if self.kind == "deque" else self.limit
+
+    @property
+    def header_words(self) -> int:
+        keyed = lib.SS_ABSENCE_WORDS if self.is_keyed else 0
+        return int(lib.SS_HEADER_WORDS + keyed)
+
+    @property
+    def region_words(self) -> int:
+        return self.room * self.entry_words
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What :func:`specstream.dict` and its like return: a container without a name yet."""
+
+    kind: ContainerKind
+    key: object
+    value: object
+    capacity: object
+    limit: object
+    maxlen: object = None
+
+    def container(self, what: str) -> Container:
+        """Checked.
+
+        Raises:
+            DeclarationError: names the field and what it cannot have.
+        """
+        keyed = self.kind in KEYED
+        key = shape_of(self.key, _KEYS, f"{what}: key") if keyed else NOTHING
+        value = NOTHING if self.kind == "set" else shape_of(self.value, _VALUES, f"{what}: value")
+        limit = DEFAULT_LIMIT
+        maxlen = None
+        if self.maxlen is not None:
+            maxlen = limit = integer(f"{what}: maxlen", self.maxlen, 0, 2**31, "", DeclarationError)
+            limit = max(limit, 1)
+        if self.limit is not None:
+            limit = integer(f"{what}: limit", self.limit, 1, 2**31, "", DeclarationError)
+        if self.capacity is not None:
+            integer(f"{what}: capacity", self.capacity, 1, limit, "", DeclarationError)
+        made = Container(self.kind, key, value, limit, maxlen)
+        if key.words > lib.SS_MOST_KEY_WORDS or made.entry_words > lib.SS_MOST_ENTRY_WORDS:
+            raise DeclarationError(
+                f"{what} has {key.words} parts in a key and {value.words} in a value; expected at "
+                f"most {lib.SS_MOST_KEY_WORDS} in a key and {lib.SS_MOST_ENTRY_WORDS - 1} in both"
+            )
+        return made
+
+
+def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
+    """The shape that a type stands for, or a tuple of types, or ``tuple[...]``.
+
+    Raises:
+        DeclarationError: it stands for none.
+    """
+    parts: tuple[Any, ...]
+    is_tuple = isinstance(declared, tuple) or typing.get_origin(declared) is tuple
+    parts = declared if isinstance(declared, tuple) else typing.get_args(declared)
+    if not is_tuple:
+        parts = (declared,)
+    if not parts:
+        raise DeclarationError(f"{what} is an empty tuple; expected one type at least")
+    storages = tuple(storage_of(part, what) for part in parts)
+    for storage, part in zip(storages, parts, strict=True):
+        if storage.name not in allowed:
+            raise DeclarationError(
+                f"{what} has type {shown(part)}; expected {', '.join(allowed)}, or a tuple of these"
+            )
+    return Shape(storages, is_tuple)
