@@ -49,15 +49,17 @@ def entries(words: Words, field: Field) -> Words:
     if of.kind != "deque":
         at = np.arange(filled)
     rows = words[of.region : of.region + of.region_words].reshape(of.room, width)
-    return rows[at]
+    chosen: Words = rows[at]
+    return chosen
 
 
 def replace(words: Words, field: Field, rows: Words) -> None:
-    """Has a container hold just these rows, as :func:`entries` gives them; whoever runs on the words
-    is told so (``ss_engine_state_changed``)."""
+    """Has a container hold just these rows, as :func:`entries` gives them; an engine that runs on the
+    words has to be told (``ss_engine_state_changed``)."""
     of = _of(field)
     filled = len(rows)
     header = words[field.offset : field.offset + of.header_words]
+    before = int(header[lib.SS_HEADER_USED])
     header[:] = 0
     header[lib.SS_HEADER_COUNT] = filled
     region = words[of.region : of.region + of.region_words].reshape(of.room, of.entry_words)
@@ -65,10 +67,12 @@ def replace(words: Words, field: Field, rows: Words) -> None:
         header[lib.SS_HEADER_USED] = filled
         region[:filled, 0] = np.arange(1, filled + 1)
         region[:filled, 1:] = rows
+        region[filled:before, 0] = 0
         return
     region[:filled] = rows
     if of.kind == "deque" and filled:
-        header[lib.SS_HEADER_CAPACITY] = 1 << max(filled - 1, 15).bit_length()
+        least = 1 << max(filled - 1, 15).bit_length()
+        header[lib.SS_HEADER_CAPACITY] = min(least, of.room)
 
 
 def copied(words: Words, field: Field, target: Words) -> None:
