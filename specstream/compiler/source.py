@@ -122,7 +122,7 @@ class _Analysis(Analysis):
         fields = [one for one in layout.fields if one.space != "locks"]
         self.text_fields = {one.name for one in fields if one.storage.number == "str"}
         self.numeric_fields = {one.name for one in fields if one.storage.number != "bool"}
-        self.shapes = {one.name: one.shape for one in layout.fields}
+        self.shapes = {one.name: one.shape for one in layout.fields if one.container is None}
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
@@ -161,12 +161,19 @@ class _Analysis(Analysis):
                 for one in self.lifting.derived
             ),
             forms=tuple(self.lifting.forms),
-            uses_arena=self.uses_arena or self.makes_arrays(function),
+            # Who goes through a container has its entries there.
+            uses_arena=self.uses_arena
+            or self.makes_arrays(function)
+            or bool(self.layout.containers),
             reads_frozen=self.reads_frozen,
         )
 
     def makes_arrays(self, function: types.FunctionType) -> bool:
-        axes = {one.name: len(one.shape) for one in self.layout.fields if one.shape}
+        axes = {
+            one.name: len(one.shape)
+            for one in self.layout.fields
+            if one.shape and one.container is None
+        }
         helpers = [one.tree for original, one in self.parsed.items() if original is not function]
         return computes_arrays(axes, [self.parsed[function].tree, *helpers])
 

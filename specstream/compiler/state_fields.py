@@ -5,6 +5,7 @@ An array field is a view (:mod:`specstream.compiler.views`) of all its elements.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba.core import types
@@ -25,14 +26,19 @@ from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
     BoostedType,
+    ContainerType,
     StateType,
     ViewType,
 )
 from specstream.compiler.views import make_view
 from specstream.compiler.ways_out import names_it_has
+from specstream.declarations.containers import ContainerKind
 from specstream.declarations.state import Field
 
-__all__ = ["field_of", "set_field", "whole_field"]
+__all__ = ["CONTAINER_TYPES", "field_of", "set_field", "whole_field"]
+
+CONTAINER_TYPES: dict[ContainerKind, Callable[[StateType, Field], ContainerType]] = {}
+"""What a field is that holds a container, by the kind of that."""
 
 
 def field_of(state: StateType, name: str) -> Field:
@@ -51,6 +57,8 @@ class _StateAttribute(AttributeTemplate):
         field = field_of(state, name)
         if field.space == "locks":
             return LocksType(field)
+        if field.container is not None:
+            return CONTAINER_TYPES[field.container.kind](state, field)
         if field.operations:
             return BoostedType(state, field)
         view = ViewType(field.storage, len(field.shape), field.space, state.variant)
@@ -60,7 +68,7 @@ class _StateAttribute(AttributeTemplate):
 @lower_getattr_generic(StateType)
 def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, name: str) -> Value:
     field = field_of(state, name)
-    if field.space == "locks" or field.operations:
+    if field.space == "locks" or field.operations or field.container is not None:
         return value
     if field.shape == ():
         return Run(context, builder, value).load(
@@ -99,6 +107,8 @@ def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
     field = field_of(state, name.literal_value)
     if field.space == "locks":
         raise refuse(f"field {field.name!r} holds locks: write with state.{field.name}[i]")
+    if field.container is not None:
+        return _same_container(value, state, name, field)
     if field.operations:
         raise is_boosted(field)
     if field.shape != ():
@@ -118,3 +128,19 @@ def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.unliteral(value), state, name), code
+
+
+def _same_container(value: types.Type, state: StateType, name: types.Type, field: Field) -> Any:
+    """``state.items += x`` has changed the container that the field is; nothing else fits."""
+    assert field.container is not None
+    kind = field.container.kind
+    if not isinstance(value, ContainerType) or value.field != field:
+        raise refuse(
+            f"field {field.name!r} is a {kind} and cannot be replaced: change what it holds, "
+            f"with state.{field.name}.clear() and what puts elements into it"
+        )
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return context.get_dummy_value()
+
+    return types.void(value, state, name), code

@@ -27,6 +27,7 @@ __all__ = [
     "UNDOING",
     "VARIANTS",
     "BoostedType",
+    "ContainerType",
     "EmitType",
     "EventType",
     "RunType",
@@ -101,6 +102,18 @@ class BoostedType(_Pointer):
     def view(self, variant: Variant) -> ViewType:
         """What an operation gets as the field."""
         return ViewType(self.field.storage, len(self.field.shape), "state", variant)
+
+
+class ContainerType(_Pointer):
+    """A container of the state, by its field. Each kind has a class of its own."""
+
+    def __init__(self, state: StateType, field: Field) -> None:
+        assert field.container is not None
+        self.state = state
+        self.field = field
+        self.container = field.container
+        self.number = state.layout.containers.index(field)
+        super().__init__(f"specstream.{self.container.kind}({field.name}, {state.name})")
 
 
 class EventType(_Pointer):
