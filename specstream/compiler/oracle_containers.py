@@ -220,6 +220,13 @@ class StateSet(Set):
     def __init__(self, members: StateDict) -> None:
         self.members = members
 
+    def symmetric_difference_update(self, given: Iterable[Any]) -> None:
+        for one in list(Set(given)):
+            if one in self:
+                self.remove(one)
+            else:
+                self.add(one)
+
 
 # ---- sequences ----
 
