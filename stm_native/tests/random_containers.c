@@ -326,7 +326,8 @@ static void read_keyed(const struct container_shape *shape, struct ss_engine *en
                        const uint64_t *state, uint64_t container, struct contents *contents)
 {
     const struct ss_container *of = &shape->of[container];
-    uint64_t used = state[of->header + SS_HEADER_USED];
+    /* The one word that moves without the turn. */
+    uint64_t used = ss_word_read(&state[of->header + SS_HEADER_USED]);
     uint64_t before = 0;
     if (used > of->room)
         fail("container %" PRIu64 " uses %" PRIu64 " entries of %" PRIu64, container, used,
