@@ -156,6 +156,8 @@ struct ss_run {
     uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
     uint64_t told[SS_TOLD]; /* what the text of the exception that was raised last is made of */
     struct ss_keyed *keyed; /* the containers of the engine; src/keyed.h */
+    uint64_t last_container; /* in which a key was last found in place; and where */
+    uint64_t last_entry;
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and

@@ -96,6 +96,7 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
     run->worker = worker;
     run->state = config->state;
     run->keyed = engine->keyed;
+    run->last_container = UINT64_MAX;
     worker->touched.event = -1;
     run->seed = config->seed;
     run->redo_limit = config->redo_limit;

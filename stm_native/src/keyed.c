@@ -296,23 +296,37 @@ static void clear_ahead(struct ss_run *run, struct ss_keyed *keyed)
 
 /* ---- the operations ---- */
 
-uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *key)
+/* Not inlined: it would take registers from the way that most go. */
+__attribute__((noinline)) static uint64_t find_otherwise(struct ss_run *run, struct ss_keyed *keyed,
+                                                         const uint64_t *key)
 {
-    struct ss_keyed *keyed = container_of(run, container);
+    uint64_t words = keyed->of.key_words;
     if (run->speculative)
         return find_ahead(run, keyed, key);
-    uint64_t words = keyed->of.key_words;
-    if (SS_UNLIKELY(keyed->locked)) {
-        ss_keyed_lock(keyed);
-        uint64_t found =
-            ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
-        ss_keyed_unlock(keyed);
-        return found;
+    ss_keyed_lock(keyed);
+    uint64_t found = ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
+    ss_keyed_unlock(keyed);
+    return found;
+}
+
+uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *key)
+{
+    struct ss_keyed *keyed = &run->keyed[container];
+    if (run->speculative || keyed->locked || keyed->of.key_words != 1)
+        return find_otherwise(run, keyed, key);
+    /* `d[key] += x` looks a key up twice. Whatever has become of the entry since: if it is there and has the
+     * key, it is the one. */
+    if (run->last_container == container) {
+        const uint64_t *last = &run->state[run->last_entry];
+        if (ss_word_read(&last[SS_KEY_WORD]) == key[0] && ss_word_read(last) != 0)
+            return run->last_entry;
     }
-    /* Most keys are one word: the compiler makes a path of its own for them. */
-    if (words == 1)
-        return ss_index_find(keyed, run->state, key, 1, ss_hash_word(key[0])).first;
-    return ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
+    uint64_t found = ss_index_find(keyed, run->state, key, 1, ss_hash_word(key[0])).first;
+    if (found != SS_NOWHERE) {
+        run->last_container = container;
+        run->last_entry = found;
+    }
+    return found;
 }
 
 uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t *key)
