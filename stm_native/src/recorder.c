@@ -7,9 +7,13 @@
 
 #include "delta.h"
 #include "engine.h"
+#include "keyed.h"
+#include "keyed_changes.h"
+#include "keyed_index.h"
 #include "now.h"
 #include "ranges.h"
 #include "specstream.h"
+#include "specstream_containers.h"
 #include "transaction.h"
 
 void ss_engine_record(struct ss_engine *engine, struct ss_recorder *recorder)
@@ -42,11 +46,22 @@ void ss_record_in_place(struct ss_engine *engine, const struct ss_transaction *t
 
 /* Reads, word by word also where a range is one entry of the log (ranges.c). Returns how many;
  * `entries` may be NULL. */
-static uint64_t take_reads(const struct ss_transaction *transaction, struct ss_read *entries)
+static uint64_t take_reads(const struct ss_engine *engine,
+                           const struct ss_transaction *transaction, struct ss_read *entries)
 {
     uint64_t count = 0;
     const struct ss_read *end = transaction->reads + transaction->read_count;
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
+        if (read->bytes == SS_ABSENT) {
+            const struct ss_keyed *keyed = &engine->keyed[read->value];
+            uint64_t hash = ss_hash_key((const uint64_t *)(read + 1), keyed->of.key_words);
+            if (entries != NULL)
+                entries[count] = (struct ss_read){(uint32_t)ss_absence_word(keyed, hash), 0,
+                                                  read->site, 0};
+            count++;
+            read += ss_range_entries(keyed->of.key_words);
+            continue;
+        }
         if (read->bytes != SS_RANGE) {
             if (entries != NULL)
                 entries[count] = *read;
@@ -59,6 +74,28 @@ static uint64_t take_reads(const struct ss_transaction *transaction, struct ss_r
                 entries[count] =
                     (struct ss_read){read->word + (uint32_t)i, 0, read->site, values[i]};
         read += ss_range_entries(read->value);
+    }
+    return count;
+}
+
+/* What publication stores for the changes of keyed containers beside the redo log, and which keys are no
+ * longer absent, or present. */
+static uint64_t take_changes(const struct ss_engine *engine,
+                             const struct ss_transaction *transaction, struct ss_read *entries)
+{
+    const struct ss_change *end = transaction->changes + transaction->change_count;
+    uint64_t count = 0;
+    for (const struct ss_change *change = transaction->changes; change != end; change++) {
+        const struct ss_keyed *keyed = &engine->keyed[change->container];
+        uint64_t absence = ss_absence_word(keyed, (uint64_t)change->tag << 32);
+        uint64_t changes = keyed->of.header + SS_HEADER_CHANGES;
+        /* Any values that were not there before. */
+        uint64_t value = (uint64_t)transaction->first + 1;
+        if (entries != NULL) {
+            entries[count] = (struct ss_read){(uint32_t)absence, 0, 0, value};
+            entries[count + 1] = (struct ss_read){(uint32_t)changes, 0, 0, value | ss_own_stamp};
+        }
+        count += 2;
     }
     return count;
 }
@@ -84,13 +121,14 @@ static uint64_t take_writes(const struct ss_engine *engine,
         uint16_t kind = (uint16_t)write->delta;
         if (write->is_last)
             ss_delta_chain(engine, transaction, write, &value, &bytes);
-        else if (write->delta != SS_NO_DELTA && write->delta != SS_FORESEEN)
+        else if (write->delta != SS_NO_DELTA && write->delta != SS_FORESEEN &&
+                 write->delta != SS_STAMP)
             continue; /* the last one of its chain stands for all */
         if (entries != NULL)
             entries[count] = (struct ss_read){write->word, (uint16_t)bytes, kind, value};
         count++;
     }
-    return count;
+    return count + take_changes(engine, transaction, entries == NULL ? NULL : entries + count);
 }
 
 void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction *transaction,
@@ -102,7 +140,7 @@ void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction
     uint64_t reads = completed ? transaction->read_count : 0;
     uint64_t writes = completed ? transaction->redo_count : 0;
     if (takes && completed) {
-        reads = take_reads(transaction, NULL);
+        reads = take_reads(engine, transaction, NULL);
         writes = take_writes(engine, transaction, NULL);
     }
     struct ss_record *record = next_record(recorder, reads + writes);
@@ -121,7 +159,7 @@ void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction
     };
     if (!takes || !completed)
         return;
-    take_reads(transaction, recorder->entries + recorder->entry_count);
+    take_reads(engine, transaction, recorder->entries + recorder->entry_count);
     take_writes(engine, transaction, recorder->entries + recorder->entry_count + reads);
     recorder->entry_count += reads + writes;
 }

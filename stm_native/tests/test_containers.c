@@ -9,6 +9,7 @@
 #include "keyed.h"
 #include "keyed_index.h"
 #include "protocol.h"
+#include "recorder.h"
 #include "specstream.h"
 #include "specstream_containers.h"
 #include "transaction.h"
@@ -674,6 +675,42 @@ static void hashes(void)
         CHECK(mean_detour(families[i], 1000) < 0.8);
 }
 
+/* ---- what a recorder makes of it ---- */
+
+static bool has_word(const struct ss_read *entries, uint64_t count, uint64_t word)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (entries[i].word == word && entries[i].bytes == 0)
+            return true;
+    return false;
+}
+
+static void recorded(void)
+{
+    struct ss_record record;
+    struct ss_read entries[32];
+    struct ss_recorder recorder = {.records = &record, .record_capacity = 1,
+                                   .entries = entries, .entry_capacity = 32};
+    uint64_t key = 5;
+    open_scenario("what a recorder takes down", SS_PROTOCOL_VALUE, one_to_three);
+    uint64_t absence = ss_absence_word(&engine->keyed[DICT], ss_hash_key(&key, 1));
+    uint64_t removed = find(1, 1);
+    ss_keyed_remove(run_of(1), DICT, removed);
+    set(1, 5, 50);
+    CHECK(finishes(1));
+    engine->recorder = &recorder;
+    ss_record_speculative(engine, transaction_of(1), 1);
+    engine->recorder = NULL;
+    const struct ss_read *writes = entries + record.reads;
+    CHECK(record.reads == 2); /* a stamp, and an absence */
+    CHECK(has_word(entries, record.reads, removed) && has_word(entries, record.reads, absence));
+    CHECK(record.writes == 9); /* two stamps, key and value, the count, and two for each change */
+    CHECK(has_word(writes, record.writes, removed) && has_word(writes, record.writes, absence));
+    CHECK(has_word(writes, record.writes, HEADER + SS_HEADER_COUNT));
+    CHECK(has_word(writes, record.writes, HEADER + SS_HEADER_CHANGES));
+    close_scenario();
+}
+
 /* ---- the state is another one ---- */
 
 static void restored(enum ss_protocol_kind protocol)
@@ -715,6 +752,7 @@ int main(void)
     directly(SS_MODE_LOG_FREE);
     directly(SS_MODE_LOCKED);
     replaced_indices();
+    recorded();
     hashes();
     puts("containers: passed");
     return 0;
