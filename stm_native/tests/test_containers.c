@@ -193,6 +193,7 @@ static void in_place(enum ss_protocol_kind protocol)
     begin_in_place(1, 0);
     CHECK(get(1, 7) == 0 && count(1) == 0 && keys_are(1, KEYS(0)));
     set_many(1, 1, 3);
+    CHECK(find(1, 2) > find(1, 1) && find(1, 3) > find(1, 2)); /* side by side, in order */
     CHECK(get(1, 2) == 2 && count(1) == 3 && keys_are(1, KEYS(1, 2, 3)));
     uint64_t changes = ss_keyed_changes(run_of(1), DICT);
     set(1, 2, 20);
@@ -356,6 +357,15 @@ static void own_changes(enum ss_protocol_kind protocol)
     hand_drop(2);
     begin(2);
     CHECK(keys_are(2, KEYS(2, 3, 4, 1)) && get(2, 1) == 11 && get(2, 4) == 40 && count(2) == 4);
+    close_scenario();
+
+    open_scenario("a run looks for what the one before has inserted", protocol, one_to_three);
+    set(1, 5, 50);
+    hand_drop(1);
+    begin(1);
+    CHECK(find(1, 5) == SS_NOWHERE);
+    set(1, 6, 60);
+    CHECK(find(1, 5) == SS_NOWHERE && get(1, 6) == 60 && commits(1));
     close_scenario();
 
     open_scenario("a run clears, and begins anew", protocol, one_to_three);
