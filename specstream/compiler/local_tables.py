@@ -9,13 +9,14 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
 from specstream.compiler.core_function import Core, Meaning
 from specstream.compiler.error_texts import NO_KEY
-from specstream.compiler.instructions import BIT, F64, I64, POINTER, Value
+from specstream.compiler.instructions import BIT, F64, I32, I64, POINTER, Value
 from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.local_lists import STEPS, Head
 from specstream.compiler.local_methods import method
@@ -42,8 +43,12 @@ from specstream.compiler.text import TEXT
 from specstream.compiler.types import RunType
 from specstream.declarations.element_types import Number
 
-__all__ = ["Table", "dict_new", "dict_of", "dict_set", "set_add", "set_new", "set_of"]
+__all__ = [
+    *("WRITERS", "Table", "dict_new", "dict_of", "dict_set", "keys", "set_add", "set_new"),
+    *("set_of", "start_walk", "table_of", "values"),
+]
 
+_VOID = ir.VoidType()
 _WORDS = I64.as_pointer()
 
 
@@ -86,17 +91,20 @@ class Table(Head):
 
     def fault_if_missing(self, entry: Value, key: Value) -> None:
         """Raises KeyError of a key that has no entry."""
-        missing = cgutils.is_null(self.builder, entry)
+        missing = self.is_null(entry)
         kind = _TOLD_KEYS.get(self.type.key_type)
         if kind is None or not getattr(self.context, "tells_texts", False):
             self.fault_if(missing, KeyError)
             return
         with self.builder.if_then(missing, likely=False):
-            # One that is frozen belongs to no run: it is that of the thread.
-            own = self.call("ss_arena_run", POINTER, self.member("run", POINTER))
-            run = Run(self.context, self.builder, own)
+            run = self.run_of()
             run.store_told((kind,), [run.to_bits(kind, key)])
             self.fault_if(BIT(1), KeyError, NO_KEY)
+
+    def run_of(self) -> Run:
+        """The run that it belongs to: of one that is frozen, that of the thread."""
+        own = self.call("ss_arena_run", POINTER, self.member("run", POINTER))
+        return Run(self.context, self.builder, own)
 
     def put(self, key: Value) -> tuple[Value, Value]:
         """The entry of a key, made where there is none, and whether it is new."""
@@ -113,6 +121,50 @@ class Table(Head):
         entry, _ = self.put(key)
         self.put_words(self.value_address(entry), words)
 
+    def put_value(self, entry: Value, value: Value) -> None:
+        self.put_words(self.value_address(entry), pack(self, self.type.value_type, value))
+
+    def is_null(self, entry: Value) -> Value:
+        return cgutils.is_null(self.builder, entry)
+
+    def remove(self, entry: Value) -> None:
+        self.call("ss_table_remove", _VOID, self.pointer, entry)
+
+    def clear(self) -> None:
+        self.call("ss_table_clear", _VOID, self.pointer)
+
+    def last(self) -> Value:
+        """The entry that came last, or null."""
+        return self.call("ss_table_last", _WORDS, self.pointer)
+
+    def copied(self) -> Value:
+        """The address of a new dict or set of the event's own."""
+        return self.leave_if_null(self.call("ss_table_copy", POINTER, self.pointer))
+
+    def update(self, given: Value) -> None:
+        """By another one of the event's own, at this address."""
+        self.leave_unless(self.call("ss_table_update", BIT, self.pointer, given))
+
+    def change(self, given: Value, operation: int) -> None:
+        """By another one of the event's own: ``enum ss_set_operation``."""
+        self.leave_unless(self.call("ss_set_change", BIT, self.pointer, given, I32(operation)))
+
+    def own(self) -> Value:
+        """The address as that of one of the event's own, to be read."""
+        return self.pointer
+
+    def begin_walk(self) -> Value:
+        """What a walk remembers."""
+        return self.member("changes")
+
+    def next_entry(self, began: Value, position: Value) -> tuple[Value, Value]:
+        """The next entry of a walk, and whether there is one; a fault where keys have come or gone
+        since it began. ``position``: where it is."""
+        changed = self.builder.icmp_unsigned("!=", self.member("changes"), began)
+        self.fault_if(changed, RuntimeError)
+        entry = self.call("ss_table_next", _WORDS, self.pointer, position)
+        return entry, self.builder.not_(self.is_null(entry))
+
     def value_address(self, entry: Value) -> Value:
         return self.builder.gep(entry, [I64(1 + width_of(self.type.key_type))], inbounds=True)
 
@@ -127,6 +179,15 @@ class Table(Head):
         return unpack(self, self.type.value_type, words)
 
 
+WRITERS: dict[type, type[Table]] = {}
+"""What writes the instructions about a kind of dict or set, if not :class:`Table`."""
+
+
+def table_of(context: Any, builder: Any, of: types.Type, pointer: Value) -> Table:
+    """A writer of instructions about a dict or set, the event's own or another."""
+    return WRITERS.get(type(resolved(of)), Table)(context, builder, of, pointer)
+
+
 def _leaf_types(of: types.Type) -> list[types.Type]:
     of = resolved(of)
     if isinstance(of, types.BaseTuple):
@@ -136,6 +197,8 @@ def _leaf_types(of: types.Type) -> list[types.Type]:
 
 def keys(of: TableType, given: types.Type) -> types.Type:
     """What the keys are after one was given; refuses what is none, or does not fit."""
+    if of.is_declared:
+        return of.key_as_declared(given)
     what = "a dict" if isinstance(of, DictType) else "a set"
     key = storable(given.of if isinstance(given, NullableType) else given, what)
     if any(isinstance(leaf, LocalType) for leaf in _leaf_types(key)):
@@ -148,6 +211,8 @@ def keys(of: TableType, given: types.Type) -> types.Type:
 
 def values(of: DictType, given: types.Type) -> types.Type:
     """What the values are after one was given."""
+    if of.is_declared:
+        return of.value_as_declared(given)
     value = storable(given, "a dict")
     found = meet(of.value_type, value)
     if found is None:
@@ -234,7 +299,7 @@ def _set(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key, value = keys(args[0], args[1]), values(args[0], args[2])
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        Table(context, builder, sig.args[0], args[0]).set(args[1], args[2])
+        table_of(context, builder, sig.args[0], args[0]).set(args[1], args[2])
         return context.get_dummy_value()
 
     return types.none, (args[0], key, value), code
@@ -247,7 +312,7 @@ def _add(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key = keys(args[0], args[1])
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        Table(context, builder, sig.args[0], args[0]).put(args[1])
+        table_of(context, builder, sig.args[0], args[0]).put(args[1])
         return context.get_dummy_value()
 
     return types.none, (args[0], key), code
@@ -267,7 +332,7 @@ class _Item(AbstractTemplate):
 
 @lower_builtin(operator.getitem, DictType, types.Any)
 def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    table = Table(context, builder, sig.args[0], args[0])
+    table = table_of(context, builder, sig.args[0], args[0])
     entry = table.find(args[1])
     table.fault_if_missing(entry, args[1])
     return table.value_of(entry)
@@ -282,7 +347,7 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key, value = keys(of, key), values(of, value)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        Table(context, builder, sig.args[1], args[1]).set(args[2], args[0])
+        table_of(context, builder, sig.args[1], args[1]).set(args[2], args[0])
         return context.get_dummy_value()
 
     return types.void, (value, of, key), code
@@ -297,21 +362,17 @@ def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 
 
 def start_walk(context: Any, builder: Any, of: LocalIterator, pointer: Value) -> Value:
-    table = Table(context, builder, of.walked, pointer)
+    table = table_of(context, builder, of.walked, pointer)
     made = cgutils.create_struct_proxy(of)(context, builder)
     made.walked = pointer
     made.next = cgutils.alloca_once_value(builder, I64(0))
-    made.changes = table.member("changes")
+    made.changes = table.begin_walk()
     return made._getvalue()
 
 
 def _next_entry(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
-    """A fault where keys have come or gone since the walk began."""
-    table = Table(context, builder, of.walked, iterator.walked)
-    changed = builder.icmp_unsigned("!=", table.member("changes"), iterator.changes)
-    table.fault_if(changed, RuntimeError)
-    entry = table.call("ss_table_next", _WORDS, table.pointer, iterator.next)
-    more = builder.not_(cgutils.is_null(builder, entry))
+    table = table_of(context, builder, of.walked, iterator.walked)
+    entry, more = table.next_entry(iterator.changes, iterator.next)
     result.set_valid(more)
     with builder.if_then(more):
         if of.walk == "keys":

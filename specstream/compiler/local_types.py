@@ -103,6 +103,16 @@ class TableType(LocalType, types.IterableType):
 
     key_type: types.Type
     value_type: types.Type
+    is_declared = False
+    """Whether it is one of the state, whose keys and values were declared."""
+
+    def key_as_declared(self, given: types.Type) -> types.Type:
+        """The type as which a key is looked up; refuses what is none."""
+        raise AssertionError(self)
+
+    def value_as_declared(self, given: types.Type) -> types.Type:
+        """The type as which a value is kept; refuses what does not fit."""
+        raise AssertionError(self)
 
     @property
     def parts(self) -> tuple[types.Type, ...]:

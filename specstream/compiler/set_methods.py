@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from llvmlite import ir
 from numba.core import types
 
 from specstream._native import lib
@@ -16,8 +15,8 @@ from specstream.compiler import arithmetic
 from specstream.compiler.core_function import Core, Meaning
 from specstream.compiler.instructions import BIT, I32, POINTER, Value
 from specstream.compiler.local_methods import adding, method, written_by
-from specstream.compiler.local_tables import Table, keys
-from specstream.compiler.local_types import DictType, SetType, TableType, known, resolved
+from specstream.compiler.local_tables import Table, keys, table_of
+from specstream.compiler.local_types import DictType, SetType, TableType, known, own, resolved
 from specstream.compiler.refusals import refuse
 from specstream.compiler.table_methods import (
     collect_keys,
@@ -29,8 +28,7 @@ from specstream.compiler.table_methods import (
 
 __all__ = ["TAKE_A_SET", "as_set"]
 
-_VOID = ir.VoidType()
-_meaning = written_by(Table)
+_meaning = written_by(table_of)
 
 # ---- methods ----
 
@@ -41,7 +39,7 @@ def _discard(of: SetType, key: types.Type) -> Meaning:
         entry = table.find(args[1])
         there = table.builder.not_(is_null(table, entry))
         with table.builder.if_then(there):
-            table.call("ss_table_remove", _VOID, table.pointer, entry)
+            table.remove(entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
 
@@ -51,7 +49,7 @@ def _remove(of: SetType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
         table.fault_if_missing(entry, args[1])
-        table.call("ss_table_remove", _VOID, table.pointer, entry)
+        table.remove(entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
 
@@ -63,10 +61,18 @@ def _pop_of_set(of: SetType) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = last_entry(table)
         value = table.key_of(entry)
-        table.call("ss_table_remove", _VOID, table.pointer, entry)
+        table.remove(entry)
         return value
 
     return _meaning(key, (of,), write)
+
+
+def _own(table: Table, sig: Any, args: Sequence[Value]) -> list[Value]:
+    """Both as the event's own: C knows of no others."""
+    return [
+        table_of(table.context, table.builder, of, arg).own()
+        for of, arg in zip(sig.args, args, strict=True)
+    ]
 
 
 def _two_tables(args: Sequence[types.Type]) -> bool:
@@ -87,9 +93,10 @@ def _combined(operation: int, what: str) -> Any:
         def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
             if is_union:
                 pointer = copied_table(table)
-                table.leave_unless(table.call("ss_table_update", BIT, pointer, args[1]))
+                _, right = _own(table, sig, args)
+                table.leave_unless(table.call("ss_table_update", BIT, pointer, right))
                 return pointer
-            found = table.call("ss_set_combined", POINTER, *args, I32(operation))
+            found = table.call("ss_set_combined", POINTER, *_own(table, sig, args), I32(operation))
             return table.leave_if_null(found)
 
         return _meaning(made, args, write)
@@ -104,9 +111,12 @@ def _changed(operation: int, what: str, is_method: bool = False) -> Any:
         made = same_tables(*args)
         if isinstance(made, DictType) and operation != lib.SS_SET_UNION:
             raise refuse(f"{what} of dicts: write set(d) and set(e)")
+        made = args[0] if args[0].is_declared else made
 
         def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-            table.leave_unless(table.call("ss_set_change", BIT, *args, I32(operation)))
+            table.change(
+                table_of(table.context, table.builder, sig.args[1], args[1]).own(), operation
+            )
             return None if is_method else table.pointer
 
         return _meaning(types.none if is_method else made, args, write)
@@ -135,7 +145,11 @@ def _asked(write: Callable[[Table, Sequence[Value]], Value], what: str, of_dicts
             return None
         if isinstance(same_tables(*args), DictType) and not of_dicts:
             raise refuse(f"{what} of dicts: write set(d) and set(e)")
-        return _meaning(types.boolean, args, lambda table, sig, args: write(table, args))
+
+        def written(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+            return write(table, _own(table, sig, args))
+
+        return _meaning(types.boolean, args, written)
 
     return rule
 
@@ -151,7 +165,8 @@ def _within(table: Table, args: Sequence[Value]) -> Value:
 def _smaller(table: Table, args: Sequence[Value]) -> Value:
     """Within it, and not the same."""
     builder = table.builder
-    counts = [Table(table.context, builder, table.type, one).count() for one in args]
+    of = own(table.type)
+    counts = [Table(table.context, builder, of, one).count() for one in args]
     fewer = builder.icmp_unsigned("<", *counts)
     return builder.and_(_within(table, args), fewer)
 

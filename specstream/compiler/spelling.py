@@ -136,12 +136,24 @@ class _Spelling(ast.NodeTransformer):
             node.args.append(ast.copy_location(ast.Constant(True), node))  # type: ignore[attr-defined]
         return node
 
+    def generated(self, node: ast.expr) -> ast.expr:
+        """``iter(xs)``, of which ``next`` takes the first, as a generator."""
+        if not isinstance(node, ast.Call) or self.value_of(node.func) is not iter:
+            return node
+        if len(node.args) != 1 or node.keywords:
+            return node
+        walk = ast.comprehension(ast.Name("specstream·one", ast.Store()), node.args[0], [], 0)
+        made = ast.GeneratorExp(ast.Name("specstream·one", ast.Load()), [walk])
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+
     def visit_Call(self, node: ast.Call) -> Any:
         if any(_has_strings(one) for one in node.args):
             return node
         value = self.value_of(node.func)
         if value in (list, len, set, sorted) and node.args:
             node.args[0] = self.gone_through(node.args[0])
+        if value is next and node.args:
+            node.args[0] = self.generated(node.args[0])
         self.generic_visit(node)
         self.key(node)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -323,7 +335,7 @@ _PUTTING: dict[Any, Any] = {
     bisect.insort_right: standard_library.settle_right,
     bisect.insort_left: standard_library.settle_left,
 }
-_BUILTINS = (dict, list, len, set, sorted, max, min)
+_BUILTINS = (dict, list, len, set, sorted, max, min, next, iter)
 _TAKEN: frozenset[Any] = frozenset(
     (*_UNKNOWN, *SAME, *BY_COUNT, operator.itemgetter, heapq.nsmallest, heapq.nlargest)
 ) | {itertools.chain, itertools.accumulate, itertools.combinations, itertools.permutations}

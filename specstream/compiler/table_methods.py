@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import lower_builtin, models, register_model
 
 from specstream.compiler import arithmetic, conversions
 from specstream.compiler.core_function import Core, Meaning, also, called, of_held
-from specstream.compiler.instructions import BIT, POINTER, Value, raise_error
+from specstream.compiler.instructions import Value, raise_error
 from specstream.compiler.list_methods import delete_item
 from specstream.compiler.local_methods import adding, length, method, truth, written_by
 from specstream.compiler.local_tables import (
@@ -26,6 +25,7 @@ from specstream.compiler.local_tables import (
     set_add,
     set_new,
     start_walk,
+    table_of,
     values,
 )
 from specstream.compiler.local_types import (
@@ -36,7 +36,6 @@ from specstream.compiler.local_types import (
     known,
     meet,
     own,
-    pack,
     resolved,
 )
 from specstream.compiler.native_function import Native
@@ -46,7 +45,9 @@ from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 
 __all__ = [
+    "DictView",
     "collect_keys",
+    "collect_pairs",
     "copied_table",
     "dict_from",
     "is_null",
@@ -55,9 +56,7 @@ __all__ = [
     "set_from",
 ]
 
-_VOID = ir.VoidType()
-_WORDS = ir.IntType(64).as_pointer()
-_meaning = written_by(Table)
+_meaning = written_by(table_of)
 
 
 def _phi(builder: Any, cases: list[tuple[Value, Any]]) -> Value:
@@ -68,7 +67,7 @@ def _phi(builder: Any, cases: list[tuple[Value, Any]]) -> Value:
 
 
 def is_null(table: Table, entry: Value) -> Value:
-    return cgutils.is_null(table.builder, entry)
+    return table.is_null(entry)
 
 
 # ---- of both ----
@@ -77,7 +76,7 @@ def is_null(table: Table, entry: Value) -> Value:
 @adding(TableType, "clear", 0)
 def _clear(of: TableType) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        table.call("ss_table_clear", _VOID, table.pointer)
+        table.clear()
 
     return _meaning(types.none, (of,), write)
 
@@ -88,7 +87,7 @@ def _copy(of: TableType) -> Meaning:
 
 
 def copied_table(table: Table) -> Value:
-    return table.leave_if_null(table.call("ss_table_copy", POINTER, table.pointer))
+    return table.copied()
 
 
 @of_held
@@ -169,8 +168,7 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry, is_new = table.put(args[1])
         with table.builder.if_then(is_new):
-            words = pack(table, table.type.value_type, args[2])
-            table.put_words(table.value_address(entry), words)
+            table.put_value(entry, args[2])
         return table.value_of(entry)
 
     return _meaning(taken[1], (of, *taken), write)
@@ -205,7 +203,7 @@ def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
 def _taken(table: Table, entry: Value) -> Value:
     """The value of an entry that is removed."""
     value = table.value_of(entry)
-    table.call("ss_table_remove", _VOID, table.pointer, entry)
+    table.remove(entry)
     return value
 
 
@@ -224,7 +222,7 @@ def _popitem(of: DictType) -> Meaning:
 
 
 def last_entry(table: Table) -> Value:
-    entry = table.call("ss_table_last", _WORDS, table.pointer)
+    entry = table.last()
     table.fault_if(is_null(table, entry), KeyError)
     return entry
 
@@ -246,7 +244,7 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, run, by = args
     taken, make = by, None
     if not isinstance(by, TableType):
-        collect = _COLLECT_PAIRS if isinstance(of, DictType) else collect_keys
+        collect = collect_pairs if isinstance(of, DictType) else collect_keys
         by, (_, taken), make = collect(context, (run, by))
     same_tables(of, by)
 
@@ -254,7 +252,9 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         given = args[2]
         if make is not None:
             given = make(table.context, table.builder, by(run, taken), args[1:])
-        table.leave_unless(table.call("ss_table_update", BIT, table.pointer, given))
+        elif by.is_declared:
+            given = table_of(table.context, table.builder, by, given).own()
+        table.update(given)
 
     return _meaning(types.none, (of, run, taken), write)
 
@@ -268,7 +268,7 @@ def _delete(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
         table.fault_if_missing(entry, args[1])
-        table.call("ss_table_remove", _VOID, table.pointer, entry)
+        table.remove(entry)
 
     return _meaning(types.none, (of, keys(of, key)), write)
 
@@ -328,7 +328,7 @@ def _view_length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     table = args[0].table
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        return Table(context, builder, table, args[0]).count()
+        return table_of(context, builder, table, args[0]).count()
 
     return types.int64, args, code
 
@@ -343,7 +343,7 @@ def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     table = of.table
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        head = Table(context, builder, table, args[1])
+        head = table_of(context, builder, table, args[1])
         return builder.not_(is_null(head, head.find(args[0])))
 
     return types.boolean, (keys(table, key), of), code
@@ -393,10 +393,10 @@ def _set_collected(run: Any, values: Any) -> Any:
     return made
 
 
-_COLLECT_PAIRS = called(compiled(_dict_collected))
+collect_pairs = called(compiled(_dict_collected))
 collect_keys = called(compiled(_set_collected))
 dict_from.rule(_copying(DictType))
-dict_from.rule(_COLLECT_PAIRS)
+dict_from.rule(collect_pairs)
 set_from.rule(_copying(SetType))
 set_from.rule(collect_keys)
 

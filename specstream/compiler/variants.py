@@ -20,7 +20,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from specstream._native import lib
-from specstream.compiler import cache
+from specstream.compiler import cache, state_tables  # noqa: F401  (adds the containers)
 from specstream.compiler.boosting import operation_entry
 from specstream.compiler.diagnosis import translate
 from specstream.compiler.instructions import I32, I64, POINTER

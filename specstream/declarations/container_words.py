@@ -41,7 +41,8 @@ def entries(words: Words, field: Field) -> Words:
         stamps = rows[:, 0]
         if (stamps[1:] < stamps[:-1]).any():
             rows = rows[np.argsort(stamps)]
-        return rows[:, 1:].copy()
+        found: Words = rows[:, 1:].copy()
+        return found
     filled, start, ring = (
         int(header[at]) for at in (lib.SS_HEADER_COUNT, lib.SS_HEADER_START, lib.SS_HEADER_CAPACITY)
     )
@@ -54,8 +55,8 @@ def entries(words: Words, field: Field) -> Words:
 
 
 def replace(words: Words, field: Field, rows: Words) -> None:
-    """Has a container hold just these rows, as :func:`entries` gives them; an engine that runs on the
-    words has to be told (``ss_engine_state_changed``)."""
+    """Has a container hold just these rows, as :func:`entries` gives them; an engine that runs on
+    the words has to be told (``ss_engine_state_changed``)."""
     of = _of(field)
     filled = len(rows)
     header = words[field.offset : field.offset + of.header_words]

@@ -1,0 +1,345 @@
+"""Dicts and sets of the state in Numba's terms (``keyed.c``).
+
+They are dicts and sets like the event's own, and the same rules say what can be done with them;
+what differs is written here. Words of keys and values are words of the state, loaded and stored as
+such, so that every variant and protocol has them. Where two meet, or one is kept, it is copied to
+one of the event's own first.
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import models, register_model
+
+from specstream._native import ffi, lib
+from specstream.compiler.core_function import called
+from specstream.compiler.instructions import I64, POINTER, Value
+from specstream.compiler.kinds import NUMBA_KINDS, check_kind
+from specstream.compiler.local_methods import method
+from specstream.compiler.local_tables import (
+    WRITERS,
+    Table,
+    dict_set,
+    set_add,
+)
+from specstream.compiler.local_types import DictType, SetType
+from specstream.compiler.memory import Run
+from specstream.compiler.none_types import NullableType, may_be_none
+from specstream.compiler.pipeline import compiled
+from specstream.compiler.polling import poll_while
+from specstream.compiler.reductions import contains
+from specstream.compiler.refusals import refuse
+from specstream.compiler.state_fields import CONTAINER_TYPES
+from specstream.compiler.table_methods import DictView, collect_keys, collect_pairs
+from specstream.compiler.types import ContainerType, RunType, StateType
+from specstream.declarations.containers import Shape
+from specstream.declarations.state import Field
+
+__all__ = ["StateDictType", "StateSetType", "as_declared", "shape_type"]
+
+NOWHERE = I64(-1)
+_VOID = ir.VoidType()
+
+
+def shape_type(shape: Shape) -> types.Type:
+    """What a key, value or element is when it is read."""
+    parts = [NUMBA_KINDS[part.number] for part in shape.parts]
+    return types.BaseTuple.from_types(parts) if shape.is_tuple else parts[0]
+
+
+def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
+    """The type as which a value is kept; refuses what would lose something or has another form."""
+    given = types.unliteral(given)
+    if may_be_none(given):
+        raise refuse(f"{what} gets what may be None; test it for None first, and leave it out")
+    if not shape.is_tuple:
+        check_kind(given, shape.parts[0].number, what, shape.parts[0].name, keeps_strings=False)
+        return shape_type(shape)
+    if not isinstance(given, types.BaseTuple) or len(given) != len(shape.parts):
+        raise refuse(
+            f"{what} is declared {shape} and gets {given}; give a tuple of {len(shape.parts)}"
+        )
+    for place, (part, one) in enumerate(zip(shape.parts, given, strict=True)):
+        check_kind(types.unliteral(one), part.number, f"part {place} of {what}", part.name)
+    return shape_type(shape)
+
+
+class _Declared(ContainerType):
+    """What dicts and sets of the state have beside what all have."""
+
+    is_declared = True
+
+    def __init__(self, state: StateType, field: Field) -> None:
+        assert field.container is not None
+        self.state, self.field, self.container = state, field, field.container
+        self.number, self.variant = state.layout.containers.index(field), state.variant
+        self._key = shape_type(self.container.key)
+        name = f"specstream.state_{self.container.kind}({field.name}, {state.name})"
+        types.Type.__init__(self, name)
+
+    def key_as_declared(self, given: types.Type) -> types.Type:
+        given = given.of if isinstance(given, NullableType) else given
+        return as_declared(self.container.key, given, f"a key of state.{self.field.name}")
+
+    def value_as_declared(self, given: types.Type) -> types.Type:
+        return as_declared(self.container.value, given, f"a value of state.{self.field.name}")
+
+    def with_parts(self, *parts: types.Type) -> Any:
+        return self
+
+
+class StateDictType(_Declared, DictType):
+    """A dict of the state."""
+
+    def __init__(self, state: StateType, field: Field) -> None:
+        super().__init__(state, field)
+        self._value = shape_type(self.container.value)
+
+
+class StateSetType(_Declared, SetType):
+    """A set of the state."""
+
+
+for _type in (StateDictType, StateSetType):
+    register_model(_type)(models.OpaqueModel)
+CONTAINER_TYPES["dict"] = StateDictType
+CONTAINER_TYPES["set"] = StateSetType
+
+
+class StateTable(Table):
+    """Writes instructions about a dict or set of the state; ``pointer`` is the run's, and an entry
+    is the number of its first word."""
+
+    def __init__(self, context: Any, builder: Any, of: types.Type, pointer: Value) -> None:
+        super().__init__(context, builder, of, pointer)
+        assert isinstance(of, _Declared)
+        self.of = of
+        self.container = of.container
+        self.run = Run(context, builder, pointer)
+        self.number = I64(of.number)
+
+    # -- words --
+
+    def words_of(self, shape: Shape, value: Value) -> list[Value]:
+        """A key as it lies in the state."""
+        parts = (
+            [self.builder.extract_value(value, at) for at in range(len(shape.parts))]
+            if shape.is_tuple
+            else [value]
+        )
+        return [
+            self.run.narrow(storage, part) for storage, part in zip(shape.parts, parts, strict=True)
+        ]
+
+    def of_parts(self, shape: Shape, parts: list[Value]) -> Value:
+        if not shape.is_tuple:
+            return parts[0]
+        return self.context.make_tuple(self.builder, shape_type(shape), parts)
+
+    def state_call(self, symbol: str, result: Any, *arguments: Value) -> Value:
+        """Calls C, which may end the run."""
+        found = self.call(symbol, result, self.pointer, self.number, *arguments)
+        self.run.leave_if_verdict()
+        return found
+
+    # -- what can be done --
+
+    def run_of(self) -> Run:
+        return self.run
+
+    def is_null(self, entry: Value) -> Value:
+        return self.builder.icmp_unsigned("==", entry, NOWHERE)
+
+    def count(self) -> Value:
+        return self.state_call("ss_keyed_count", I64)
+
+    def packed_key(self, key: Value) -> Value:
+        return self.in_memory(self.words_of(self.container.key, key))
+
+    def find(self, key: Value) -> Value:
+        return self.state_call("ss_keyed_find", I64, self.packed_key(key))
+
+    def put(self, key: Value) -> tuple[Value, Value]:
+        builder = self.builder
+        packed = self.packed_key(key)
+        found = self.state_call("ss_keyed_find", I64, packed)
+        is_new = self.is_null(found)
+        before = builder.block
+        with builder.if_then(is_new):
+            made = self.state_call("ss_keyed_insert", I64, packed)
+            self.fault_if(self.is_null(made), OverflowError)
+            inserting = builder.block
+        entry = builder.phi(I64)
+        entry.add_incoming(found, before)
+        entry.add_incoming(made, inserting)
+        return entry, is_new
+
+    def set(self, key: Value, value: Value) -> None:
+        entry, _ = self.put(key)
+        self.put_value(entry, value)
+
+    def value_words(self, entry: Value) -> list[Value]:
+        first = 1 + self.container.key.words
+        return [
+            self.builder.add(entry, I64(first + at)) for at in range(self.container.value.words)
+        ]
+
+    def put_value(self, entry: Value, value: Value) -> None:
+        shape = self.container.value
+        for at, (storage, word) in enumerate(
+            zip(shape.parts, self.value_words(entry), strict=True)
+        ):
+            part = self.builder.extract_value(value, at) if shape.is_tuple else value
+            self.run.store("state", self.of.variant, storage, word, part)
+
+    def key_of(self, entry: Value) -> Value:
+        shape = self.container.key
+        parts = []
+        for at, storage in enumerate(shape.parts):
+            word = self.state_call("ss_keyed_key", I64, entry, I64(at))
+            parts.append(self.run.widen(storage, word))
+        return self.of_parts(shape, parts)
+
+    def value_of(self, entry: Value) -> Value:
+        shape = self.container.value
+        if not shape.parts:
+            return self.context.get_dummy_value()
+        parts = [
+            self.run.load("state", self.of.variant, storage, word)
+            for storage, word in zip(shape.parts, self.value_words(entry), strict=True)
+        ]
+        return self.of_parts(shape, parts)
+
+    def remove(self, entry: Value) -> None:
+        self.state_call("ss_keyed_remove", _VOID, entry)
+
+    def clear(self) -> None:
+        self.state_call("ss_keyed_clear", _VOID)
+
+    # -- going through it --
+
+    def _walk(self) -> Value:
+        return self.state_call("ss_keyed_entries", POINTER)
+
+    def _walk_member(self, walk: Value, name: str) -> Value:
+        offset = I64(ffi.offsetof("struct ss_keyed_walk", name))
+        address = self.builder.gep(walk, [offset], inbounds=True)
+        return self.builder.load(self.builder.bitcast(address, I64.as_pointer()))
+
+    def _walk_entry(self, walk: Value, at: Value) -> Value:
+        entries = self.builder.inttoptr(self._walk_member(walk, "entries"), I64.as_pointer())
+        return self.builder.load(self.builder.gep(entries, [at], inbounds=True))
+
+    def last(self) -> Value:
+        builder = self.builder
+        walk = self._walk()
+        count = self._walk_member(walk, "count")
+        before = builder.block
+        with builder.if_then(builder.icmp_unsigned("!=", count, I64(0))):
+            last = self._walk_entry(walk, builder.sub(count, I64(1)))
+            there = builder.block
+        entry = builder.phi(I64)
+        entry.add_incoming(NOWHERE, before)
+        entry.add_incoming(last, there)
+        return entry
+
+    def begin_walk(self) -> Value:
+        return self.builder.ptrtoint(self._walk(), I64)
+
+    def next_entry(self, began: Value, position: Value) -> tuple[Value, Value]:
+        builder = self.builder
+        walk = builder.inttoptr(began, POINTER)
+        now = self.state_call("ss_keyed_changes", I64)
+        changed = builder.icmp_unsigned("!=", now, self._walk_member(walk, "changes"))
+        self.fault_if(changed, RuntimeError)
+        at = builder.load(position)
+        more = builder.icmp_unsigned("<", at, self._walk_member(walk, "count"))
+        slot = cgutils.alloca_once(builder, I64)
+        with builder.if_then(more):
+            builder.store(self._walk_entry(walk, at), slot)
+            builder.store(builder.add(at, I64(1)), position)
+        return builder.load(slot), more
+
+    # -- where it meets one of the event's own --
+
+    def _called(self, rule: Any, given: Sequence[types.Type], args: Sequence[Value]) -> Value:
+        result, taken, code = rule(self.context.typing_context, given)
+        return code(self.context, self.builder, result(*taken), args)
+
+    def copied(self) -> Value:
+        run = RunType(self.of.variant)
+        if isinstance(self.of, DictType):
+            pairs = DictView(self.of, "pairs")
+            return self._called(collect_pairs, (run, pairs), [self.pointer, self.pointer])
+        return self._called(collect_keys, (run, self.of), [self.pointer, self.pointer])
+
+    def own(self) -> Value:
+        return self.copied()
+
+    def _by(self, rule: Any, given: Value) -> None:
+        of = self.of
+        kind = DictType if isinstance(of, DictType) else SetType
+        taken = (RunType(of.variant), of, kind(*of.parts))
+        self._called(rule, taken, [self.pointer, self.pointer, given])
+
+    def update(self, given: Value) -> None:
+        self._by(_UPDATED if isinstance(self.of, DictType) else _UNITED, given)
+
+    def change(self, given: Value, operation: int) -> None:
+        if operation == lib.SS_SET_UNION:
+            self.update(given)
+        else:
+            self._by(_CHANGED[operation], given)
+
+
+_items, _copy, _discard = method("items"), method("copy"), method("discard")
+
+
+def _updated(run: Any, of: Any, given: Any) -> Any:
+    for key, value in _items(given):
+        poll_while(run)
+        dict_set(of, key, value)
+
+
+def _united(run: Any, of: Any, given: Any) -> Any:
+    for one in given:
+        poll_while(run)
+        set_add(of, one)
+
+
+def _kept(run: Any, of: Any, given: Any) -> Any:
+    for one in _copy(of):
+        poll_while(run)
+        if not contains(one, given):
+            _discard(of, one)
+
+
+def _without(run: Any, of: Any, given: Any) -> Any:
+    for one in given:
+        poll_while(run)
+        _discard(of, one)
+
+
+def _in_one(run: Any, of: Any, given: Any) -> Any:
+    for one in given:
+        poll_while(run)
+        if contains(one, of):
+            _discard(of, one)
+        else:
+            set_add(of, one)
+
+
+_UPDATED, _UNITED = called(compiled(_updated)), called(compiled(_united))
+_CHANGED = {
+    lib.SS_SET_INTERSECTION: called(compiled(_kept)),
+    lib.SS_SET_DIFFERENCE: called(compiled(_without)),
+    lib.SS_SET_SYMMETRIC: called(compiled(_in_one)),
+}
+WRITERS[StateDictType] = WRITERS[StateSetType] = StateTable
