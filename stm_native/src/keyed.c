@@ -14,7 +14,6 @@
 #include "keyed.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "engine.h"
@@ -42,18 +41,6 @@ static struct ss_keyed *container_of(const struct ss_run *run, uint64_t containe
 static uint64_t absence_word(const struct ss_keyed *keyed, uint64_t hash)
 {
     return keyed->of.header + SS_HEADER_WORDS + (hash >> 32) % SS_ABSENCE_WORDS;
-}
-
-static void lock(struct ss_keyed *keyed)
-{
-    if (SS_UNLIKELY(keyed->locked))
-        pthread_mutex_lock(&keyed->operation);
-}
-
-static void unlock(struct ss_keyed *keyed)
-{
-    if (SS_UNLIKELY(keyed->locked))
-        pthread_mutex_unlock(&keyed->operation);
 }
 
 /* ---- in place ---- */
@@ -318,10 +305,10 @@ uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *k
         return find_ahead(run, keyed, key);
     uint64_t words = keyed->of.key_words;
     if (SS_UNLIKELY(keyed->locked)) {
-        lock(keyed);
+        ss_keyed_lock(keyed);
         uint64_t found =
             ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
-        unlock(keyed);
+        ss_keyed_unlock(keyed);
         return found;
     }
     /* Most keys are one word: the compiler makes a path of its own for them. */
@@ -335,9 +322,9 @@ uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t 
     struct ss_keyed *keyed = container_of(run, container);
     if (run->speculative)
         return insert_ahead(run, keyed, key);
-    lock(keyed);
+    ss_keyed_lock(keyed);
     uint64_t entry = insert_in_place(run, keyed, key);
-    unlock(keyed);
+    ss_keyed_unlock(keyed);
     return entry;
 }
 
@@ -348,9 +335,9 @@ void ss_keyed_remove(struct ss_run *run, uint64_t container, uint64_t entry)
         remove_ahead(run, keyed, entry);
         return;
     }
-    lock(keyed);
+    ss_keyed_lock(keyed);
     remove_in_place(run, keyed, entry);
-    unlock(keyed);
+    ss_keyed_unlock(keyed);
 }
 
 void ss_keyed_clear(struct ss_run *run, uint64_t container)
@@ -361,13 +348,13 @@ void ss_keyed_clear(struct ss_run *run, uint64_t container)
         clear_ahead(run, keyed);
         return;
     }
-    lock(keyed);
+    ss_keyed_lock(keyed);
     uint64_t end = of->region + header_word(run, keyed, SS_HEADER_USED) * of->entry_words;
     for (uint64_t entry = of->region; entry < end && run->verdict == SS_COMPLETED;
          entry += of->entry_words)
         if (ss_word_read(&run->state[entry + SS_STAMP_WORD]) != 0)
             remove_in_place(run, keyed, entry);
-    unlock(keyed);
+    ss_keyed_unlock(keyed);
 }
 
 uint64_t ss_keyed_count(struct ss_run *run, uint64_t container)
