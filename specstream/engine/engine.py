@@ -73,9 +73,9 @@ class Engine:
             writes in one event and a batch emits has to be kept whatever it takes: it is counted
             in ``stats.memory``, and not bounded.
         initial: values to start with, by field name: numbers, strings or arrays; for a dict field a
-            mapping, pairs, or a table with columns ``key`` and ``value``, as ``state.table()`` gives
-            it; for other containers an iterable, an array or a table. Fields that are not among
-            them have their fill.
+            mapping, pairs, or a table with columns ``key`` and ``value``, as ``state.table()``
+            gives it; for other containers an iterable, an array or a table. Fields that are not
+            among them have their fill.
         restore: a snapshot to start from.
         migrate: with ``restore``: see :meth:`restore`.
         execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
