@@ -1,0 +1,1 @@
+"""How fast containers of the state are, and what they take."""

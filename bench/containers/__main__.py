@@ -1,0 +1,87 @@
+"""``python -m bench.containers [--json FILE] [--plot [FOLDER]] [--quick] [--only NAME]``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.containers.measure import large, skewed, speeds
+from bench.containers.plot import save_skew, save_speed
+from bench.report import print_table, progress
+from specstream.tuning.machine import describe
+
+PARTS = ("speed", "large", "skew")
+
+
+def main() -> int:
+    """Measures, prints the tables, writes the files that were asked for."""
+    parser = argparse.ArgumentParser(prog="python -m bench.containers", description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FOLDER", nargs="?", const=Path("docs"), help="draw it; docs"
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument("--only", action="append", choices=PARTS, help="this part")
+    arguments = parser.parse_args()
+    wanted, quick = arguments.only or PARTS, arguments.quick
+    about = describe()
+    measured: dict[str, Any] = {"machine": about}
+    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    if "speed" in wanted:
+        sizes = (1_000, 10_000) if quick else (1_000, 10_000, 100_000, 1_000_000)
+        found = speeds(sizes, 3 if quick else 15, progress)
+        progress("")
+        print_table(
+            "Number and sum by key",
+            ("keys", "", "ns/event", "time to ss.dict's"),
+            [
+                [f"{one.keys:,}", one.contestant, f"{one.nanoseconds:.1f}", f"{one.ratio:.2f}"]
+                for one in found
+            ],
+            (0, 2, 3),
+        )
+        measured["speed"] = [asdict(one) for one in found]
+        if arguments.plot:
+            save_speed(found, about["processor"], arguments.plot / "containers-speed.png")
+    if "large" in wanted:
+        taken = large(100_000 if quick else 10_000_000, progress)
+        progress("")
+        print_table(
+            "A large dict",
+            ("", ""),
+            [[name, f"{x:,.4g}"] for name, x in asdict(taken).items()],
+            (1,),
+        )
+        measured["large"] = asdict(taken)
+    if "skew" in wanted:
+        exponents = (0.0, 1.2) if quick else (0.0, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
+        points = skewed(exponents, 1 if quick else 7, progress)
+        progress("")
+        print_table(
+            "Under skew: 10,000 keys by Zipf's law",
+            ("exponent", "threads", "speed-up", "dropped runs"),
+            [
+                [
+                    f"{one.exponent:.1f}",
+                    f"{one.threads} {one.kind}",
+                    f"{one.speedup:.2f}",
+                    f"{one.aborts:.1%}",
+                ]
+                for one in points
+            ],
+            (0, 2, 3),
+        )
+        measured["skew"] = [asdict(one) for one in points]
+        if arguments.plot:
+            save_skew(points, about["processor"], arguments.plot / "containers-skew.png")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(measured, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
