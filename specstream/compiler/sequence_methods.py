@@ -648,7 +648,10 @@ def _total_of_floats(values):
     return total
 
 
-_EXTREMES = {"min": called(compiled(_least, apart=True)), "max": called(compiled(_greatest, apart=True))}
+_EXTREMES = {
+    "min": called(compiled(_least, apart=True)),
+    "max": called(compiled(_greatest, apart=True)),
+}
 _TOTALS = called(compiled(_total, apart=True)), called(compiled(_total_of_floats, apart=True))
 
 
