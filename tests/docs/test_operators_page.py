@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import contents
 import pyarrow as pa
 import pytest
 import witness
@@ -50,7 +51,7 @@ class Compared(ss.Engine):
 
     def compare(self, table: pa.Table, output: pa.Table) -> None:
         expected = run_oracle(self.declared, table)
-        assert_identical(Result(output, self.state.to_dict(), ()), expected)
+        assert_identical(Result(output, contents.of_view(self.state), ()), expected)
         self.compared.append(self.declared.name)
         if self.declared.name not in NOT_PYTHON:
             witness.assert_agrees(self.declared, table, are_none=True)
@@ -76,17 +77,25 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
     return load
 
 
+@pytest.mark.parametrize(
+    ("name", "printed", "compared"), [("operators", 25, 20), ("containers", 6, 4)]
+)
 def test_the_guide_runs_and_prints_what_it_says(
     loaded: Callable[[str, str], None],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    name: str,
+    printed: int,
+    compared: int,
 ) -> None:
+    page = (DOCS / f"{name}.md").read_text()
     monkeypatch.setattr(ss, "Engine", Compared)
-    expected = re.findall(r"# prints (.*)", PAGE)
-    assert len(expected) > 25
-    loaded(PAGE, "the_guide")
+    monkeypatch.setattr(Compared, "compared", [])
+    expected = re.findall(r"# prints (.*)", page)
+    assert len(expected) > printed
+    loaded(page, f"the_guide_to_{name}")
     assert capsys.readouterr().out.splitlines() == expected
-    assert len(Compared.compared) > 20
+    assert len(Compared.compared) > compared
 
 
 def rows() -> list[tuple[str, ...]]:

@@ -85,7 +85,7 @@ def test_different_keys_do_not_conflict(operator: ss.Operator, chunk: int) -> No
 @pytest.mark.parametrize("protocol", ["value", "eager"])
 def test_what_both_touch_conflicts(operator: ss.Operator, protocol: Any) -> None:
     """Else the count above would say nothing."""
-    events = _events([1, 2] * 2000)
+    events = _events([1] * 4000)
     with ss.Engine(
         operator, threads=2, horizon=8, chunk=1, execution="speculate", protocol=protocol
     ) as engine:
