@@ -20,7 +20,7 @@ from numba.extending import models, register_model
 
 from specstream._native import ffi, lib
 from specstream.compiler.core_function import called
-from specstream.compiler.instructions import I64, POINTER, Value
+from specstream.compiler.instructions import I32, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_tables import (
@@ -193,13 +193,26 @@ class StateTable(Table):
         is_new = self.is_null(found)
         before = builder.block
         with builder.if_then(is_new):
-            made = self.state_call("ss_keyed_insert", I64, packed)
-            self.fault_if(self.is_null(made), OverflowError)
+            made = self.inserted(packed)
             inserting = builder.block
         entry = builder.phi(I64)
         entry.add_incoming(found, before)
         entry.add_incoming(made, inserting)
         return entry, is_new
+
+    def inserted(self, packed: Value) -> Value:
+        """The entry of a new key. That the container is full is an error like others: a handler may
+        go on."""
+        run = self.run
+        made = self.call("ss_keyed_insert", I64, self.pointer, self.number, packed)
+        with self.builder.if_then(self.is_null(made), likely=False):
+            raised = run.load_member("raised", ir.IntType(32))
+            full = self.builder.icmp_unsigned("==", raised, I32(lib.SS_FULL))
+            with self.builder.if_then(full):
+                run.store_member("verdict", I32(lib.SS_COMPLETED))
+            self.fault_if(full, OverflowError)
+        run.leave_if_verdict()
+        return made
 
     def set(self, key: Value, value: Value) -> None:
         entry, _ = self.put(key)
