@@ -51,6 +51,7 @@ from specstream.compiler.state_sequences import (
     get,
     insert,
     item_position,
+    limit_of,
     part_of,
     put,
     refuse_none,
@@ -469,6 +470,8 @@ def _replaced(values, first, step, count, given):
     other = list_from(run_of(values), given)
     if step != 1 and len(other) != count:
         raise_error(ValueError)
+    if len(values) - count + len(other) > limit_of(values):
+        raise_error(OverflowError)
     if len(other) < count:
         delete(values, first + len(other), 1, count - len(other))
     for at in range(len(other)):

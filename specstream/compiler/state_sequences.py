@@ -63,6 +63,7 @@ __all__ = [
     "get",
     "insert",
     "item_position",
+    "limit_of",
     "part_of",
     "put",
     "refuse_none",
@@ -415,6 +416,13 @@ def _turned(context: Any, args: Sequence[types.Type]) -> Meaning:
 def run_of(typing_context: Any, of: Any) -> Any:
     """The run."""
     return RunType(of.state.variant)(of), lambda context, builder, sig, args: args[0]
+
+
+@intrinsic
+def limit_of(typing_context: Any, of: Any) -> Any:
+    """How many elements it holds at most."""
+    most = of.container.limit
+    return types.int64(of), lambda context, builder, sig, args: I64(most)
 
 
 @intrinsic
