@@ -39,11 +39,12 @@ class Compared(ss.Engine):
 
     def __init__(self, operator: ss.Operator, **options: Any) -> None:
         self.declared = operator
+        self.is_fresh = "initial" not in options
         # The page speaks of what comes out; that all settings agree is tested elsewhere.
         super().__init__(operator, **({"horizon": 0} | options))
 
     def process(self, table: Any, **options: Any) -> pa.Table:
-        is_first = self.stats.events == 0
+        is_first = self.is_fresh and self.stats.events == 0
         output = super().process(table, **options)
         if is_first and not options and self.declared.name not in WITH_A_SEED:
             self.compare(pa.table(table), output)
