@@ -98,10 +98,8 @@ static uint64_t insert_in_place(struct ss_run *run, struct ss_keyed *keyed, cons
     }
     uint64_t entry = ss_entry_take_in_place(run, keyed);
     assert(entry != SS_NOWHERE);
-    if (keyed->undone) {
-        run->worker->touched.has_grown = run->worker->touched.has_grown || keyed->before != NULL;
-        ss_touch(run, keyed, entry);
-    }
+    if (SS_UNLIKELY(keyed->before != NULL))
+        run->worker->touched.has_grown = true;
     for (uint64_t i = 0; i < words; i++)
         put(run, keyed, entry + SS_KEY_WORD + i, key[i]);
     /* Whoever sees the stamp sees the key. */
