@@ -217,6 +217,7 @@ class Layout:
     def strings(self) -> tuple[str, ...]:
         """Strings that are in a state before any event."""
         fills = [str(one.fill) for one in self.fields if one.kind == "str"]
+        fills += ["" for one in self.containers if one.container and one.container.has_text]
         return tuple(dict.fromkeys(["", *fills] if fills else []))
 
     @property
