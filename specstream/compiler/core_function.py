@@ -48,7 +48,8 @@ Code = Callable[[Any, Any, Any, Sequence[Value]], Value]
 """Of (context, builder, signature, values of the arguments)."""
 Meaning = tuple[types.Type, Sequence[types.Type], Code]
 """The result's type, those that the arguments are cast to, and what writes the instructions."""
-Rules = list[Callable[[Any, Sequence[types.Type]], Meaning | None]]
+Rule = Callable[[Any, Sequence[types.Type]], Meaning | None]
+Rules = list[Rule]
 
 
 def meaning_of(rules: Rules, typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -66,7 +67,7 @@ def lower_by_rules(rules: Rules, context: Any, builder: Any, sig: Any, args: Any
     return found[2](context, builder, sig, args)
 
 
-def of_values(rule: Any) -> Any:
+def of_values(rule: Rule) -> Rule:
     """The rule for arguments that may be None as well: TypeError where one is; a decorator."""
 
     def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -91,7 +92,7 @@ def of_values(rule: Any) -> Any:
     return asked
 
 
-def of_held(rule: Any) -> Any:
+def of_held(rule: Rule) -> Rule:
     """The rule of ``x in xs`` for an x that may be None as well, which no list, dict or set holds;
     a decorator."""
 
@@ -208,7 +209,7 @@ def also(function: Any, rule: Any, *taken: Any) -> None:
     lower_builtin(function, *taken)(lower)
 
 
-def called(function: Any) -> Any:
+def called(function: Any) -> Callable[[Any, Sequence[types.Type]], Meaning]:
     """A rule: what a compiled function returns for such arguments."""
 
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning:

@@ -64,6 +64,7 @@ __all__ = [
     "insert",
     "item_position",
     "limit_of",
+    "ordered",
     "part_of",
     "put",
     "refuse_none",
@@ -155,6 +156,15 @@ def stored(of: SequenceType, given: types.Type) -> types.Type:
         named = f"{what}, value {at} of the tuple,"
         check_kind(present(types.unliteral(one)), part.number, named, part.name, keeps_strings=kept)
     return of.element
+
+
+def ordered(of: SequenceType, what: str) -> None:
+    """Refuses elements that have no order."""
+    if of.container.value.has_text:
+        raise refuse(
+            f"{what} state.{of.field.name}, which holds {of.container.value}, compares strings, "
+            "and those have no order here; keep a number in place of the string, such as an index"
+        )
 
 
 class Elements(Run):
@@ -495,21 +505,23 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         _no_slice(of)
         return _replacing(value, of, types.unliteral(index))
     refuse_none(of, value)
-    meaning: Meaning = _set_one(context, args)
-    return meaning
+    return _set_one(context, args)
 
 
 def refuse_none(of: SequenceType, *values: types.Type) -> None:
-    if types.none in values:
-        raise refuse(
-            f"field {of.field.name!r} holds {of.container.value} and gets None; leave it out, or "
-            "put in a number that stands for none"
-        )
+    for one in values:
+        if isinstance(one, types.Optional) or one == types.none:
+            found = "None" if one == types.none else "what may be None"
+            raise refuse(
+                f"field {of.field.name!r} holds {of.container.value} and gets {found}; test it for "
+                "None first, and leave it out"
+            )
 
 
 @of_values
 def _set_one(context: Any, args: Sequence[types.Type]) -> Meaning:
     value, of, index = args
+    assert isinstance(of, SequenceType)
     taken = (stored(of, value), of, _is_index(index))
 
     def write(head: Elements, sig: Any, args: Sequence[Value]) -> None:

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 import specstream as ss
 
@@ -217,7 +216,7 @@ def one_list(state, event, emit):
             for i, one in enumerate(state.xs):
                 found += i * one
         elif step == 32:
-            for one, two in zip(xs, xs[1:]):
+            for one, two in zip(xs, xs[2:], strict=False):
                 found = found * 7 + one - two
         elif step == 33:
             found = sum(xs) + sum(one for one in xs if one > 0)
@@ -335,7 +334,7 @@ def deques(state, event, emit):
         elif step == 23:
             q.clear()
         elif step == 24:
-            found = sum(sorted(list(q))[:2]) + len(set(q))
+            found = sum(sorted(q)[:2]) + len(set(q))
         elif step == 25:
             for one in q:
                 found = found * 31 + one
