@@ -29,7 +29,8 @@ from specstream.compiler.none_types import (
     unwrapped,
     value_or_zero,
 )
-from specstream.compiler.refusals import has_no_method, no_method, refuse
+from specstream.compiler.refusals import has_no_method, no_letters, no_method, refuse
+from specstream.compiler.text import TextType
 
 __all__ = [
     "Core",
@@ -172,6 +173,8 @@ def _register(function: Core) -> None:
             if found is None:
                 given = ", ".join(str(types.unliteral(one)) for one in args)
                 name = function.name.removeprefix("method_")
+                if name != function.name and args and isinstance(present(args[0]), TextType):
+                    raise no_letters(name)
                 if name != function.name and args and has_no_method(args[0], name):
                     raise refuse("; ".join(no_method(args[0], name)))
                 raise refuse(f"{name} does not take ({given}): {function.taken}")

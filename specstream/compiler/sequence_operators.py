@@ -60,7 +60,7 @@ def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return None
     if isinstance(args[0], QueueField):
         raise refuse(
-            f"+= is asked of a priority queue; write state.{args[0].field.name}.push(x) in a loop"
+            f"+= does not go with a priority queue; write state.{args[0].field.name}.push(x) in a loop"
         )
     if scalar_kind(args[1]) is not None:
         raise refuse(
@@ -144,9 +144,7 @@ def _comparison(function: Any, is_equality: bool) -> Any:
         lists = all(isinstance(one, ListType | ListField) for one in args)
         if not lists and not all(isinstance(one, DequeField) for one in args):
             left, right = map(types.unliteral, args)
-            raise refuse(
-                f"{left} is compared with {right}; compare lists with lists: list(x) makes one"
-            )
+            raise refuse(f"{left} is compared with {right}; compare two lists: list(x) makes one")
         return meaning_of_both(context, args)
 
     return rule

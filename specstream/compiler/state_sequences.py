@@ -466,7 +466,7 @@ class _Item(AbstractTemplate):
         if not isinstance(of, SequenceType):
             return None
         index = types.unliteral(index)
-        _no_queue(of, "an item of it")
+        _no_queue(of, "x[i]")
         if isinstance(index, types.SliceType):
             _no_slice(of)
             return signature(ListType(of.element), of, index)
@@ -477,8 +477,8 @@ def _no_queue(of: SequenceType, what: str) -> None:
     if isinstance(of, QueueField):
         name = f"state.{of.field.name}"
         raise refuse(
-            f"{what} is asked of a priority queue, which gives the least one only; write "
-            f"{name}.peek() or {name}.pop(), or go through it in a loop"
+            f"{what} does not go with a priority queue, whose items have no positions; write "
+            f"{name}.peek(), {name}.pop(), or a loop over it"
         )
 
 
@@ -500,7 +500,7 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     value, of, index = args
     if not isinstance(of, SequenceType):
         return None
-    _no_queue(of, "another item")
+    _no_queue(of, "x[i] = ...")
     if isinstance(types.unliteral(index), types.SliceType):
         _no_slice(of)
         return _replacing(value, of, types.unliteral(index))
@@ -548,7 +548,7 @@ def _delete_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, index = args
     if not isinstance(of, SequenceType):
         return None
-    _no_queue(of, "an item is deleted, which")
+    _no_queue(of, "del x[i]")
     index = types.unliteral(index)
     if isinstance(index, types.SliceType):
         _no_slice(of)
@@ -601,6 +601,7 @@ def sequence_iterator(context: Any, args: Sequence[types.Type]) -> Meaning | Non
     (of,) = args
     if not isinstance(of, SequenceType):
         return None
+    _no_queue(of, "reversed()")
     walk = SequenceIterator(of, True)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
