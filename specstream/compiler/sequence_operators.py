@@ -59,9 +59,8 @@ def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if not isinstance(args[0], SequenceType):
         return None
     if isinstance(args[0], QueueField):
-        raise refuse(
-            f"+= does not go with a priority queue; write state.{args[0].field.name}.push(x) in a loop"
-        )
+        name = f"state.{args[0].field.name}"
+        raise refuse(f"+= does not go with a priority queue; write {name}.push(x) in a loop")
     if scalar_kind(args[1]) is not None:
         raise refuse(
             f"+= puts {types.unliteral(args[1])} behind a {args[0].container.kind}; write "

@@ -1,4 +1,4 @@
-"""What cannot be done with a sequence of the state is told with its line, why, and what to write."""
+"""What cannot be done with a sequence of the state: told with its line, why, and what to write."""
 
 # Operators carry no types, as those of users do not; these are wrong on purpose.
 # mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs

@@ -537,7 +537,7 @@ def names(state, event, emit):
         found = 0
     state.xs += [i for i in range(2) if i not in again]
     low, high = min(xs), max(x for x in xs)
-    if len(xs) > 6 and xs[0] < xs[-1] or not state.xs:
+    if (len(xs) > 6 and xs[0] < xs[-1]) or not state.xs:
         del again[3:], xs[0]
     xs[0], xs[-1] = xs[-1], xs[0] = 3, 4
     xs[len(xs) :] = [low]
