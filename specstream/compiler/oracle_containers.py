@@ -377,17 +377,20 @@ class StateDeque(StateList):
         return None if self._of.maxlen is None else Int64(self._of.maxlen)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._walked(super().__iter__())
+        changes = self.changes
+        for value in super().__iter__():
+            yield value
+            self._unchanged_since(changes)
 
     def __reversed__(self) -> Iterator[Any]:
-        return self._walked(super().__reversed__())
-
-    def _walked(self, values: Iterator[Any]) -> Iterator[Any]:
         changes = self.changes
-        for value in values:
-            yield value
-            if self.changes != changes:
-                raise RuntimeError("deque mutated during iteration")
+        for at in range(len(self) - 1, -1, -1):
+            self._unchanged_since(changes)  # CPython does not look once it is at the end
+            yield list.__getitem__(self, at)
+
+    def _unchanged_since(self, changes: int) -> None:
+        if self.changes != changes:
+            raise RuntimeError("deque mutated during iteration")
 
     def __getitem__(self, index: Any) -> Any:
         return list.__getitem__(self, self._place(index, "deque index out of range"))
@@ -398,8 +401,8 @@ class StateDeque(StateList):
 
     def __delitem__(self, index: Any) -> None:
         at = self._place(index, "deque index out of range")
-        self.changes += 1
         self._splice(at, at + 1, [])
+        self.changes += 1
 
     def _put(self, at: int, value: Any, dropped: int) -> None:
         """Puts an element in at an end; of one that has ``maxlen``, the other end drops out."""
@@ -409,8 +412,8 @@ class StateDeque(StateList):
                 return
             self._splice(dropped, dropped + 1, [])
             at = min(at, len(self))
-        self.changes += 1
         self._splice(at, at, [value])
+        self.changes += 1
 
     def append(self, value: Any) -> None:
         self._put(len(self), value, 0)
@@ -425,8 +428,8 @@ class StateDeque(StateList):
     def insert(self, at: Any, value: Any) -> None:
         if self._of.maxlen is not None and len(self) >= self._of.maxlen:
             raise IndexError("deque already at its maximum size")
-        self.changes += 1
         super().insert(at, value)
+        self.changes += 1
 
     def pop(self) -> Any:  # type: ignore[override]
         return self._taken(len(self) - 1)

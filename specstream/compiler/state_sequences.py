@@ -63,6 +63,7 @@ __all__ = [
     "get",
     "insert",
     "item_position",
+    "limit_of",
     "part_of",
     "put",
     "refuse_none",
@@ -237,8 +238,9 @@ class Elements(Run):
         builder = self.builder
         with builder.if_then(builder.icmp_unsigned("==", word, I64(-1)), likely=False):
             full = builder.icmp_unsigned("==", self.load_member("raised", I32), I32(lib.SS_FULL))
-            self.fault_if(full, OverflowError)
-            self.leave_if(BIT(1))
+            self.leave_if(builder.not_(full))
+            self.store_member("verdict", I32(lib.SS_COMPLETED))  # a handler may go on
+            self.fault_if(BIT(1), OverflowError)
         self.put_words(word, value)
         self.changed()
 
@@ -414,6 +416,13 @@ def _turned(context: Any, args: Sequence[types.Type]) -> Meaning:
 def run_of(typing_context: Any, of: Any) -> Any:
     """The run."""
     return RunType(of.state.variant)(of), lambda context, builder, sig, args: args[0]
+
+
+@intrinsic
+def limit_of(typing_context: Any, of: Any) -> Any:
+    """How many elements it holds at most."""
+    most = of.container.limit
+    return types.int64(of), lambda context, builder, sig, args: I64(most)
 
 
 @intrinsic

@@ -20,7 +20,7 @@ from numba.extending import models, register_model
 
 from specstream._native import ffi, lib
 from specstream.compiler.core_function import Meaning, called
-from specstream.compiler.instructions import I64, POINTER, Value
+from specstream.compiler.instructions import I32, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_tables import (
@@ -179,22 +179,55 @@ class StateTable(Table):
         return self.in_memory(self.words_of(self.container.key, key))
 
     def find(self, key: Value) -> Value:
-        return self.state_call("ss_keyed_find", I64, self.packed_key(key))
+        words = self.words_of(self.container.key, key)
+        return self.found(words, self.in_memory(words))
+
+    def found(self, words: list[Value], packed: Value) -> Value:
+        """The entry of a key. Most are looked up twice, and the second time without a call."""
+        if len(words) > 2:
+            return self.state_call("ss_keyed_find", I64, packed)
+        builder, run = self.builder, self.run
+        same = builder.icmp_unsigned("==", run.load_member("found_in"), I64(self.of.number + 1))
+        kept = run.member_address("found_key", ir.ArrayType(I64, 2))
+        for at, word in enumerate(words):
+            known = builder.load(builder.gep(kept, [I64(0), I64(at)], inbounds=True))
+            same = builder.and_(same, builder.icmp_unsigned("==", known, word))
+        slot = cgutils.alloca_once(builder, I64)
+        with builder.if_else(same) as (remembered, looked_up):
+            with remembered:
+                builder.store(run.load_member("found_entry"), slot)
+            with looked_up:
+                builder.store(self.state_call("ss_keyed_find", I64, packed), slot)
+        return builder.load(slot)
 
     def put(self, key: Value) -> tuple[Value, Value]:
         builder = self.builder
-        packed = self.packed_key(key)
-        found = self.state_call("ss_keyed_find", I64, packed)
+        words = self.words_of(self.container.key, key)
+        packed = self.in_memory(words)
+        found = self.found(words, packed)
         is_new = self.is_null(found)
         before = builder.block
         with builder.if_then(is_new):
-            made = self.state_call("ss_keyed_insert", I64, packed)
-            self.fault_if(self.is_null(made), OverflowError)
+            made = self.inserted(packed)
             inserting = builder.block
         entry = builder.phi(I64)
         entry.add_incoming(found, before)
         entry.add_incoming(made, inserting)
         return entry, is_new
+
+    def inserted(self, packed: Value) -> Value:
+        """The entry of a new key. That the container is full is an error like others: a handler may
+        go on."""
+        run = self.run
+        made = self.call("ss_keyed_insert", I64, self.pointer, self.number, packed)
+        with self.builder.if_then(self.is_null(made), likely=False):
+            raised = run.load_member("raised", ir.IntType(32))
+            full = self.builder.icmp_unsigned("==", raised, I32(lib.SS_FULL))
+            with self.builder.if_then(full):
+                run.store_member("verdict", I32(lib.SS_COMPLETED))
+            self.fault_if(full, OverflowError)
+        run.leave_if_verdict()
+        return made
 
     def set(self, key: Value, value: Value) -> None:
         entry, _ = self.put(key)

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from specstream._native import lib
-from specstream.declarations.element_types import Storage, storage_of
+from specstream.declarations.element_types import Storage, storage_of, type_named
 from specstream.declarations.options import integer, shown
-from specstream.declarations.records import is_record, record_fields
+from specstream.declarations.records import is_record, record_fields, record_named
 from specstream.errors import DeclarationError
 
-__all__ = ["Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_of"]
+__all__ = [
+    *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
+    "shape_of",
+]
 
 ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue"]
 KEYED: tuple[ContainerKind, ...] = ("dict", "set")
@@ -93,6 +96,16 @@ class Container:
         return (1 if self.is_keyed else 0) + self.key.words + self.value.words
 
     @property
+    def row_words(self) -> int:
+        """Words of an entry or element without what belongs to its place."""
+        return self.key.words + self.value.words
+
+    @property
+    def most(self) -> int:
+        """Entries or elements that it can have."""
+        return self.limit if self.maxlen is None else min(self.limit, self.maxlen)
+
+    @property
     def room(self) -> int:
         """Entries or elements that the region has room for."""
         if self.is_keyed:
@@ -146,6 +159,20 @@ class Declared:
                 f"most {lib.SS_MOST_KEY_WORDS} in a key and {lib.SS_MOST_ENTRY_WORDS - 1} in both"
             )
         return made
+
+
+def shape_named(name: str) -> object:
+    """What to declare for a shape that ``str`` has given: a type, or a tuple of them.
+
+    Raises:
+        DeclarationError: it is of none.
+
+    >>> shape_named("int"), shape_named("tuple[int, str]")
+    (<class 'int'>, (<class 'int'>, <class 'str'>))
+    """
+    if name.startswith("tuple[") and name.endswith("]"):
+        return tuple(type_named(part) for part in name[len("tuple[") : -1].split(", "))
+    return record_named(name) or type_named(name)
 
 
 def record_shape(declared: type) -> Shape:

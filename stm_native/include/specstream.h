@@ -110,6 +110,8 @@ enum { SS_OPERANDS = 4 };
 /* Words of what the text of a raised exception is made of: the kinds of the parts, and the parts. */
 enum { SS_TOLD = 7 };
 
+struct ss_keyed;
+
 /* What compiled code sees of a running transaction. One per worker, so that all of it stays in that
  * core's cache; the logs it points to belong to the transaction. */
 struct ss_run {
@@ -154,6 +156,12 @@ struct ss_run {
     uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
     struct ss_objects *objects; /* of the event, in the arena; NULL: none yet. See src/object.c */
     uint64_t told[SS_TOLD]; /* what the text of the exception that was raised last is made of */
+    /* The key of a dict or set that the event has looked up last, and its entry: most that is done to
+     * one is done twice. Compiled code looks here first, and forgets it when an event begins. */
+    uint64_t found_in; /* the container's number, plus 1; 0: nothing is remembered */
+    uint64_t found_key[2];
+    uint64_t found_entry;
+    struct ss_keyed *keyed; /* the containers of the engine; src/keyed.h */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and
