@@ -26,7 +26,7 @@ enum {
     SS_HEADER_COUNT = 0,    /* entries, or elements */
     SS_HEADER_CHANGES = 1,  /* keyed: another number after each insertion and removal; never one twice */
     SS_HEADER_USED = 2,     /* keyed: entries from the first on that have ever been taken; no part of
-                             * what the state means, and never logged */
+                             * what the state means, never logged, and grows without the turn as well */
     SS_HEADER_START = 3,    /* deque: position of the first element in the ring */
     SS_HEADER_CAPACITY = 4, /* deque: elements of the ring, a power of two; 0: none yet */
     SS_HEADER_WORDS = 8,
