@@ -103,7 +103,7 @@ class Committed:
         containers = sum(used_bytes(words, field) for field in layout.containers)
         return 8 * layout.words("state") + containers
 
-    def view(self, moving: Moving | None, copied: bool) -> StateView:
+    def view(self, moving: Moving | None = None, copied: bool = False) -> StateView:
         """The state, live or as it is now; containers as ``moving`` has them."""
         layout, words = self._operator.layout, self.words
         if not copied:
