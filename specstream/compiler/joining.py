@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from specstream.compiler.frozen import FrozenArray, FrozenDict, FrozenList
+from specstream.declarations.containers import Container, Shape
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 
@@ -69,6 +70,7 @@ _INTS: tuple[str, ...] = (
     "perm",
 )
 _INTS += ("factorial", "int64", "uint64", "integer", "bit_count", "bit_length", "index", "count")
+_TAKING_ONE = ("pop", "popleft", "peek", "pushpop", "replace")
 _OF_ARGUMENTS = ("min", "max", "abs", "sum", "sorted", "list", "reversed", "tuple", "fsum", "prod")
 
 
@@ -271,6 +273,8 @@ class Joining:
             field = self.known.layout.field(node.attr)
             if field is None or field.space == "locks":
                 return None
+            if field.container is not None:
+                return _held(field.container)
             kind: Any = {"uint": "int"}.get(field.kind, field.kind)
             for _ in field.shape:
                 kind = Items(kind)
@@ -309,7 +313,7 @@ class Joining:
         if isinstance(callee, ast.Attribute):
             owner = self.kind(callee.value)
             if isinstance(owner, Items):
-                if name in ("get", "pop", "setdefault", "min", "max", "sum", "popleft"):
+                if name in ("get", "setdefault", "min", "max", "sum", *_TAKING_ONE):
                     return owner.of
                 if name in ("copy", "tolist", "values", "keys"):
                     return Items(owner.keys if name == "keys" else owner.of)
@@ -478,6 +482,17 @@ class Joining:
                 for side in (node.left, node.right):
                     if isinstance(side, ast.List | ast.BinOp):
                         self.convert(side, kind)
+
+
+def _held(of: Container) -> Items:
+    """What a container of the state holds."""
+    keys, values = (_of_shape(shape) if shape.parts else None for shape in (of.key, of.value))
+    return Items(keys) if of.kind == "set" else Items(values, keys)
+
+
+def _of_shape(shape: Shape) -> Any:
+    kinds = tuple(part.number for part in shape.parts)
+    return Parts(kinds) if shape.is_tuple else kinds[0]
 
 
 def _makes(node: ast.expr) -> bool:

@@ -12,9 +12,13 @@ from typing import Any, Literal
 from specstream._native import lib
 from specstream.declarations.element_types import Storage, storage_of, type_named
 from specstream.declarations.options import integer, shown
+from specstream.declarations.records import is_record, record_fields, record_named
 from specstream.errors import DeclarationError
 
-__all__ = ["Container", "ContainerKind", "Declared", "Shape", "shape_named", "shape_of"]
+__all__ = [
+    *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
+    "shape_of",
+]
 
 ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue"]
 KEYED: tuple[ContainerKind, ...] = ("dict", "set")
@@ -28,15 +32,19 @@ _VALUES = ("int", "float", "bool", "str")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a key, value or element is: one number or string, or a tuple of them.
+    """What a key, value or element is: one number or string, a tuple of them, or a record.
 
     Attributes:
         parts: one for each word.
         is_tuple: whether it is a tuple, of one part as well.
+        record: the class, if it is a record.
+        names: of its fields, which are the parts.
     """
 
     parts: tuple[Storage, ...]
     is_tuple: bool = False
+    record: type | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def words(self) -> int:
@@ -48,6 +56,9 @@ class Shape:
         return any(part.number == "str" for part in self.parts)
 
     def __str__(self) -> str:
+        if self.record is not None:
+            fields = [f"{name}: {of.name}" for name, of in zip(self.names, self.parts, strict=True)]
+            return f"record[{', '.join(fields)}]"
         names = ", ".join(part.name for part in self.parts)
         return f"tuple[{names}]" if self.is_tuple else names
 
@@ -78,6 +89,11 @@ class Container:
     @property
     def is_keyed(self) -> bool:
         return self.kind in KEYED
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a string is in a key or a value."""
+        return self.key.has_text or self.value.has_text
 
     @property
     def entry_words(self) -> int:
@@ -161,7 +177,14 @@ def shape_named(name: str) -> object:
     """
     if name.startswith("tuple[") and name.endswith("]"):
         return tuple(type_named(part) for part in name[len("tuple[") : -1].split(", "))
-    return type_named(name)
+    return record_named(name) or type_named(name)
+
+
+def record_shape(declared: type) -> Shape:
+    """The shape of a record's class."""
+    fields = record_fields(declared)
+    parts, names = tuple(one.storage for one in fields), tuple(one.name for one in fields)
+    return Shape(parts, record=declared, names=names)
 
 
 def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
@@ -170,6 +193,9 @@ def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
     Raises:
         DeclarationError: it stands for none.
     """
+    if "float" in allowed and is_record(declared):
+        assert isinstance(declared, type)
+        return record_shape(declared)
     parts: tuple[Any, ...]
     is_tuple = isinstance(declared, tuple) or typing.get_origin(declared) is tuple
     parts = declared if isinstance(declared, tuple) else typing.get_args(declared)
@@ -182,5 +208,6 @@ def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
         if storage.name not in allowed:
             raise DeclarationError(
                 f"{what} has type {shown(part)}; expected {', '.join(allowed)}, or a tuple of these"
+                + (", or a class derived from ss.Record" if "float" in allowed else "")
             )
     return Shape(storages, is_tuple)

@@ -14,17 +14,31 @@ import numpy as np
 import numpy.typing as npt
 
 from specstream.declarations.codes import stored_code
-from specstream.declarations.containers import Container, ContainerKind, Declared, shape_named
+from specstream.declarations.containers import (
+    Container,
+    ContainerKind,
+    Declared,
+    Shape,
+    record_shape,
+    shape_named,
+)
 from specstream.declarations.element_types import Number, Storage, storage_of, type_named
 from specstream.declarations.operations import Operation
 from specstream.declarations.options import shown, whole
+from specstream.declarations.records import (
+    Record,
+    is_record,
+    record_fields,
+    record_named,
+    stored_value,
+)
 from specstream.errors import DeclarationError
 from specstream.files.untrusted import Malformed
 
 __all__ = ["Description", "Field", "Layout", "State", "array", "scalar", "scratch"]
 
 Space = Literal["state", "scratch", "locks"]
-Fill = int | float | bool | str
+Fill = int | float | bool | str | tuple[Any, ...]
 WORD_BYTES = 8
 # The index of a word has 32 bits in the logs.
 MOST_WORDS = 2**32 - 1
@@ -52,7 +66,7 @@ class Declaration:
 
     dtype: type
     shape: tuple[int, ...]
-    fill: Fill | None  # None: the zero of the type
+    fill: Fill | Record | None  # None: the zero of the type
     space: Space
     share: int | None = None
     operations: tuple[Operation, ...] = ()
@@ -74,6 +88,8 @@ class Field:
             which keys the cache.
         operations: of a boosted field: the only way to it.
         container: of a dict, set, list or deque, whose header these words are; else None.
+        record: of an array or scalar of records, whose words are the elements, the last axis those
+            of one record; else None. ``fill`` then has one value for each.
     """
 
     name: str
@@ -85,6 +101,7 @@ class Field:
     share: int | None = dataclasses.field(default=None, repr=False)
     operations: tuple[Operation, ...] = ()
     container: Container | None = None
+    record: Shape | None = None
 
     @property
     def kind(self) -> Number:
@@ -92,8 +109,12 @@ class Field:
         return self.storage.number
 
     @property
-    def filled(self) -> int | float | bool:
-        """What every element holds at the start."""
+    def filled(self) -> int | float | bool | tuple[Any, ...]:
+        """What every element holds at the start; the words of a record."""
+        if self.record is not None:
+            assert isinstance(self.fill, tuple)
+            pairs = zip(self.record.parts, self.fill, strict=True)
+            return tuple(_word(part, value) for part, value in pairs)
         return stored_code(self.fill) if isinstance(self.fill, str) else self.fill
 
     @property
@@ -171,6 +192,11 @@ class Layout:
                 used["state"] += header.words
                 fields.append(header)
                 continue
+            if is_record(declaration.dtype):
+                packed = _of_records(field_name, declaration, used["state"], what)
+                used["state"] += packed.words
+                fields.append(packed)
+                continue
             storage = storage_of(declaration.dtype, what)
             packed = Field(
                 field_name,
@@ -203,6 +229,15 @@ class Layout:
         return tuple(field for field in self.fields if field.container is not None)
 
     @property
+    def has_records(self) -> bool:
+        """Whether any field holds records."""
+        return any(
+            one.record is not None
+            or (one.container is not None and one.container.value.record is not None)
+            for one in self.fields
+        )
+
+    @property
     def state_words(self) -> int:
         """Words of the state with the regions of its containers: addresses, of which only those
         that are touched take memory."""
@@ -217,6 +252,13 @@ class Layout:
     def strings(self) -> tuple[str, ...]:
         """Strings that are in a state before any event."""
         fills = [str(one.fill) for one in self.fields if one.kind == "str"]
+        for shape, fill in [
+            (one.record, one.fill) for one in self.fields if one.record is not None
+        ]:
+            assert isinstance(fill, tuple)
+            pairs = zip(shape.parts, fill, strict=True)
+            fills += [value for part, value in pairs if part.number == "str"]
+        fills += ["" for one in self.containers if one.container and one.container.has_text]
         return tuple(dict.fromkeys(["", *fills] if fills else []))
 
     @property
@@ -356,7 +398,11 @@ class Layout:
 def _description(field: Field) -> Description:
     of = field.container
     if of is None:
-        return {"name": field.name, "kind": field.storage.name, "shape": list(field.shape)}
+        return {
+            "name": field.name,
+            "kind": str(field.record or field.storage.name),
+            "shape": list(field.shape[:-1] if field.record else field.shape),
+        }
     described: Description = {"name": field.name, "kind": of.kind, "shape": [], "limit": of.limit}
     if of.key.parts:
         described["key"] = str(of.key)
@@ -375,7 +421,8 @@ def _declared(described: Description) -> Declaration | Declared:
             raise DeclarationError(
                 f"field {described['name']!r} of type {kind} has {' and '.join(rest)}"
             )
-        return Declaration(type_named(kind), tuple(described["shape"]), None, "state")
+        of = record_named(kind) or type_named(kind)
+        return Declaration(of, tuple(described["shape"]), None, "state")
     key, value = (described.get(part) for part in ("key", "value"))
     return Declared(
         cast(ContainerKind, kind),
@@ -385,6 +432,43 @@ def _declared(described: Description) -> Declaration | Declared:
         described.get("limit"),
         described.get("maxlen"),
     )
+
+
+def _of_records(name: str, declaration: Declaration, offset: int, what: str) -> Field:
+    """A field of records: an array of words, whose last axis is the fields."""
+    shape = record_shape(declaration.dtype)
+    if declaration.space != "state" or declaration.operations:
+        raise DeclarationError(
+            f"{what} has type {declaration.dtype.__name__}; expected numbers: records are elements "
+            "of ss.array, ss.scalar and containers, and an event's own values"
+        )
+    fill = declaration.fill
+    named = record_fields(declaration.dtype)
+    if fill is not None and type(fill) is not declaration.dtype:
+        raise DeclarationError(
+            f"{what} has fill {shown(fill)}; expected a {declaration.dtype.__name__}(...)"
+        )
+    values = tuple(
+        one.default if fill is None else stored_value(one.storage, getattr(fill, one.name), what)
+        for one in named
+    )
+    return Field(
+        name,
+        storage_of(int, what),
+        (*_shape(declaration.shape, what), shape.words),
+        values,
+        "state",
+        offset,
+        _share(declaration.share, what),
+        record=shape,
+    )
+
+
+def _word(part: Storage, value: Any) -> int:
+    """A value as the word that holds it."""
+    if part.number == "str":
+        return stored_code(value)
+    return int(np.array([value], part.dtype).view(np.int64)[0])
 
 
 # Regions begin with a page.
@@ -422,7 +506,10 @@ def _reserved(words: int) -> npt.NDArray[np.int64]:
 
 
 def array(
-    dtype: type, shape: int | Sequence[int], fill: Fill | None = None, share: int | None = None
+    dtype: type,
+    shape: int | Sequence[int],
+    fill: Fill | Record | None = None,
+    share: int | None = None,
 ) -> Any:
     """An array field.
 
@@ -432,9 +519,11 @@ def array(
             ``np.bool_`` (one byte) are packed densely. Reads widen to int64, float64 or bool; a
             store of an integer that does not fit raises OverflowError; one of a float into
             float32 rounds to nearest. ``np.uint64`` holds uint64 numbers, and nothing else. ``str``
-            holds strings of any length, 8 bytes an element: their codes.
+            holds strings of any length, 8 bytes an element: their codes. A class derived from
+            :class:`specstream.Record` holds records, 8 bytes for each of its fields.
         shape: one length, or a tuple of any rank.
-        fill: value of every element at the start; by default 0, False or "".
+        fill: value of every element at the start; by default 0, False or ""; of records what the
+            class says, and zeros where it says nothing.
         share: protocol "eager": so many neighbouring words of 8 bytes share one ownership record; a
             power of two. By default the engine's ``record_shift`` decides.
 
@@ -452,7 +541,7 @@ def array(
     return Declaration(dtype, _lengths(shape), fill, "state", share)
 
 
-def scalar(dtype: type, fill: Fill | None = None) -> Any:
+def scalar(dtype: type, fill: Fill | Record | None = None) -> Any:
     """A scalar field, read and written as ``state.name``; types as of :func:`array`."""
     return Declaration(dtype, (), fill, "state")
 
