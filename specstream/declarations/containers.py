@@ -91,6 +91,11 @@ class Container:
         return self.kind in KEYED
 
     @property
+    def has_text(self) -> bool:
+        """Whether a string is in a key or a value."""
+        return self.key.has_text or self.value.has_text
+
+    @property
     def entry_words(self) -> int:
         """Words of an entry or element."""
         return (1 if self.is_keyed else 0) + self.key.words + self.value.words

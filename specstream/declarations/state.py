@@ -258,6 +258,7 @@ class Layout:
             assert isinstance(fill, tuple)
             pairs = zip(shape.parts, fill, strict=True)
             fills += [value for part, value in pairs if part.number == "str"]
+        fills += ["" for one in self.containers if one.container and one.container.has_text]
         return tuple(dict.fromkeys(["", *fills] if fills else []))
 
     @property

@@ -21,7 +21,7 @@ from specstream.declarations.containers import Container
 from specstream.declarations.state import Field, Layout
 from specstream.files.untrusted import Buffer, Malformed, natural
 
-__all__ = ["StateContent", "first_repeated", "fixed_words", "row_bytes"]
+__all__ = ["StateContent", "first_repeated", "fixed_words", "row_bytes", "row_codes"]
 
 Words = npt.NDArray[np.int64]
 
@@ -104,9 +104,7 @@ class StateContent:
         """The codes of the strings that each field holds."""
         found = {field.name: self.elements(field).reshape(-1) for field in self.layout.texts}
         for field, rows in zip(self.layout.containers, self.rows, strict=True):
-            texts = [rows[:, at] for at, of in enumerate(_parts(field)) if of.number == "str"]
-            if texts:
-                found[field.name] = np.concatenate(texts)
+            found[field.name] = row_codes(field, rows)
         return found
 
     # ---- as bytes ----
@@ -176,6 +174,12 @@ def _of(field: Field) -> Container:
 def _parts(field: Field) -> tuple[Any, ...]:
     """The element types of a row."""
     return _of(field).key.parts + _of(field).value.parts
+
+
+def row_codes(field: Field, rows: Words) -> Words:
+    """The codes of the strings in rows of a container."""
+    texts = [rows[:, at] for at, of in enumerate(_parts(field)) if of.number == "str"]
+    return np.concatenate([np.empty(0, np.int64), *texts])
 
 
 def _check_rows(field: Field, rows: Words) -> None:

@@ -38,11 +38,6 @@ static struct ss_keyed *container_of(const struct ss_run *run, uint64_t containe
     return &run->keyed[container];
 }
 
-static uint64_t absence_word(const struct ss_keyed *keyed, uint64_t hash)
-{
-    return keyed->of.header + SS_HEADER_WORDS + (hash >> 32) % SS_ABSENCE_WORDS;
-}
-
 /* ---- in place ---- */
 
 static void put(struct ss_run *run, const struct ss_keyed *keyed, uint64_t word, uint64_t value)
@@ -73,7 +68,7 @@ static void count_in_place(struct ss_run *run, const struct ss_keyed *keyed, uin
     put(run, keyed, keyed->of.header + SS_HEADER_COUNT,
         header_word(run, keyed, SS_HEADER_COUNT) + more);
     if (SS_UNLIKELY(keyed->eager))
-        put(run, keyed, absence_word(keyed, hash), 0);
+        put(run, keyed, ss_absence_word(keyed, hash), 0);
     /* Whoever sees the number sees what has come or gone. */
     atomic_thread_fence(memory_order_release);
     put(run, keyed, keyed->of.header + SS_HEADER_CHANGES, stamp);
@@ -196,7 +191,7 @@ static uint64_t find_ahead(struct ss_run *run, const struct ss_keyed *keyed, con
         ss_log_absence(run, keyed, key);
         return SS_NOWHERE;
     }
-    load(run, absence_word(keyed, hash));
+    load(run, ss_absence_word(keyed, hash));
     if (run->verdict != SS_COMPLETED)
         return SS_NOWHERE;
     /* Only now: what was inserted before the word was read is seen here, and what comes later gives
@@ -209,7 +204,7 @@ static void count_ahead(struct ss_run *run, const struct ss_keyed *keyed, uint64
 {
     uint64_t byte = 8 * (keyed->of.header + SS_HEADER_COUNT);
     if (is_eager(run))
-        store(run, absence_word(keyed, hash), 0);
+        store(run, ss_absence_word(keyed, hash), 0);
     if (run->verdict != SS_COMPLETED)
         return;
     if (is_eager(run))
