@@ -214,8 +214,7 @@ def changed(operator: ss.Operator, table: pa.Table) -> None:
     expected = run_oracle(operator, table, seed=3)
     start = {
         field.name: operator.layout.elements(operator.layout.allocate(), field)
-        for field in operator.layout.fields
-        if field.space == "state" and field.container is None
+        for field in operator.layout.plain
     }
     for field in operator.layout.containers:
         if len(expected.state[field.name]):
