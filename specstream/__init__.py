@@ -21,6 +21,7 @@ from specstream.declarations.container_fields import deque, dict, list, priority
 from specstream.declarations.limits import Limits
 from specstream.declarations.locks import locks
 from specstream.declarations.pure import pure
+from specstream.declarations.records import Record
 from specstream.declarations.schema import decimal, nullable, timestamp
 from specstream.declarations.state import State, array, scalar, scratch
 from specstream.engine.engine import Engine
@@ -65,6 +66,7 @@ __all__ = [
     "OperatorCrashError",
     "Partial",
     "Profile",
+    "Record",
     "SequentialRun",
     "SinkError",
     "SnapshotError",

@@ -125,8 +125,12 @@ def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     return _meaning(taken[1], (of, *taken), write)
 
 
+def _value(table: Table, entry: Value) -> Value:
+    return table.value_of(entry)
+
+
 def _get_or_none(
-    of: DictType, key: types.Type, default: tuple[types.Type, ...], give: Any = Table.value_of
+    of: DictType, key: types.Type, default: tuple[types.Type, ...], give: Any = _value
 ) -> Meaning:
     """``d.get(key)``, ``d.pop(key, None)``: None where there is none."""
     result = types.Optional(known(of.value_type, "a dict"))

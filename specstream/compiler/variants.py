@@ -20,7 +20,12 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from specstream._native import lib
-from specstream.compiler import cache, state_tables  # noqa: F401  (adds the containers)
+from specstream.compiler import (  # noqa: F401  (those that are not used add the containers)
+    cache,
+    sequence_operators,
+    state_heaps,
+    state_tables,
+)
 from specstream.compiler.boosting import operation_entry
 from specstream.compiler.diagnosis import translate
 from specstream.compiler.instructions import I32, I64, POINTER
@@ -61,6 +66,8 @@ def _begin_event(typing_context: Any, run: Any, state: Any, row: Any) -> Any:
             dirty = builder.icmp_unsigned("!=", current.load_member("arena_dirty", I32), I32(0))
             with builder.if_then(dirty):
                 current.call("ss_arena_clear", ir.VoidType(), current.pointer)
+        if state.layout.containers:
+            current.store_member("found_in", I64(0))
         if state.program.reads_frozen:
             current.call("ss_arena_enter", ir.VoidType(), current.pointer)
         if scratch_bytes:

@@ -6,15 +6,20 @@ See ``stm_native/include/specstream_containers.h`` for the words.
 from __future__ import annotations
 
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from specstream._native import lib
-from specstream.declarations.element_types import Storage, storage_of
-from specstream.declarations.options import integer, shown
+from specstream.declarations.element_types import Storage, found_storage, type_named, type_shown
+from specstream.declarations.options import integer
+from specstream.declarations.records import is_record, record_fields, record_named
 from specstream.errors import DeclarationError
 
-__all__ = ["Container", "ContainerKind", "Declared", "Shape", "shape_of"]
+__all__ = [
+    *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
+    "shape_of",
+]
 
 ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue"]
 KEYED: tuple[ContainerKind, ...] = ("dict", "set")
@@ -28,19 +33,34 @@ _VALUES = ("int", "float", "bool", "str")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a key, value or element is: one number or string, or a tuple of them.
+    """What a key, value or element is: one number or string, a tuple of them, or a record.
 
     Attributes:
         parts: one for each word.
         is_tuple: whether it is a tuple, of one part as well.
+        record: the class, if it is a record.
+        names: of its fields, which are the parts.
     """
 
     parts: tuple[Storage, ...]
     is_tuple: bool = False
+    record: type | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def words(self) -> int:
         return len(self.parts)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its one part is all of it: it is neither a tuple nor a record."""
+        return not self.is_tuple and self.record is None
+
+    def made(self, parts: Iterable[Any]) -> Any:
+        """The value, of those of its parts."""
+        if self.record is not None:
+            return self.record(*parts)
+        return tuple(parts) if self.is_tuple else next(iter(parts))
 
     @property
     def has_text(self) -> bool:
@@ -48,6 +68,9 @@ class Shape:
         return any(part.number == "str" for part in self.parts)
 
     def __str__(self) -> str:
+        if self.record is not None:
+            fields = [f"{name}: {of.name}" for name, of in zip(self.names, self.parts, strict=True)]
+            return f"record[{', '.join(fields)}]"
         names = ", ".join(part.name for part in self.parts)
         return f"tuple[{names}]" if self.is_tuple else names
 
@@ -80,9 +103,24 @@ class Container:
         return self.kind in KEYED
 
     @property
+    def has_text(self) -> bool:
+        """Whether a string is in a key or a value."""
+        return self.key.has_text or self.value.has_text
+
+    @property
     def entry_words(self) -> int:
         """Words of an entry or element."""
         return (1 if self.is_keyed else 0) + self.key.words + self.value.words
+
+    @property
+    def row_words(self) -> int:
+        """Words of an entry or element without what belongs to its place."""
+        return self.key.words + self.value.words
+
+    @property
+    def most(self) -> int:
+        """Entries or elements that it can have."""
+        return self.limit if self.maxlen is None else min(self.limit, self.maxlen)
 
     @property
     def room(self) -> int:
@@ -140,12 +178,36 @@ class Declared:
         return made
 
 
+def shape_named(name: str) -> object:
+    """What to declare for a shape that ``str`` has given: a type, or a tuple of them.
+
+    Raises:
+        DeclarationError: it is of none.
+
+    >>> shape_named("int"), shape_named("tuple[int, str]")
+    (<class 'int'>, (<class 'int'>, <class 'str'>))
+    """
+    if name.startswith("tuple[") and name.endswith("]"):
+        return tuple(type_named(part) for part in name[len("tuple[") : -1].split(", "))
+    return record_named(name) or type_named(name)
+
+
+def record_shape(declared: type) -> Shape:
+    """The shape of a record's class."""
+    fields = record_fields(declared)
+    parts, names = tuple(one.storage for one in fields), tuple(one.name for one in fields)
+    return Shape(parts, record=declared, names=names)
+
+
 def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
     """The shape that a type stands for, or a tuple of types, or ``tuple[...]``.
 
     Raises:
         DeclarationError: it stands for none.
     """
+    if "float" in allowed and is_record(declared):
+        assert isinstance(declared, type)
+        return record_shape(declared)
     parts: tuple[Any, ...]
     is_tuple = isinstance(declared, tuple) or typing.get_origin(declared) is tuple
     parts = declared if isinstance(declared, tuple) else typing.get_args(declared)
@@ -153,10 +215,13 @@ def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
         parts = (declared,)
     if not parts:
         raise DeclarationError(f"{what} is an empty tuple; expected one type at least")
-    storages = tuple(storage_of(part, what) for part in parts)
-    for storage, part in zip(storages, parts, strict=True):
-        if storage.name not in allowed:
+    storages = []
+    for part in parts:
+        storage = found_storage(part)
+        if storage is None or storage.name not in allowed:
             raise DeclarationError(
-                f"{what} has type {shown(part)}; expected {', '.join(allowed)}, or a tuple of these"
+                f"{what} has type {type_shown(part)}; expected {', '.join(allowed)}, or a tuple of "
+                "these" + (", or a class derived from ss.Record" if "float" in allowed else "")
             )
-    return Shape(storages, is_tuple)
+        storages.append(storage)
+    return Shape(tuple(storages), is_tuple)

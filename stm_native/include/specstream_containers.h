@@ -107,4 +107,18 @@ enum { SS_FULL = 1 };
  * caller reads its stamp before and after. */
 uint64_t ss_engine_find(struct ss_engine *engine, uint64_t container, const uint64_t *key);
 
+/* Without the turn: the words of the row of a key as it is committed, behind a whole number of events,
+ * into `row`; without a key (NULL) the number of entries or elements, into its first word. */
+enum ss_look {
+    SS_LOOK_ABSENT = 0,
+    SS_LOOK_FOUND = 1,
+    SS_LOOK_AGAIN = 2 /* there was no instant at which the state was whole: take the turn */
+};
+enum ss_look ss_engine_look(struct ss_engine *engine, uint64_t container, const uint64_t *key,
+                            uint64_t *row);
+
+/* With the turn, before and after the owner of the state changes it; who looks meanwhile is told to look
+ * again. Beginning twice is beginning once. */
+void ss_engine_change(struct ss_engine *engine, bool begins);
+
 #endif

@@ -291,6 +291,20 @@ static void clear_ahead(struct ss_run *run, struct ss_keyed *keyed)
 
 /* ---- the operations ---- */
 
+/* Not where other threads may remove it. */
+static uint64_t remembered(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key,
+                           uint64_t entry)
+{
+    uint64_t words = keyed->of.key_words;
+    if (entry == SS_NOWHERE || words > 2 || keyed->locked)
+        return entry;
+    run->found_in = (uint64_t)(keyed - run->keyed) + 1;
+    run->found_key[0] = key[0];
+    run->found_key[1] = key[words - 1];
+    run->found_entry = entry;
+    return entry;
+}
+
 /* Not inlined: it would take registers from the way that most go. */
 __attribute__((noinline)) static uint64_t find_otherwise(struct ss_run *run, struct ss_keyed *keyed,
                                                          const uint64_t *key)
@@ -308,18 +322,12 @@ uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *k
 {
     struct ss_keyed *keyed = &run->keyed[container];
     if (run->speculative || keyed->locked || keyed->of.key_words != 1)
-        return find_otherwise(run, keyed, key);
-    /* `d[key] += x` looks a key up twice. Whatever has become of the entry since: if it is there and has the
-     * key, it is the one. */
-    if (run->last_container == container) {
-        const uint64_t *last = &run->state[run->last_entry];
-        if (ss_word_read(&last[SS_KEY_WORD]) == key[0] && ss_word_read(last) != 0)
-            return run->last_entry;
-    }
+        return remembered(run, keyed, key, find_otherwise(run, keyed, key));
     uint64_t found = ss_index_find(keyed, run->state, key, 1, ss_hash_word(key[0])).first;
     if (found != SS_NOWHERE) {
-        run->last_container = container;
-        run->last_entry = found;
+        run->found_in = container + 1;
+        run->found_key[0] = key[0];
+        run->found_entry = found;
     }
     return found;
 }
@@ -328,16 +336,17 @@ uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t 
 {
     struct ss_keyed *keyed = container_of(run, container);
     if (run->speculative)
-        return insert_ahead(run, keyed, key);
+        return remembered(run, keyed, key, insert_ahead(run, keyed, key));
     ss_keyed_lock(keyed);
     uint64_t entry = insert_in_place(run, keyed, key);
     ss_keyed_unlock(keyed);
-    return entry;
+    return remembered(run, keyed, key, entry);
 }
 
 void ss_keyed_remove(struct ss_run *run, uint64_t container, uint64_t entry)
 {
     struct ss_keyed *keyed = container_of(run, container);
+    run->found_in = 0;
     if (run->speculative) {
         remove_ahead(run, keyed, entry);
         return;
@@ -351,6 +360,7 @@ void ss_keyed_clear(struct ss_run *run, uint64_t container)
 {
     struct ss_keyed *keyed = container_of(run, container);
     const struct ss_container *of = &keyed->of;
+    run->found_in = 0;
     if (run->speculative) {
         clear_ahead(run, keyed);
         return;
