@@ -6,6 +6,7 @@ See ``stm_native/include/specstream_containers.h`` for the words.
 from __future__ import annotations
 
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,6 +50,17 @@ class Shape:
     @property
     def words(self) -> int:
         return len(self.parts)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its one part is all of it: it is neither a tuple nor a record."""
+        return not self.is_tuple and self.record is None
+
+    def made(self, parts: Iterable[Any]) -> Any:
+        """The value, of those of its parts."""
+        if self.record is not None:
+            return self.record(*parts)
+        return tuple(parts) if self.is_tuple else next(iter(parts))
 
     @property
     def has_text(self) -> bool:
