@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from specstream.compiler.frozen import FrozenArray, FrozenDict, FrozenList
-from specstream.declarations.containers import Container, Shape
+from specstream.declarations.containers import Container, Shape, record_shape
+from specstream.declarations.records import is_record
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 
@@ -43,6 +44,17 @@ class Parts:
     """What the parts of a tuple are."""
 
     of: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A record: the kinds of its fields by their names."""
+
+    of: Shape
+
+    def kind(self, name: str) -> Any:
+        parts = dict(zip(self.of.names, self.of.parts, strict=True))
+        return parts[name].number if name in parts else None
 
 
 @dataclass
@@ -276,9 +288,14 @@ class Joining:
             if field.container is not None:
                 return _held(field.container)
             kind: Any = {"uint": "int"}.get(field.kind, field.kind)
-            for _ in field.shape:
+            if field.record is not None:
+                kind = Fields(field.record)
+            for _ in field.shape[1:] if field.record is not None else field.shape:
                 kind = Items(kind)
             return kind
+        of = self.kind(node.value)
+        if isinstance(of, Fields):
+            return of.kind(node.attr)
         if isinstance(node.value, ast.Name) and node.value.id not in self.kinds:
             return _kind_of(getattr(self.values.get(node.value.id), node.attr, None))
         return None
@@ -310,6 +327,8 @@ class Joining:
             "specstream"
         ):
             return self.helper(value, node)
+        if isinstance(value, type) and is_record(value):
+            return Fields(record_shape(value))
         if isinstance(callee, ast.Attribute):
             owner = self.kind(callee.value)
             if isinstance(owner, Items):
@@ -491,6 +510,8 @@ def _held(of: Container) -> Items:
 
 
 def _of_shape(shape: Shape) -> Any:
+    if shape.record is not None:
+        return Fields(shape)
     kinds = tuple(part.number for part in shape.parts)
     return Parts(kinds) if shape.is_tuple else kinds[0]
 

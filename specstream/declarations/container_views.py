@@ -203,13 +203,15 @@ def entries_of(of: Container, rows: Words, texts: Texts) -> dict[Any, Any]:
 def values_of(shape: Shape, rows: Words, texts: Texts) -> list[Any]:
     """Keys, values or elements as Python values, one for each row."""
     columns = [column.tolist() for column in columns_of(shape, rows, texts)]
+    if shape.record is not None:
+        return list(map(shape.record, *columns))
     return list(zip(*columns, strict=True)) if shape.is_tuple else columns[0]
 
 
 def value_of(shape: Shape, row: Words, text: Callable[[int], str | None]) -> Any:
     """One key, value or element as a Python value; ``text`` gives a string by its code."""
     parts = [_one(part, word, text) for part, word in zip(shape.parts, row.tolist(), strict=True)]
-    return tuple(parts) if shape.is_tuple else parts[0]
+    return shape.made(parts)
 
 
 def _one(part: Storage, word: int, text: Callable[[int], str | None]) -> Any:

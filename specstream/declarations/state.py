@@ -430,7 +430,7 @@ def _declared(described: Description) -> Declaration | Declared:
         None if value is None else shape_named(str(value)),
         None,
         described.get("limit"),
-        described.get("maxlen"),
+        described.get("maxlen") if kind == "deque" else None,
     )
 
 

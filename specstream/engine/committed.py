@@ -103,15 +103,15 @@ class Committed:
         containers = sum(used_bytes(words, field) for field in layout.containers)
         return 8 * layout.words("state") + containers
 
-    def view(self, moving: Moving | None, copied: bool) -> StateView:
+    def view(self, moving: Moving | None = None, copied: bool = False) -> StateView:
         """The state, live or as it is now; containers as ``moving`` has them."""
         layout, words = self._operator.layout, self.words
         if not copied:
             return StateView(layout, words, lambda codes: self.strings.objects(codes), moving)
         content = StateContent(layout, fixed_words(layout, words).copy())
         # The strings that it holds as well: a rollback may take them out of the table.
-        codes = [content.elements(field).reshape(-1) for field in layout.texts]
-        texts = self.strings.part(np.concatenate([np.empty(0, np.int64), *codes]))
+        codes = [np.empty(0, np.int64), *content.fixed_codes.values()]
+        texts = self.strings.part(np.concatenate(codes))
         return StateView(layout, content, texts, moving)
 
     def expect(self, sources: Iterable[Name], late: Late | None) -> None:
