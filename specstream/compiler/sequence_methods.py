@@ -251,6 +251,7 @@ def _clear(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if head.is_deque:
             head.delete(I64(0), I64(1), head.count())
         else:
+            head.leave(I64(0), I64(1), head.count())
             head.set_count(I64(0))
 
     return _meaning(types.none, args, write)
