@@ -560,6 +560,8 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 
 def refuse_none(of: SequenceType, *values: types.Type) -> None:
+    if isinstance(of.element, RecordType):
+        return  # what may be None is looked at when it is stored
     for one in values:
         if isinstance(one, types.Optional) or one == types.none:
             found = "None" if one == types.none else "what may be None"
