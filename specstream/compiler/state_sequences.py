@@ -48,7 +48,8 @@ from specstream.compiler.memory import Run
 from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import refuse
 from specstream.compiler.state_fields import CONTAINER_TYPES
-from specstream.compiler.types import ContainerType, RunType
+from specstream.compiler.state_records import PLACES, Records, make_place, stored_record
+from specstream.compiler.types import ContainerType, PlaceType, RecordType, RunType
 from specstream.declarations.element_types import storage_of
 
 __all__ = [
@@ -87,6 +88,8 @@ class SequenceType(ContainerType, types.IterableType):
     @property
     def element(self) -> types.Type:
         """What it holds."""
+        if self.container.value.record is not None:
+            return RecordType(self.container.value, self.state.variant)
         parts = [NUMBA_KINDS[part.number] for part in self.container.value.parts]
         return types.BaseTuple.from_types(parts) if self.container.value.is_tuple else parts[0]
 
@@ -139,6 +142,8 @@ def stored(of: SequenceType, given: types.Type) -> types.Type:
     """As what a value is kept; refuses one that does not fit."""
     what, shape = f"field {of.field.name!r}", of.container.value
     given = types.unliteral(given)
+    if shape.record is not None:
+        return stored_record(shape, given, of.state.variant, what)
     if not shape.is_tuple:
         if isinstance(given, types.BaseTuple):
             raise refuse(f"{what} holds {shape} and gets a tuple; put in one part of it, like x[0]")
@@ -229,8 +234,29 @@ class Elements(Run):
 
     # -- elements --
 
+    @property
+    def records(self) -> Records | None:
+        """Where it holds records."""
+        of = self.of.element
+        if not isinstance(of, RecordType):
+            return None
+        return Records(self.context, self.builder, of, self.pointer)
+
+    def leave(self, first: Value, step: Value, length: Value) -> None:
+        """Records are about to be removed; nothing where no record of the event is known."""
+        records, builder = self.records, self.builder
+        if records is None:
+            return
+        known = builder.icmp_unsigned("!=", self.load_member("objects"), I64(0))
+        count = builder.select(known, length, I64(0))
+        with cgutils.for_range(builder, count) as loop:
+            at = builder.add(first, builder.mul(loop.index, step))
+            records.leave(self.word_of(at))
+
     def get(self, at: Value, ring: tuple[Value, Value] | None = None) -> Value:
         word = self.word_of(at, ring)
+        if self.records is not None:
+            return self.records.object_of(word)
         parts = [
             self.load("state", self.variant, part, self.builder.add(word, I64(place)))
             for place, part in enumerate(self.of.container.value.parts)
@@ -243,6 +269,9 @@ class Elements(Run):
         self.put_words(self.word_of(at, ring), value)
 
     def put_words(self, word: Value, value: Value) -> None:
+        if self.records is not None:
+            self.records.put(word, value)
+            return
         for place, part in enumerate(self.of.container.value.parts):
             own = value
             if self.of.container.value.is_tuple:
@@ -323,6 +352,7 @@ class Elements(Run):
         step = builder.select(backwards, builder.neg(step), step)
         some = builder.icmp_signed(">", length, I64(0))
         with builder.if_then(some):
+            self.leave(first, step, length)
             arguments = (self.pointer, I64(self.of.number), first, step, length)
             self.call("ss_sequence_delete", _VOID, *arguments)
             self.leave_if_verdict()
@@ -332,6 +362,7 @@ class Elements(Run):
         """Takes the last one out; a fault where there is none."""
         last = self.position(I64(-1), types.int64)
         value = self.get(last)
+        self.leave(last, I64(1), I64(1))
         self.set_count(last)
         return value
 
@@ -341,6 +372,7 @@ class Elements(Run):
         self.fault_if(builder.icmp_unsigned("==", count, I64(0)), IndexError)
         start, mask = self.ring()
         value = self.get(I64(0), (start, mask))
+        self.leave(I64(0), I64(1), I64(1))
         after = builder.and_(builder.add(start, I64(1)), mask)
         self.set_header(lib.SS_HEADER_START, after)
         self.set_count(builder.sub(count, I64(1)))
@@ -554,6 +586,26 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     return head.get(head.position(args[1], index, site))
 
 
+@PLACES.append
+def _place_of_element(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``x[i].name``: where the element is."""
+    of, index = args
+    is_slice = isinstance(types.unliteral(index), types.SliceType)
+    if not isinstance(of, SequenceType) or isinstance(of, QueueField) or is_slice:
+        return None
+    if not isinstance(of.element, RecordType):
+        return None
+    result = PlaceType(of.element.shape, of.element.variant)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = Elements(context, builder, of, args[0])
+        site = NO_ITEM if isinstance(of, ListField) else 0
+        word = head.word_of(head.position(args[1], sig.args[1], site))
+        return make_place(context, builder, result, args[0], word)
+
+    return result, (of, _is_index(types.unliteral(index))), code
+
+
 @SET_ITEM.append
 def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """``x[i] = value``, with the value first; of a slice by a list."""
@@ -569,6 +621,8 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 
 def refuse_none(of: SequenceType, *values: types.Type) -> None:
+    if isinstance(of.element, RecordType):
+        return  # what may be None is looked at when it is stored
     for one in values:
         if isinstance(one, types.Optional) or one == types.none:
             found = "None" if one == types.none else "what may be None"
