@@ -290,6 +290,7 @@ class _Run:
             if debugger is not None:
                 print(f"{type(error).__name__}: {error}\n{self.shown(self.done)}")
                 debugger.post_mortem(error, operator.program)
+        self.oracle.settle()
         return self.done == events.count or self.error is not None
 
     def shown(self, row: int) -> str:

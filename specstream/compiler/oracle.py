@@ -19,6 +19,7 @@ from specstream.compiler.error_texts import as_told, tell_lifted
 from specstream.compiler.event_lists import oracle_list
 from specstream.compiler.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
+from specstream.compiler.oracle_containers import Journal, loaded, rows_of
 from specstream.compiler.oracle_elements import (
     LOAD,
     STORE,
@@ -33,6 +34,7 @@ from specstream.compiler.oracle_view import View
 from specstream.compiler.program import CompiledOperation, Program
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.text import Text
+from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout, Space
@@ -41,13 +43,15 @@ __all__ = ["Oracle"]
 
 
 class OracleState:
-    """The state under Python: scalars as attributes, arrays as :class:`View`."""
+    """The state under Python: scalars as attributes, arrays as :class:`View`, containers made of
+    their words when they are first asked for."""
 
     def __init__(
         self,
         layout: Layout,
+        memory: npt.NDArray[np.int64],
         elements: dict[tuple[Space, str], Any],
-        journal: list[Any],
+        journal: Journal,
         operations: Iterable[CompiledOperation],
     ) -> None:
         views: dict[str, Any] = {}
@@ -55,6 +59,8 @@ class OracleState:
         for field in layout.fields:
             if field.space == "locks":
                 self.__dict__[field.name] = OracleLocks(field.name, field.size)
+                continue
+            if field.container is not None:
                 continue
             storage = field.storage
             words = elements[field.space, storage.name]
@@ -76,29 +82,47 @@ class OracleState:
         self.__dict__["_scalars"] = scalars
         self.__dict__["_journal"] = journal
         self.__dict__["_name"] = layout.name
+        self.__dict__["_layout"] = layout
+        self.__dict__["_memory"] = memory
+        self.__dict__["_texts"] = None
 
     def __getattr__(self, name: str) -> Any:
         scalar = self.__dict__["_scalars"].get(name)
         if scalar is None:
-            raise AttributeError(f"state {self._name!r} has no field {name!r}")
+            return self._container(name)
         words, offset, load, _ = scalar
         return load(words[offset])
+
+    def _container(self, name: str) -> Any:
+        field = self._layout.field(name)
+        if field is None or field.container is None:
+            raise AttributeError(f"state {self._name!r} has no field {name!r}")
+        made = loaded(self._memory, field, self._journal, self._texts)
+        self.__dict__[name] = made
+        return made
+
+    def settle(self) -> None:
+        for field in self._layout.containers:
+            if field.name in self.__dict__:
+                replace(self._memory, field, rows_of(field, self.__dict__[field.name]))
 
     def __setattr__(self, name: str, value: Any) -> None:
         scalar = self.__dict__["_scalars"].get(name)
         if scalar is None:
+            if value is self.__dict__.get(name, self):  # state.x |= other
+                return
             known = "is an array and cannot be replaced" if name in self.__dict__ else "is no field"
             raise AttributeError(f"{name!r} of state {self._name!r} {known}")
         words, offset, _, convert = scalar
         stored = convert(value, f"state.{name}")
-        self._journal.append((words, offset, words[offset]))
+        self._journal.append((words.__setitem__, offset, words[offset]))
         words[offset] = stored
 
 
-def undo(journal: list[tuple[Any, int, Any]], done: int) -> None:
-    """Takes back what was stored since the journal had so many entries."""
-    for words, offset, value in reversed(journal[done:]):
-        words[offset] = value
+def undo(journal: Journal, done: int) -> None:
+    """Takes back what was changed since the journal had so many entries."""
+    for take_back, *arguments in reversed(journal[done:]):
+        take_back(*arguments)
     del journal[done:]
 
 
@@ -110,7 +134,7 @@ class OracleBoosted:
         name: str,
         view: View,
         operations: Iterable[CompiledOperation],
-        journal: list[tuple[Any, int, Any]],
+        journal: Journal,
     ) -> None:
         self._name = name
         self._journal = journal
@@ -346,13 +370,13 @@ class Oracle:
         overlay: bool = False,
     ) -> None:
         self._function = program.oracle
-        self._journal: list[tuple[Any, int, Any]] = []
+        self._journal: Journal = []
         self._texts: list[TextWords] = []
         scratch = np.zeros(layout.words("scratch"), np.int64)
         self._scratch = scratch
         elements: dict[tuple[Space, str], Any] = {}
         for field in layout.fields:
-            if field.space == "locks":
+            if field.space == "locks" or field.container is not None:
                 continue
             of_space = words if field.space == "state" else scratch
             view: Any = elements_of(of_space.view(field.storage.dtype))
@@ -363,7 +387,7 @@ class Oracle:
             elements.setdefault(
                 (field.space, field.storage.name), OverlaidWords(view) if is_overlaid else view
             )
-        self._state = OracleState(layout, elements, self._journal, program.operations)
+        self._state = OracleState(layout, words, elements, self._journal, program.operations)
 
     def begin(
         self,
@@ -382,8 +406,13 @@ class Oracle:
         """
         for words in self._texts:
             words.texts = strings
+        self._state.__dict__["_texts"] = strings
         self._event = OracleEvent(event, columns, first_sequence, seed, sequences, strings)
         self._emit = OracleEmit(emits, strings)
+
+    def settle(self) -> None:
+        """Writes what the containers hold into the words, for whoever looks at those."""
+        self._state.settle()
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:

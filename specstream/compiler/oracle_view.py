@@ -43,7 +43,7 @@ class View(Reductions):
         name: str,
         storage: Storage,
         words: Any,
-        journal: list[tuple[Any, int, Any]],
+        journal: list[tuple[Any, ...]],
         offset: int,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
@@ -288,7 +288,7 @@ class View(Reductions):
 
     def _store(self, offset: int, value: Any) -> None:
         stored = self._converted(value, f"state.{self._name}")
-        self._journal.append((self._words, offset, self._words[offset]))
+        self._journal.append((self._words.__setitem__, offset, self._words[offset]))
         self._words[offset] = stored
 
     def __iter__(self) -> Iterator[Any]:
@@ -308,6 +308,10 @@ class ByValue:
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = values
+
+    @property
+    def plain(self) -> Sequence[Any]:
+        return self._values
 
     def __contains__(self, element: Any) -> bool:
         return any(by_value(own) == element for own in self._values)

@@ -264,6 +264,7 @@ class Operator:
             )
 
         raised = _run_all(oracle, events.count, on_error == "skip", output, progress)
+        oracle.settle()
         return SequentialRun(
             output(),
             StateView(self.layout, words, strings.objects),

@@ -16,9 +16,12 @@ It is one file because a witness should be read in one go: what it trusts is all
 from __future__ import annotations
 
 import builtins
+import collections
+import collections.abc
 import datetime
 import functools
 import hashlib
+import heapq
 import itertools
 import math
 import struct
@@ -33,6 +36,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from conftest import run_oracle
+from contents import contents
 
 import specstream as ss
 from specstream import structures
@@ -292,8 +296,281 @@ def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray)
 
 
+# ---- its containers: Python's own, which hold what was declared, and so many of it ----
+
+
+def converter_of(shape: Any) -> Callable[[Any], Any]:
+    """What a container holds of a value. Each NaN is an object of its own: none is found by being
+    the same."""
+    parts = [converter(one) for one in shape.parts]
+
+    def one_of(convert: Callable[[Any], Any], value: Any) -> Any:
+        found = convert(value)
+        return float("nan") if isinstance(found, float) and found != found else found
+
+    if not shape.is_tuple:
+        return lambda value: one_of(parts[0], value)
+    return lambda value: tuple(one_of(*pair) for pair in zip(parts, value, strict=True))
+
+
+class Held:
+    """What a container was declared with."""
+
+    def __init__(self, declared: Any) -> None:
+        self.limit: int = declared.limit
+        self.most: int | None = declared.maxlen
+        self.key = converter_of(declared.key) if declared.key.parts else None
+        self.convert = converter_of(declared.value) if declared.value.parts else lambda value: value
+
+    def room_for(self, count: int) -> None:
+        if count > self.limit:
+            raise OverflowError(f"full: limit={self.limit}")
+
+
+def asked(key: Any) -> Any:
+    """A key that is looked for: a null is an empty string, as it is where keys are kept."""
+    if isinstance(key, tuple):
+        return tuple(map(asked, key))
+    return Text("") if isinstance(key, NullText) else key
+
+
+class Dict(dict[Any, Any]):
+    def __init__(self, declared: Any) -> None:
+        super().__init__()
+        self.held = Held(declared)
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(asked(key))
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(asked(key))
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(asked(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return super().get(asked(key), default)
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        return super().pop(asked(key), *default)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        key = self.held.key(key)  # type: ignore[misc]
+        self.held.room_for(len(self) + (key not in self))
+        super().__setitem__(key, self.held.convert(value))
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, given: Any) -> None:  # type: ignore[override]
+        for key, value in list(dict(given).items()):
+            self[key] = value
+
+    def __ior__(self, given: Any) -> Dict:  # type: ignore[misc]
+        self.update(given)
+        return self
+
+    def refill(self, items: list[Any]) -> None:
+        self.clear()
+        dict.update(self, items)
+
+
+class Set(collections.abc.MutableSet[Any]):
+    """A set in the order of insertion, as is promised; Python's has an order of its own."""
+
+    def __init__(self, given: Any = (), declared: Any = None) -> None:
+        self.members: dict[Any, None] = dict.fromkeys(given)
+        self.held = None if declared is None else Held(declared)
+
+    def __contains__(self, one: object) -> bool:
+        return asked(one) in self.members
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.members)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def add(self, one: Any) -> None:
+        if self.held is not None:
+            one = self.held.key(one)  # type: ignore[misc]
+            self.held.room_for(len(self) + (one not in self))
+        self.members[one] = None
+
+    def discard(self, one: Any) -> None:
+        self.members.pop(asked(one), None)
+
+    def pop(self) -> Any:
+        return self.members.popitem()[0]
+
+    def clear(self) -> None:
+        self.members.clear()
+
+    def copy(self) -> Set:
+        return Set(self)
+
+    def update(self, given: Any) -> None:
+        for one in list(given):
+            self.add(one)
+
+    def union(self, given: Any) -> Any:
+        return self | Set(given)
+
+    def intersection(self, given: Any) -> Any:
+        return Set(one for one in self if one in Set(given))
+
+    def __and__(self, given: Any) -> Any:
+        return self.intersection(given)
+
+    def difference(self, given: Any) -> Any:
+        return self - Set(given)
+
+    def symmetric_difference(self, given: Any) -> Any:
+        return self ^ Set(given)
+
+    def intersection_update(self, given: Any) -> None:
+        self &= Set(given)
+
+    def difference_update(self, given: Any) -> None:
+        self -= Set(given)
+
+    def symmetric_difference_update(self, given: Any) -> None:
+        self ^= Set(given)
+
+    def issubset(self, given: Any) -> bool:
+        return self <= Set(given)
+
+    def issuperset(self, given: Any) -> bool:
+        return self >= Set(given)
+
+    def refill(self, items: list[Any]) -> None:
+        self.members = dict.fromkeys(items)
+
+
+class List(list[Any]):
+    def __init__(self, declared: Any) -> None:
+        super().__init__()
+        self.held = Held(declared)
+
+    def append(self, one: Any) -> None:
+        self.held.room_for(len(self) + 1)
+        super().append(self.held.convert(one))
+
+    def insert(self, at: Any, one: Any) -> None:
+        self.held.room_for(len(self) + 1)
+        super().insert(at, self.held.convert(one))
+
+    def extend(self, given: Any) -> None:
+        for one in list(given):
+            self.append(one)
+
+    def __iadd__(self, given: Any) -> List:  # type: ignore[misc]
+        self.extend(given)
+        return self
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not isinstance(index, slice):
+            super().__setitem__(index, self.held.convert(value))
+            return
+        after = list(self)
+        after[index] = map(self.held.convert, value)
+        self.held.room_for(len(after))
+        super().__setitem__(slice(None), after)
+
+    def refill(self, items: list[Any]) -> None:
+        super().__setitem__(slice(None), items)
+
+
+class Deque(collections.deque[Any]):
+    def __init__(self, declared: Any) -> None:
+        super().__init__(maxlen=declared.maxlen)
+        self.held = Held(declared)
+
+    def room(self) -> None:
+        if self.maxlen is None or len(self) < self.maxlen:
+            self.held.room_for(len(self) + 1)
+
+    def append(self, one: Any) -> None:
+        self.room()
+        super().append(self.held.convert(one))
+
+    def appendleft(self, one: Any) -> None:
+        self.room()
+        super().appendleft(self.held.convert(one))
+
+    def insert(self, at: Any, one: Any) -> None:
+        self.room()
+        super().insert(at, self.held.convert(one))
+
+    def extend(self, given: Any) -> None:
+        for one in list(given):
+            self.append(one)
+
+    def extendleft(self, given: Any) -> None:
+        for one in list(given):
+            self.appendleft(one)
+
+    def __iadd__(self, given: Any) -> Deque:  # type: ignore[misc]
+        self.extend(given)
+        return self
+
+    def __setitem__(self, index: Any, one: Any) -> None:
+        super().__setitem__(index, self.held.convert(one))
+
+    def refill(self, items: list[Any]) -> None:
+        self.clear()
+        super().extend(items)
+
+
+class Heap:
+    """A priority queue: the items lie as those of ``heapq`` do."""
+
+    def __init__(self, declared: Any) -> None:
+        self.items: list[Any] = []
+        self.held = Held(declared)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+    def push(self, one: Any) -> None:
+        self.held.room_for(len(self) + 1)
+        heapq.heappush(self.items, self.held.convert(one))
+
+    def pop(self) -> Any:
+        return heapq.heappop(self.items)
+
+    def peek(self) -> Any:
+        return self.items[0]
+
+    def pushpop(self, one: Any) -> Any:
+        return heapq.heappushpop(self.items, self.held.convert(one))
+
+    def replace(self, one: Any) -> Any:
+        return heapq.heapreplace(self.items, self.held.convert(one))
+
+    def clear(self) -> None:
+        self.items.clear()
+
+    def refill(self, items: list[Any]) -> None:
+        self.items[:] = items
+
+
+CONTAINERS: dict[str, Callable[[Any], Any]] = {
+    "dict": Dict,
+    "set": lambda declared: Set((), declared),
+    "list": List,
+    "deque": Deque,
+    "priority_queue": Heap,
+}
+
+
 class State:
-    """Fields as attributes: numbers and :class:`Array`."""
+    """Fields as attributes: numbers, :class:`Array`, and containers."""
 
     converters: dict[str, Callable[[Any], Any]]
     scratch: dict[str, Any]
@@ -302,6 +579,9 @@ class State:
         converters: dict[str, Callable[[Any], Any]] = {}
         self.__dict__["converters"] = converters
         for one in layout.fields:
+            if one.container is not None:
+                self.__dict__[one.name] = CONTAINERS[one.container.kind](one.container)
+                continue
             convert = converter(one.storage)
             if one.shape == ():
                 converters[one.name] = convert
@@ -316,7 +596,9 @@ class State:
         }
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.__dict__[name] = self.converters[name](value)
+        if value is not self.__dict__[name] or name in self.converters:  # state.x |= other
+            value = self.converters[name](value)
+        self.__dict__[name] = value
 
     def values(self) -> dict[str, Any]:
         """A copy of all fields, to compare and to go back to."""
@@ -324,12 +606,16 @@ class State:
         for name, value in self.__dict__.items():
             if name not in ("converters", "scratch"):
                 kept[name] = value.copy() if is_array(value) else value
+                if hasattr(value, "refill"):
+                    kept[name] = list(value.items() if isinstance(value, Dict) else value)
         return kept
 
     def restore(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
             if is_array(value):
                 np.copyto(self.__dict__[name], value)
+            elif hasattr(self.__dict__[name], "refill"):
+                self.__dict__[name].refill(value)
             else:
                 self.__dict__[name] = value
 
@@ -826,6 +1112,9 @@ def assert_agrees(
     ]
     assert found == emitted if columns else expected.output.num_rows == len(emitted)
     for name, values in expected.state.items():
+        if isinstance(values, list):  # what a container holds
+            assert values == contents(seen.state[name]), f"field {name}"
+            continue
         theirs = np.asarray(seen.state[name], object).reshape(-1).tolist()
         ours = np.asarray(values, object).reshape(-1).tolist()
         assert list(map(word, ours)) == list(map(word, theirs)), f"field {name}"
