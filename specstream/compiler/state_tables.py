@@ -42,7 +42,14 @@ from specstream.compiler.types import ContainerType, RunType, StateType
 from specstream.declarations.containers import Shape
 from specstream.declarations.state import Field
 
-__all__ = ["StateDictType", "StateSetType", "as_declared", "shape_type"]
+__all__ = [
+    "Declared",
+    "StateDictType",
+    "StateSetType",
+    "StateTable",
+    "as_declared",
+    "shape_type",
+]
 
 NOWHERE = I64(-1)
 _VOID = ir.VoidType()
@@ -71,7 +78,7 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
     return shape_type(shape)
 
 
-class _Declared(ContainerType):
+class Declared(ContainerType):
     """What dicts and sets of the state have beside what all have."""
 
     is_declared = True
@@ -95,7 +102,7 @@ class _Declared(ContainerType):
         return self
 
 
-class StateDictType(_Declared, DictType):
+class StateDictType(Declared, DictType):
     """A dict of the state."""
 
     def __init__(self, state: StateType, field: Field) -> None:
@@ -103,7 +110,7 @@ class StateDictType(_Declared, DictType):
         self._value = shape_type(self.container.value)
 
 
-class StateSetType(_Declared, SetType):
+class StateSetType(Declared, SetType):
     """A set of the state."""
 
 
@@ -119,7 +126,7 @@ class StateTable(Table):
 
     def __init__(self, context: Any, builder: Any, of: types.Type, pointer: Value) -> None:
         super().__init__(context, builder, of, pointer)
-        assert isinstance(of, _Declared)
+        assert isinstance(of, Declared)
         self.of = of
         self.container = of.container
         self.run = Run(context, builder, pointer)

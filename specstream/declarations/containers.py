@@ -16,8 +16,8 @@ from specstream.errors import DeclarationError
 
 __all__ = ["Container", "ContainerKind", "Declared", "Shape", "shape_of"]
 
-ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue"]
-KEYED: tuple[ContainerKind, ...] = ("dict", "set")
+ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue", "timers"]
+KEYED: tuple[ContainerKind, ...] = ("dict", "set", "timers")
 
 DEFAULT_LIMIT = 2**24
 # Entries that speculative runs may have taken beside those that are there.

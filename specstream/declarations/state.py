@@ -83,6 +83,11 @@ class Field:
         return self.storage.number
 
     @property
+    def is_timers(self) -> bool:
+        """Whether it holds the operator's timers."""
+        return self.container is not None and self.container.kind == "timers"
+
+    @property
     def filled(self) -> int | float | bool:
         """What every element holds at the start."""
         return stored_code(self.fill) if isinstance(self.fill, str) else self.fill
@@ -149,6 +154,12 @@ class Layout:
             what = f"state {name!r}, field {field_name!r}"
             if isinstance(declaration, Declared):
                 container = declaration.container(what)
+                others = [one.name for one in fields if one.is_timers]
+                if container.kind == "timers" and others:
+                    raise DeclarationError(
+                        f"{what} is a second ss.timers(...), beside {others[0]!r}; expected one in "
+                        'a state: put the kind of a timer into its key, like ss.timers((str, int))'
+                    )
                 shape = (container.header_words,)
                 header = Field(
                     field_name,
@@ -192,6 +203,11 @@ class Layout:
     def containers(self) -> tuple[Field, ...]:
         """The fields that are containers; numbered from 0, as the runtime has them."""
         return tuple(field for field in self.fields if field.container is not None)
+
+    @property
+    def timers(self) -> Field | None:
+        """The field that holds the operator's timers, if there is one."""
+        return next((field for field in self.fields if field.is_timers), None)
 
     @property
     def state_words(self) -> int:

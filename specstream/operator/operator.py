@@ -64,6 +64,7 @@ class Operator:
         layout: where the state's fields lie.
         event: columns of an event.
         emits: columns of an emitted row.
+        on_timer: the function that runs when a timer fires, as written; None: it has no timers.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Operator:
         event: Record,
         emits: Record,
         name: str | None,
+        on_timer: Callable[..., None] | None = None,
     ) -> None:
         if not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
@@ -81,7 +83,12 @@ class Operator:
         text("name", name, "a text, or None", DeclarationError)
         name = name or str(getattr(function, "__name__", "operator"))
         self._declare(
-            function, name, state.layout(), Schema.of(event, "event"), Schema.of(emits, "emits")
+            function,
+            name,
+            state.layout(),
+            Schema.of(event, "event"),
+            Schema.of(emits, "emits"),
+            on_timer,
         )
 
     @classmethod
@@ -92,6 +99,7 @@ class Operator:
         layout: Layout,
         event: Schema,
         emits: Schema,
+        on_timer: Callable[..., None] | None = None,
     ) -> Self:
         """An operator made of declarations that are read already: another one's, perhaps changed.
 
@@ -99,7 +107,7 @@ class Operator:
             CompileError: the function has something that cannot be compiled.
         """
         made = cls.__new__(cls)
-        made._declare(function, name, layout, event, emits)
+        made._declare(function, name, layout, event, emits, on_timer)
         return made
 
     def _declare(
@@ -109,28 +117,37 @@ class Operator:
         layout: Layout,
         event: Schema,
         emits: Schema,
+        on_timer: Callable[..., None] | None = None,
     ) -> None:
         self.function = function
+        self.on_timer = on_timer
         self.name = name
         self.layout = layout
-        self.program: Program = analyse(function, name, event.declared, emits.declared, layout)
+        self.program: Program = analyse(
+            function, name, event.declared, emits.declared, layout, on_timer
+        )
         self.event = replace(event, derived=self.program.derived)
         self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
         # By value: the module that it was declared in need not be where it is unpickled.
-        places: dict[Any, int] = {one: at for at, one in enumerate(self.program.written)}
+        fired = self.program.on_timer
+        written = (fired.written if fired is not None else {}) | self.program.written
+        # The operator's own function last, as of all that has no timers.
+        written[self.function] = written.pop(self.function)
+        places: dict[Any, int] = {one: at for at, one in enumerate(written)}
         return {
             "name": self.name,
             "layout": self.layout,
             "event": self.event.declared,
             "emits": self.emits.declared,
-            "functions": pack(self.program.written),
+            "functions": pack(written),
             "operations": tuple(
                 (places[one.function], None if one.inverse is None else places[one.inverse])
                 for _, one in self.layout.operations
             ),
+            "on_timer": None if self.on_timer is None else places[self.on_timer],
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -142,6 +159,8 @@ class Operator:
             )
         ]
         state["layout"] = state["layout"].with_operations(operations)
+        place = state.pop("on_timer", None)
+        state["on_timer"] = None if place is None else functions[place]
         self._declare(functions[-1], **state)
 
     def __repr__(self) -> str:
@@ -317,6 +336,7 @@ def operator(
     event: Record,
     emits: Record | None = None,
     name: str | None = None,
+    on_timer: Callable[..., None] | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
     """Makes a plain function ``process(state, event, emit)`` an operator.
 
@@ -332,10 +352,12 @@ def operator(
             ``StructType``.
         emits: columns of the rows it emits, declared likewise.
         name: used in messages; the function's name by default.
+        on_timer: a plain function ``on_timer(state, timer, emit)``, which runs when a timer fires;
+            where the state has :func:`specstream.timers`.
 
     Raises:
         DeclarationError: state or columns are not declared as they must be.
         CompileError: the function uses what cannot be compiled.
     """
     declared = {} if emits is None else emits
-    return lambda function: Operator(function, state, event, declared, name)
+    return lambda function: Operator(function, state, event, declared, name, on_timer)
