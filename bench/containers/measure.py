@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,12 +50,12 @@ def speeds(sizes: Sequence[int], rounds: int, say: Say) -> list[Speed]:
             hand = by_hand(size)
             runners: dict[str, Callable[[pa.Table], float]] = {"typed dict": typed_dict()}
 
-            contestants: list[tuple[str, ss.Operator, dict[str, int]]] = [
+            contestants: list[tuple[str, ss.Operator, dict[str, Any]]] = [
                 ("ss.dict", of_state, {"threads": 1, "horizon": 0}),
                 ("by hand", hand, {"threads": 1, "horizon": 0}),
             ]
             for horizon, chunk in SETTINGS:
-                two = {"threads": 2, "horizon": horizon, "chunk": chunk}
+                two: dict[str, Any] = {"threads": 2, "horizon": horizon, "chunk": chunk}
                 contestants.append((f"ss.dict, 2 threads, {horizon}, {chunk}", of_state, two))
                 contestants.append((f"by hand, 2 threads, {horizon}, {chunk}", hand, two))
             for name, operator, options in contestants:

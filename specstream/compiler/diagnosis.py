@@ -30,6 +30,11 @@ _KINDS = {
     "locks": "locks",
     "lock": "a lock",
     "run": "",
+    "state_dict": "a dict of the state",
+    "state_set": "a set of the state",
+    "state_list": "a list of the state",
+    "state_deque": "a deque of the state",
+    "state_priority_queue": "a priority queue of the state",
 }
 _SEEN_BY = "see the rules of operators in docs/operators.md"
 _RULES = "use numbers, fields of the state, and plain functions"

@@ -17,6 +17,7 @@ from specstream.compiler.local_types import LocalType
 from specstream.compiler.refusals import no_letters, refuse
 from specstream.compiler.text import TextType
 from specstream.compiler.types import (
+    ContainerType,
     ViewType,
 )
 from specstream.compiler.views import read_whole
@@ -37,8 +38,8 @@ def _over_view(name: str, implementation: Callable[[ViewType], Any]) -> Any:
                 f"{name}() of an array of {view.ndim} axes compares and adds rows in Python: write "
                 f"x.{name}() for all of its elements, or {name}(x[i]) for a row"
             )
-        if isinstance(view, LocalType | types.BaseTuple):
-            return None  # local_tuples.py, list_methods.py, table_methods.py
+        if isinstance(view, LocalType | types.BaseTuple | ContainerType):
+            return None  # each says so in a file of its own
         if not isinstance(view, ViewType):
             two = "a + b" if name == "sum" else f"{name}(a, b)"
             raise refuse(
@@ -113,8 +114,8 @@ def contains(element: Any, container: Any) -> Any:
 def _contains(element: Any, container: Any) -> Any:
     if isinstance(container, TextType):
         raise no_letters("in")
-    if isinstance(container, LocalType | types.BaseTuple):
-        return None  # local_tuples.py, list_methods.py, table_methods.py
+    if isinstance(container, LocalType | types.BaseTuple | ContainerType):
+        return None  # each says so in a file of its own
     if not isinstance(container, ViewType) or container.ndim != 1:
         raise refuse(
             "`in` takes an array of one axis, a row, a tuple, list, dict or set: write the "

@@ -9,6 +9,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from specstream.compiler.text import refusal
+from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.state import Field
 
 __all__ = ["FROZEN", "has_no_method", "is_boosted", "no_letters", "no_method", "refuse"]
@@ -16,6 +17,16 @@ __all__ = ["FROZEN", "has_no_method", "is_boosted", "no_letters", "no_method", "
 _OF_ARRAYS: tuple[str, ...] = ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax")
 _OF_ARRAYS += ("any", "all", "fill", "copy")
 _LENGTHENS = ("append", "extend", "insert", "pop", "remove", "clear", "add", "update", "popleft")
+
+_OF_LISTS: tuple[str, ...] = ("append", "clear", "copy", "count", "extend", "index", "insert")
+_OF_LISTS += ("pop", "remove", "reverse", "sort")
+_OF_DEQUES: tuple[str, ...] = ("append", "appendleft", "clear", "count", "extend", "extendleft")
+_OF_DEQUES += ("index", "insert", "pop", "popleft", "remove", "reverse", "rotate")
+_OF_CONTAINERS: dict[str, tuple[str, ...]] = {
+    "state_list": _OF_LISTS,
+    "state_deque": _OF_DEQUES,
+    "state_priority_queue": ("clear", "peek", "pop", "push", "pushpop", "replace"),
+}
 
 FROZEN = (
     "a default, or a list, dict, set or array of a module is frozen, and is changed here",
@@ -42,9 +53,9 @@ def is_boosted(field: Field) -> TypingError:
 def has_no_method(of: types.Type, name: str) -> bool:
     """Whether what a method is asked of has none of that name, whatever it takes."""
     kind = _kind(of)
-    return kind in ("state", "event", "emit") or (
-        kind == "view" and name not in (*_OF_ARRAYS, "tolist")
-    )
+    if kind == "view":
+        return name not in (*_OF_ARRAYS, "tolist")
+    return kind in ("state", "event", "emit") or name not in _OF_CONTAINERS.get(kind, (name,))
 
 
 def no_method(of: types.Type, name: str) -> tuple[str, str]:
@@ -58,6 +69,12 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
         )
     if kind == "state":
         return f"the state has no method {name!r}", "read and assign its fields, as state.x"
+    if kind in _OF_CONTAINERS:
+        what = kind.removeprefix("state_").replace("_", " ")
+        return (
+            f"a {what} of the state has no method {name!r}",
+            names_it_has(name, _OF_CONTAINERS[kind]),
+        )
     if kind == "view" and name in _LENGTHENS:
         return (
             f"an array of the state has no method {name!r}: its length is declared and stays",

@@ -18,6 +18,7 @@ from specstream.compiler import (
     local_lists,
     local_tables,
     local_tuples,
+    sequence_methods,
     set_methods,
     table_methods,
     unpacking,
@@ -182,7 +183,7 @@ class LocalContainers(NativeParts):
             # What these take may be whatever a loop goes over.
             self.analysis.uses_arena = True
             arguments = [self.core(set_methods.as_set, self.run(), *arguments, at=node)]
-        elif len(arguments) == 1 and callee.attr == "extend":
+        elif len(arguments) == 1 and callee.attr in sequence_methods.TAKE_A_LIST:
             self.analysis.uses_arena = True
             arguments = [self.core(list_methods.as_list, self.run(), *arguments, at=node)]
         elif len(arguments) == 1 and callee.attr == "update":

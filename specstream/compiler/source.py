@@ -156,10 +156,11 @@ class _Analysis(Analysis):
     def __init__(self, operator: str, event: Schema, emits: Schema, layout: Layout) -> None:
         super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
         self.layout = layout
-        fields = [one for one in layout.fields if one.space != "locks"]
+        arrays = [one for one in layout.fields if one.container is None]
+        fields = [one for one in arrays if one.space != "locks"]
         self.text_fields = {one.name for one in fields if one.storage.number == "str"}
         self.numeric_fields = {one.name for one in fields if one.storage.number != "bool"}
-        self.shapes = {one.name: one.shape for one in layout.fields if one.container is None}
+        self.shapes = {one.name: one.shape for one in arrays}
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
@@ -200,19 +201,14 @@ class _Analysis(Analysis):
                 for one in self.lifting.derived
             ),
             forms=tuple(self.lifting.forms),
-            # Who goes through a container has its entries there.
-            uses_arena=self.uses_arena
-            or self.makes_arrays(function)
-            or bool(self.layout.containers),
+            uses_arena=bool(
+                self.uses_arena or self.layout.containers or self.makes_arrays(function)
+            ),
             reads_frozen=self.reads_frozen,
         )
 
     def makes_arrays(self, function: types.FunctionType) -> bool:
-        axes = {
-            one.name: len(one.shape)
-            for one in self.layout.fields
-            if one.shape and one.container is None
-        }
+        axes = {name: len(shape) for name, shape in self.shapes.items() if shape}
         helpers = [one.tree for original, one in self.parsed.items() if original is not function]
         return computes_arrays(axes, [self.parsed[function].tree, *helpers])
 

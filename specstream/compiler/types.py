@@ -114,7 +114,7 @@ class ContainerType(_Pointer):
         self.field = field
         self.container = field.container
         self.number = state.layout.containers.index(field)
-        super().__init__(f"specstream.{self.container.kind}({field.name}, {state.name})")
+        super().__init__(f"specstream.state_{self.container.kind}({field.name}, {state.name})")
 
 
 class EventType(_Pointer):

@@ -234,7 +234,17 @@ class Layout:
     def words(self, space: Space) -> int:
         """Number of words of a space, without the regions of containers; of the space "locks",
         number of locks."""
-        return sum(field.words for field in self.fields if field.space == space)
+        used = sum(field.words for field in self.fields if field.space == space)
+        return used + (len(self._deques) if space == "scratch" else 0)
+
+    @property
+    def _deques(self) -> tuple[Field, ...]:
+        return tuple(one for one in self.containers if one.container.kind == "deque")  # type: ignore[union-attr]
+
+    def changes_of(self, deque: Field) -> int:
+        """The word of the scratch in which an event counts what it puts into a deque and takes out
+        of it: who goes through one is told."""
+        return self.words("scratch") - len(self._deques) + self._deques.index(deque)
 
     @property
     def operations(self) -> tuple[tuple[Field, Operation], ...]:

@@ -42,6 +42,7 @@ from specstream.operator.operator import Operator
 from specstream.predictors.checked import speculates_of
 from specstream.predictors.predictor import Predictor
 from specstream.profiling import Profile, profile_of
+from specstream.profiling.container_parts import part_of
 
 __all__ = ["Amount", "Engine", "Savepoint", "check_engine_options"]
 
@@ -518,6 +519,7 @@ class Engine:
         stats = self.stats
         self._counted.look_at_places()
         operator, options = self.operator, self._parts.options
+        committed = self._parts.committed
         return profile_of(
             operator.program,
             operator.layout,
@@ -526,6 +528,7 @@ class Engine:
             options.protocol,
             options.record_shift,
             options.profile,
+            lambda field, word: part_of(field, word, committed.words, committed.strings.objects),
         )
 
     def snapshot(self) -> bytes:

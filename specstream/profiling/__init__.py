@@ -6,12 +6,12 @@ rules over the :class:`Profile` that comes out, ``plot`` its picture.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from specstream.compiler.program import Program
-from specstream.declarations.state import Layout
+from specstream.declarations.state import Field, Layout
 from specstream.profiling.advice import advise
 from specstream.profiling.hot_words import HotPlace, hot_places, hot_words
 from specstream.profiling.profile import Profile
@@ -47,10 +47,11 @@ def profile_of(
     protocol: str,
     record_shift: int,
     lines_counted: bool,
+    part: Callable[[Field, int], str],
 ) -> Profile:
-    """From what the runtime has counted."""
+    """From what the runtime has counted; ``part`` says which part of a container a word is."""
     conflicts = sum(counts.aborts[reason] for reason in CONFLICTS)
-    words = hot_words(program, layout, places, protocol, record_shift, conflicts)
+    words = hot_words(program, layout, places, protocol, record_shift, conflicts, part)
     found = Profile(
         operator=program.operator,
         protocol=protocol,

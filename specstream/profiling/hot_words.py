@@ -11,12 +11,13 @@ import bisect
 import os
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from specstream.compiler.program import Program, Written
 from specstream.declarations.state import Field, Layout
+from specstream.profiling.container_parts import container_of
 
 __all__ = ["HotPlace", "HotWord", "Line", "hot_places", "hot_words"]
 
@@ -74,6 +75,7 @@ class HotWord:
         record: under protocol "eager": number of the ownership record. Elements with the same one
             conflict with each other. Under "value" -1.
         lines: that accessed it, those that cost most first.
+        part: of a container what it is: ``positions['IBM']``, ``len(positions)``; else empty.
     """
 
     field: str
@@ -82,11 +84,14 @@ class HotWord:
     share: float
     record: int
     lines: tuple[Line, ...]
+    part: str = ""
 
     @property
     def name(self) -> str:
-        """As the operator writes it: ``total``, ``counts[3]``, ``grid[3, 4]``."""
-        return self.field + (f"[{', '.join(map(str, self.index))}]" if self.index else "")
+        """As the operator writes it: ``total``, ``counts[3]``, ``positions['IBM']``."""
+        return self.part or self.field + (
+            f"[{', '.join(map(str, self.index))}]" if self.index else ""
+        )
 
 
 def hot_places(remembered: Iterable[Any]) -> tuple[HotPlace, ...]:
@@ -104,16 +109,25 @@ def hot_words(
     protocol: str,
     record_shift: int,
     conflicts: int,
+    part: Callable[[Field, int], str],
 ) -> tuple[HotWord, ...]:
-    """Elements of the state, those that cost the most first."""
+    """Elements of the state, those that cost the most first.
+
+    ``part`` says which part of a container a word is.
+    """
     fields = [field for field in layout.fields if field.space == "state"]
     starts = [field.offset for field in fields]
     regions = layout.regions(record_shift)
-    by_element: defaultdict[tuple[str, tuple[int, ...], int], Counter[int]] = defaultdict(Counter)
+    by_element: defaultdict[_Element, Counter[int]] = defaultdict(Counter)
     for place in places:
-        field = fields[bisect.bisect_right(starts, place.word) - 1]
         record = _record(regions, place.word) if protocol == "eager" else -1
-        by_element[field.name, _index(field, place), record][place.site] += place.aborts
+        container = container_of(layout, place.word)
+        if container is not None:
+            element: _Element = container.name, (), record, part(container, place.word)
+        else:
+            field = fields[bisect.bisect_right(starts, place.word) - 1]
+            element = field.name, _index(field, place), record, ""
+        by_element[element][place.site] += place.aborts
     hot = [
         HotWord(
             name,
@@ -122,10 +136,14 @@ def hot_words(
             sites.total() / max(conflicts, 1),
             record,
             _lines(program, name, sites),
+            said,
         )
-        for (name, index, record), sites in by_element.items()
+        for (name, index, record, said), sites in by_element.items()
     ]
     return tuple(sorted(hot, key=lambda word: (-word.aborts, word.name)))
+
+
+_Element = tuple[str, tuple[int, ...], int, str]
 
 
 def _index(field: Field, place: HotPlace) -> tuple[int, ...]:

@@ -110,6 +110,8 @@ enum { SS_OPERANDS = 4 };
 /* Words of what the text of a raised exception is made of: the kinds of the parts, and the parts. */
 enum { SS_TOLD = 7 };
 
+struct ss_keyed;
+
 /* What compiled code sees of a running transaction. One per worker, so that all of it stays in that
  * core's cache; the logs it points to belong to the transaction. */
 struct ss_run {
@@ -153,6 +155,7 @@ struct ss_run {
     uint64_t arena_words;   /* that the event has taken of it */
     uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
     uint64_t told[SS_TOLD]; /* what the text of the exception that was raised last is made of */
+    struct ss_keyed *keyed; /* the containers of the engine; src/keyed.h */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and

@@ -180,7 +180,7 @@ void ss_engine_set_operation(struct ss_engine *engine, uint64_t number,
     engine->boost->operations[number] = *operation;
 }
 
-void ss_engine_state_changed(struct ss_engine *engine)
+void ss_boost_state_changed(struct ss_engine *engine)
 {
     if (engine->boost != NULL)
         engine->boost->stale = true;

@@ -16,6 +16,8 @@ bool ss_boost_open(struct ss_engine *engine);
 void ss_boost_close(struct ss_engine *engine);
 uint64_t ss_boost_bytes(const struct ss_config *config);
 uint64_t ss_boost_transaction_bytes(const struct ss_config *config);
+/* No job runs: the state was changed by its owner. */
+void ss_boost_state_changed(struct ss_engine *engine);
 /* The job begins. */
 void ss_boost_start(struct ss_engine *engine);
 /* A speculative run begins. */

@@ -18,6 +18,8 @@
 #include "engine.h"
 #include "fault.h"
 #include "hooks.h"
+#include "keyed_changes.h"
+#include "keyed_entries.h"
 #include "now.h"
 #include "open_job.h"
 #include "processor.h"
@@ -83,6 +85,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
             run->emit_top = run->emit_mark;
             ss_boost_undo_head(worker);
         }
+        ss_touched_settle(worker, run->verdict != SS_COMPLETED);
         if (engine->protocol->invalidate_readers != NULL && engine->job.horizon > 0)
             engine->protocol->invalidate_readers(worker, number, end);
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
@@ -187,6 +190,8 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
         } else if (!ss_delta_fits(engine, transaction)) {
             transaction->verdict = SS_RAISED; /* which shows only now */
             reason = SS_ABORT_RAISED;
+        } else if (!ss_changes_fit(engine, transaction)) {
+            reason = transaction->reason;
         } else if ((answer = ss_ask_finished(engine, transaction)) != SS_PROCEED) {
             reason = SS_ABORT_HOOK;
         } else if (!ss_rows_reserve(engine, transaction->row_words)) {

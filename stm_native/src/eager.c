@@ -32,6 +32,8 @@
 #include "delta.h"
 #include "engine.h"
 #include "forced_abort.h"
+#include "keyed.h"
+#include "keyed_changes.h"
 #include "narrow.h"
 #include "ownership_records.h"
 #include "processor.h"
@@ -39,6 +41,7 @@
 #include "ranges.h"
 #include "redo_log.h"
 #include "specstream.h"
+#include "specstream_containers.h"
 #include "state_words.h"
 #include "transaction.h"
 #include "turn.h"
@@ -329,7 +332,8 @@ static struct ss_place place_below(const struct ss_engine *engine,
     for (const struct ss_write *write = transaction->redo; write != end;
          write += ss_redo_step(write)) {
         /* Deltas and predictions lock nothing. */
-        if (write->delta != SS_NO_DELTA && write->delta != SS_STORED_RANGE)
+        if (write->delta != SS_NO_DELTA && write->delta != SS_STORED_RANGE &&
+            write->delta != SS_STAMP)
             continue;
         for (uint64_t i = 0; i < ss_redo_words(write); i++) {
             if (ss_record_of(engine, write->word + i) != entry->record)
@@ -359,6 +363,7 @@ static void roll_back(struct ss_engine *engine, struct ss_transaction *transacti
     }
     transaction->owned_count = 0;
     transaction->redo_count = 0;
+    ss_changes_roll_back(engine, transaction);
 }
 
 static void finish(struct ss_worker *worker, struct ss_transaction *transaction)
@@ -417,18 +422,29 @@ static void mark_record(struct ss_engine *engine, uint64_t record, uint64_t vers
         ss_doom(engine, content, number);
 }
 
-/* Those of the words that deltas have changed, but for the ones that the transaction holds itself. */
+/* A word that was changed beside the locks, unless the transaction holds its record itself. */
+static void mark_word(struct ss_engine *engine, const struct ss_transaction *transaction,
+                      uint64_t word, uint64_t version)
+{
+    uint64_t record = ss_record_of(engine, word);
+    uint64_t content = ss_read_record(engine, record);
+    if (!ss_is_locked(content) || ss_owner_of(engine, content) != transaction)
+        mark_record(engine, record, version, transaction->number);
+}
+
+/* What deltas have changed, and the numbers of the containers' changes. */
 static void mark_deltas(struct ss_engine *engine, const struct ss_transaction *transaction,
                         uint64_t version)
 {
     const struct ss_write *end = transaction->redo + transaction->redo_count;
     for (const struct ss_write *write = transaction->redo; write != end;
          write += ss_redo_step(write)) {
-        uint64_t record = ss_record_of(engine, write->word);
-        uint64_t content = ss_read_record(engine, record);
-        bool is_own = ss_is_locked(content) && ss_owner_of(engine, content) == transaction;
-        if (write->delta != SS_NO_DELTA && write->delta != SS_SETTLED && !is_own)
-            mark_record(engine, record, version, transaction->number);
+        if (write->delta != SS_NO_DELTA && write->delta != SS_SETTLED)
+            mark_word(engine, transaction, write->word, version);
+    }
+    for (uint64_t i = 0; i < transaction->change_count; i++) {
+        const struct ss_keyed *keyed = &engine->keyed[transaction->changes[i].container];
+        mark_word(engine, transaction, keyed->of.header + SS_HEADER_CHANGES, version);
     }
 }
 
@@ -441,7 +457,9 @@ static void publish(struct ss_engine *engine, struct ss_transaction *transaction
     uint64_t now = atomic_load_explicit(&engine->clock, memory_order_relaxed) + 1;
     if (SS_UNLIKELY(transaction->delta_count != 0)) {
         ss_redo_publish(engine, transaction);
+        ss_changes_publish(engine, transaction);
         mark_deltas(engine, transaction, now);
+        transaction->change_count = 0;
     }
     /* Release, and before the records: who begins at this tick must see our locks, or it could read
      * an old word under its old version and find its interval up to date when it commits. */

@@ -8,9 +8,11 @@
 
 #include "arena.h"
 #include "boosting.h"
+#include "containers.h"
 #include "counter_prediction.h"
 #include "eager.h"
 #include "fault.h"
+#include "keyed_changes.h"
 #include "locks.h"
 #include "now.h"
 #include "open_job.h"
@@ -93,6 +95,8 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
     worker->committed_row = -1;
     run->worker = worker;
     run->state = config->state;
+    run->keyed = engine->keyed;
+    worker->touched.event = -1;
     run->seed = config->seed;
     run->redo_limit = config->redo_limit;
     run->slot_mask = slots - 1;
@@ -130,9 +134,12 @@ static bool ring_resize(struct ss_engine *engine, uint64_t size)
             ring[i].owned = malloc(engine->owned_limit * sizeof *ring[i].owned);
         if (config->operations > 0)
             ring[i].performed = malloc(ss_boost_transaction_bytes(config));
+        if (config->container_count > 0)
+            ring[i].changes = malloc(ss_changes_bytes(config));
         if (ring[i].reads == NULL || ring[i].redo == NULL || ring[i].rows == NULL ||
             (eager && ring[i].owned == NULL) ||
-            (config->operations > 0 && ring[i].performed == NULL)) {
+            (config->operations > 0 && ring[i].performed == NULL) ||
+            (config->container_count > 0 && ring[i].changes == NULL)) {
             /* Back to the old size: any other is no power of two, and slots would be shared. */
             for (uint64_t j = engine->ring_size; j <= i; j++) {
                 free(ring[j].reads);
@@ -140,6 +147,7 @@ static bool ring_resize(struct ss_engine *engine, uint64_t size)
                 free(ring[j].rows);
                 free(ring[j].owned);
                 free(ring[j].performed);
+                free(ring[j].changes);
             }
             return false;
         }
@@ -183,7 +191,7 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
         condition_init(&engine->workers[i].called);
     bool complete = engine->rows != NULL && engine->workers != NULL &&
                     engine->config.regions != NULL && ss_locks_open(engine) &&
-                    ss_boost_open(engine);
+                    ss_boost_open(engine) && ss_containers_open(engine);
     for (uint64_t i = 0; complete && i < config->threads; i++)
         complete = worker_init(engine, i);
     if (config->protocol == SS_PROTOCOL_EAGER)
@@ -211,6 +219,7 @@ void ss_engine_free(struct ss_engine *engine)
         free(worker->run.undo_base);
         free(worker->rows);
         free(worker->buffer);
+        free(worker->touched.entries);
         ss_arena_close(&worker->run);
     }
     for (uint64_t i = 0; i < engine->ring_size; i++) {
@@ -219,6 +228,7 @@ void ss_engine_free(struct ss_engine *engine)
         free(engine->ring[i].rows);
         free(engine->ring[i].owned);
         free(engine->ring[i].performed);
+        free(engine->ring[i].changes);
         free(engine->ring[i].spans);
     }
     ss_queue_close(engine);
@@ -226,6 +236,7 @@ void ss_engine_free(struct ss_engine *engine)
     pthread_mutex_destroy(&engine->queue.mutex);
     ss_locks_close(engine);
     ss_boost_close(engine);
+    ss_containers_close(engine);
     pthread_mutex_destroy(&engine->output);
     pthread_cond_destroy(&engine->pool_done);
     pthread_cond_destroy(&engine->park_condition);
@@ -238,6 +249,14 @@ void ss_engine_free(struct ss_engine *engine)
     free(engine->workers);
     free(engine->rows);
     free(engine);
+}
+
+void ss_engine_state_changed(struct ss_engine *engine)
+{
+    ss_boost_state_changed(engine);
+    /* Relaxed: no job runs, and who is told of it another way. */
+    if (engine->config.container_count > 0)
+        atomic_store_explicit(&engine->containers_stale, 1, memory_order_relaxed);
 }
 
 void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_entry entry)
@@ -259,6 +278,8 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
     }
     if (config->protocol == SS_PROTOCOL_EAGER && job->horizon > longest_eager_horizon)
         engine->job.horizon = longest_eager_horizon;
+    if (!ss_containers_renew(engine))
+        return false;
     /* What the last job left in the wait queue may still hold records. Before the ring grows: a
      * reference names a slot, and a longer ring has another tenant in it. */
     for (uint64_t i = 0; i < engine->ring_size; i++)
@@ -303,6 +324,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     engine->no_memory = false;
     ss_prediction_start(engine, chunk_before);
     ss_boost_start(engine);
+    ss_containers_start(engine);
     /* Relaxed, here and below: no worker is in a job, and the pool's mutex hands it to them. */
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
@@ -344,6 +366,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
     needed.fixed = aligned_bytes(1, sizeof(struct ss_engine)) +
                    first_output_words * sizeof(uint64_t) +
                    ss_locks_bytes(config) + ss_boost_bytes(config) +
+                   ss_containers_bytes(config) +
                    (config->region_count + 1) * sizeof(struct ss_region);
     needed.thread = aligned_bytes(1, sizeof(struct ss_worker)) +
                     aligned_bytes(config->scratch_words, sizeof(uint64_t)) +
@@ -354,7 +377,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
     needed.transaction = sizeof(struct ss_transaction) +
                          config->read_limit * sizeof(struct ss_read) +
                          config->redo_limit * sizeof(struct ss_write) + emit_bytes(config) +
-                         ss_boost_transaction_bytes(config);
+                         ss_boost_transaction_bytes(config) + ss_changes_bytes(config);
     if (config->protocol == SS_PROTOCOL_EAGER) {
         needed.fixed += ss_record_count(config) * sizeof(uint64_t) + ss_record_region_bytes(config);
         needed.transaction += ss_owned_limit(config) * sizeof(struct ss_owned);
@@ -386,6 +409,7 @@ uint64_t ss_engine_memory(struct ss_engine *engine)
         held += ss_arena_bytes(&worker->run);
         held -= ss_arena_most_bytes(config);
     }
+    held += ss_containers_grown(engine);
     held += queue->pending_capacity * sizeof(struct ss_span);
     held += queue->active != NULL ? 3 * queue->slots * sizeof(uint64_t) : 0;
     for (uint64_t i = 0; i < engine->ring_size; i++)

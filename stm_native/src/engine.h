@@ -14,6 +14,7 @@
 #include "transaction.h"
 
 struct ss_boost;
+struct ss_keyed;
 struct ss_lock;
 struct ss_protocol;
 struct ss_record_region;
@@ -55,6 +56,10 @@ struct ss_engine {
     struct ss_queue queue;
     struct ss_recorder *recorder; /* NULL: nothing is recorded */
     struct ss_boost *boost; /* NULL: no field is boosted */
+    struct ss_keyed *keyed; /* one for each container */
+    pthread_mutex_t containers_mutex; /* guards what follows from the words being made of them */
+    _Atomic uint32_t containers_stale; /* 1: it has to be */
+    uint64_t stamp; /* the last one given out; by whoever holds the turn */
     struct {
         uint32_t kinds;
         ss_hook hook;
@@ -77,6 +82,7 @@ struct ss_engine {
     int64_t owed;                 /* to the workers when they come; with the turn */
     int64_t reading_since;        /* that a reader holds the turn; with the turn */
     int64_t patience_nanoseconds; /* of a reader, until a worker has come */
+    _Atomic uint32_t lookers; /* threads outside the pool that look into an index */
     _Atomic uint32_t sleepers;
     _Atomic int64_t head_since; /* when the head was first seen overstaying; 0: not yet; watchdog.c */
     _Atomic int64_t overstayed_nanoseconds; /* heads of this job, until they were suspected */

@@ -1,45 +1,393 @@
-/* Dicts and sets of the state. */
+/* Dicts and sets of the state: what compiled code calls.
+ *
+ * In place (the head, and the variants without speculation) an operation works on the words. A
+ * speculative run depends on no more than it asks for:
+ *
+ * - that a key has an entry: on the stamp of that entry. An entry keeps its key as long as it has its
+ *   stamp, and no stamp comes twice.
+ * - that a key has none: under `value` the read log says so, and the head looks the key up again. Under
+ *   `eager` the key has a word of absence, which many keys share; it is read, and whoever inserts or removes a
+ *   key stores to its word, always 0.
+ * - how many there are, or which: on COUNT, or CHANGES.
+ *
+ * COUNT is updated unread (delta.c), so two runs that insert different keys do not conflict. */
+#include "keyed.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "engine.h"
+#include "keyed_changes.h"
+#include "keyed_entries.h"
+#include "keyed_index.h"
+#include "narrow.h"
+#include "processor.h"
+#include "protocol.h"
+#include "redo_log.h"
 #include "specstream.h"
 #include "specstream_containers.h"
+#include "state_words.h"
+#include "transaction.h"
+#include "worker.h"
+
+enum { ADD_INT = SS_FIRST_DELTA + 3 * SS_ADD + SS_SIGNED };
+
+static struct ss_keyed *container_of(const struct ss_run *run, uint64_t container)
+{
+    assert(container < run->worker->engine->config.container_count);
+    return &run->keyed[container];
+}
+
+static uint64_t absence_word(const struct ss_keyed *keyed, uint64_t hash)
+{
+    return keyed->of.header + SS_HEADER_WORDS + (hash >> 32) % SS_ABSENCE_WORDS;
+}
+
+static void lock(struct ss_keyed *keyed)
+{
+    if (SS_UNLIKELY(keyed->locked))
+        pthread_mutex_lock(&keyed->operation);
+}
+
+static void unlock(struct ss_keyed *keyed)
+{
+    if (SS_UNLIKELY(keyed->locked))
+        pthread_mutex_unlock(&keyed->operation);
+}
+
+/* ---- in place ---- */
+
+static void put(struct ss_run *run, const struct ss_keyed *keyed, uint64_t word, uint64_t value)
+{
+    if (keyed->undone)
+        ss_store_in_place(run, (struct ss_unit){word, 0, 0}, value);
+    else
+        ss_word_write(&run->state[word], value);
+}
+
+static uint64_t header_word(const struct ss_run *run, const struct ss_keyed *keyed, uint64_t at)
+{
+    return ss_word_read(&run->state[keyed->of.header + at]);
+}
+
+static uint64_t next_stamp(struct ss_engine *engine, const struct ss_keyed *keyed)
+{
+    /* Relaxed: a number is all there is to win. Without locks, only who holds the turn counts. */
+    if (SS_UNLIKELY(keyed->locked))
+        return __atomic_add_fetch(&engine->stamp, 1, __ATOMIC_RELAXED);
+    return ++engine->stamp;
+}
+
+/* The last that an operation does. */
+static void count_in_place(struct ss_run *run, const struct ss_keyed *keyed, uint64_t hash,
+                           uint64_t more, uint64_t stamp)
+{
+    put(run, keyed, keyed->of.header + SS_HEADER_COUNT,
+        header_word(run, keyed, SS_HEADER_COUNT) + more);
+    if (SS_UNLIKELY(keyed->eager))
+        put(run, keyed, absence_word(keyed, hash), 0);
+    /* Whoever sees the number sees what has come or gone. */
+    atomic_thread_fence(memory_order_release);
+    put(run, keyed, keyed->of.header + SS_HEADER_CHANGES, stamp);
+}
+
+static uint64_t insert_in_place(struct ss_run *run, struct ss_keyed *keyed, const uint64_t *key)
+{
+    struct ss_engine *engine = run->worker->engine;
+    uint64_t words = keyed->of.key_words;
+    uint64_t hash = ss_hash_key(key, words);
+    run->raised = 0;
+    if (header_word(run, keyed, SS_HEADER_COUNT) >= keyed->of.limit) {
+        run->raised = SS_FULL;
+        run->verdict = SS_RAISED;
+        return SS_NOWHERE;
+    }
+    if (keyed->undone && !ss_touch_begin(run))
+        return SS_NOWHERE;
+    if (!ss_index_reserve(engine, keyed, 1, keyed->undone)) {
+        run->verdict = SS_NO_MEMORY;
+        return SS_NOWHERE;
+    }
+    uint64_t entry = ss_entry_take_in_place(run, keyed);
+    assert(entry != SS_NOWHERE);
+    if (keyed->undone) {
+        run->worker->touched.has_grown = run->worker->touched.has_grown || keyed->before != NULL;
+        ss_touch(run, keyed, entry);
+    }
+    for (uint64_t i = 0; i < words; i++)
+        put(run, keyed, entry + SS_KEY_WORD + i, key[i]);
+    /* Whoever sees the stamp sees the key. */
+    atomic_thread_fence(memory_order_release);
+    uint64_t stamp = next_stamp(engine, keyed);
+    put(run, keyed, entry + SS_STAMP_WORD, stamp);
+    ss_index_enter(keyed, hash, entry);
+    count_in_place(run, keyed, hash, 1, stamp);
+    return run->verdict == SS_COMPLETED ? entry : SS_NOWHERE;
+}
+
+static void remove_in_place(struct ss_run *run, struct ss_keyed *keyed, uint64_t entry)
+{
+    struct ss_engine *engine = run->worker->engine;
+    uint64_t *state = run->state;
+    uint64_t stamp = ss_word_read(&state[entry + SS_STAMP_WORD]);
+    uint64_t hash = ss_hash_key(&state[entry + SS_KEY_WORD], keyed->of.key_words);
+    if (stamp == 0 || (keyed->undone && !ss_touch_begin(run)))
+        return;
+    put(run, keyed, entry + SS_STAMP_WORD, 0);
+    if (!keyed->undone) {
+        struct ss_chain chain = {0, 0, 0};
+        ss_chain_add(state, &chain, entry);
+        ss_entries_give(engine, keyed, &chain, 0);
+    } else if (stamp <= run->worker->touched.first_stamp) {
+        ss_touch(run, keyed, entry);
+    }
+    count_in_place(run, keyed, hash, UINT64_MAX, next_stamp(engine, keyed));
+}
+
+/* ---- a speculative run ---- */
+
+static uint64_t load(struct ss_run *run, uint64_t word)
+{
+    return run->worker->engine->protocol->load(run, word);
+}
+
+static void store(struct ss_run *run, uint64_t word, uint64_t value)
+{
+    if (run->verdict == SS_COMPLETED)
+        run->worker->engine->protocol->store(run, word, value);
+}
+
+static bool is_eager(const struct ss_run *run)
+{
+    return run->worker->engine->protocol->variant == SS_EAGER;
+}
+
+/* What the run itself has put in place of a stamp; false: nothing. */
+static bool own_stamp(struct ss_run *run, uint64_t entry, uint64_t *stamp)
+{
+    uint64_t word = entry + SS_STAMP_WORD;
+    const struct ss_slot *slot = ss_redo_find(run, word);
+    if (slot->key != (run->epoch_key | word))
+        return false;
+    *stamp = *ss_slot_value(run, slot);
+    return true;
+}
+
+/* What the index says, once the run depends on it; SS_NOWHERE: no entry, or the run ends. Repeated
+ * where another one's commit comes between. */
+static uint64_t find_committed(struct ss_run *run, const struct ss_keyed *keyed,
+                               const uint64_t *key, uint64_t hash, bool *own)
+{
+    for (;;) {
+        struct ss_found found =
+            ss_index_find(keyed, run->state, key, keyed->of.key_words, hash);
+        if (found.first == SS_NOWHERE)
+            return SS_NOWHERE;
+        /* Without the fence the stamp could be read before the key that it is to confirm. */
+        atomic_thread_fence(memory_order_acquire);
+        uint64_t mine;
+        *own = own_stamp(run, found.first, &mine);
+        if (*own)
+            return SS_NOWHERE; /* removed by the run itself, which depends on the entry since */
+        if (load(run, found.first + SS_STAMP_WORD) == found.stamp)
+            return run->verdict == SS_COMPLETED ? found.first : SS_NOWHERE;
+        if (run->verdict != SS_COMPLETED)
+            return SS_NOWHERE;
+    }
+}
+
+static uint64_t find_ahead(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key)
+{
+    uint64_t hash = ss_hash_key(key, keyed->of.key_words);
+    bool own = false;
+    uint64_t entry = ss_changes_find(run, keyed, key, hash);
+    if (entry != SS_NOWHERE)
+        return entry;
+    entry = find_committed(run, keyed, key, hash, &own);
+    if (entry != SS_NOWHERE || own || run->verdict != SS_COMPLETED)
+        return entry;
+    if (!is_eager(run)) {
+        ss_log_absence(run, keyed, key);
+        return SS_NOWHERE;
+    }
+    load(run, absence_word(keyed, hash));
+    if (run->verdict != SS_COMPLETED)
+        return SS_NOWHERE;
+    /* Only now: what was inserted before the word was read is seen here, and what comes later gives
+     * it another version. */
+    return find_committed(run, keyed, key, hash, &own);
+}
+
+static void count_ahead(struct ss_run *run, const struct ss_keyed *keyed, uint64_t hash,
+                        uint64_t more)
+{
+    uint64_t byte = 8 * (keyed->of.header + SS_HEADER_COUNT);
+    if (is_eager(run))
+        store(run, absence_word(keyed, hash), 0);
+    if (run->verdict != SS_COMPLETED)
+        return;
+    if (is_eager(run))
+        ss_eager_delta(run, byte, 8, ADD_INT, more);
+    else
+        ss_delta(run, byte, 8, ADD_INT, more);
+}
+
+static uint64_t insert_ahead(struct ss_run *run, struct ss_keyed *keyed, const uint64_t *key)
+{
+    const struct ss_transaction *transaction = run->worker->transaction;
+    uint64_t words = keyed->of.key_words;
+    uint64_t hash = ss_hash_key(key, words);
+    run->raised = 0;
+    /* Before the entry is taken: the list is how it is given back. */
+    if (transaction->change_count == run->redo_limit) {
+        run->verdict = SS_LOG_FULL;
+        return SS_NOWHERE;
+    }
+    uint64_t entry = ss_entry_take(run, keyed);
+    if (entry == SS_NOWHERE) {
+        run->verdict = SS_LOG_FULL;
+        return SS_NOWHERE;
+    }
+    ss_changes_add(run, keyed, entry, hash, SS_INSERTED);
+    for (uint64_t i = 0; i < words; i++)
+        store(run, entry + SS_KEY_WORD + i, key[i]);
+    store(run, entry + SS_STAMP_WORD, ss_own_stamp | (transaction->change_count - 1));
+    if (run->verdict == SS_COMPLETED)
+        ss_slot_entry(run, ss_redo_find(run, entry + SS_STAMP_WORD))->delta = SS_STAMP;
+    count_ahead(run, keyed, hash, 1);
+    return run->verdict == SS_COMPLETED ? entry : SS_NOWHERE;
+}
+
+/* A word of an entry's key: its own insertion's, or the state's. */
+static uint64_t key_word(struct ss_run *run, uint64_t entry, uint64_t at)
+{
+    uint64_t word = entry + SS_KEY_WORD + at;
+    const struct ss_slot *slot = run->speculative ? ss_redo_find(run, word) : NULL;
+    if (slot != NULL && slot->key == (run->epoch_key | word))
+        return *ss_slot_value(run, slot);
+    return ss_word_read(&run->state[word]);
+}
+
+static void remove_ahead(struct ss_run *run, struct ss_keyed *keyed, uint64_t entry)
+{
+    uint64_t key[SS_MOST_KEY_WORDS] = {0};
+    uint64_t stamp = 0;
+    bool own = own_stamp(run, entry, &stamp);
+    if (own && stamp == 0)
+        return;
+    for (uint64_t i = 0; i < keyed->of.key_words; i++)
+        key[i] = key_word(run, entry, i);
+    uint64_t hash = ss_hash_key(key, keyed->of.key_words);
+    if (!ss_changes_add(run, keyed, entry, hash, own ? SS_REMOVED_OWN : SS_REMOVED))
+        return;
+    store(run, entry + SS_STAMP_WORD, 0);
+    if (own)
+        run->worker->transaction->changes[stamp & ~ss_own_stamp].kind = SS_INSERTED_IN_VAIN;
+    count_ahead(run, keyed, hash, UINT64_MAX);
+}
+
+/* All that are there, and its own. */
+static void clear_ahead(struct ss_run *run, struct ss_keyed *keyed)
+{
+    const struct ss_container *of = &keyed->of;
+    const struct ss_transaction *transaction = run->worker->transaction;
+    uint64_t container = (uint64_t)(keyed - run->keyed);
+    uint64_t own = transaction->change_count;
+    load(run, of->header + SS_HEADER_CHANGES);
+    /* As in find_committed: the entries are looked at after the number that stands for them. */
+    atomic_thread_fence(memory_order_acquire);
+    uint64_t end = of->region + header_word(run, keyed, SS_HEADER_USED) * of->entry_words;
+    for (uint64_t entry = of->region; entry < end && run->verdict == SS_COMPLETED;
+         entry += of->entry_words)
+        if (ss_word_read(&run->state[entry + SS_STAMP_WORD]) != 0)
+            remove_ahead(run, keyed, entry);
+    for (uint64_t i = 0; i < own && run->verdict == SS_COMPLETED; i++) {
+        const struct ss_change *change = &transaction->changes[i];
+        if (change->kind == SS_INSERTED && change->container == container)
+            remove_ahead(run, keyed, change->entry);
+    }
+}
+
+/* ---- the operations ---- */
 
 uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *key)
 {
-    (void)run, (void)container, (void)key;
-    return SS_NOWHERE;
+    struct ss_keyed *keyed = container_of(run, container);
+    if (run->speculative)
+        return find_ahead(run, keyed, key);
+    uint64_t words = keyed->of.key_words;
+    if (SS_UNLIKELY(keyed->locked)) {
+        lock(keyed);
+        uint64_t found =
+            ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
+        unlock(keyed);
+        return found;
+    }
+    /* Most keys are one word: the compiler makes a path of its own for them. */
+    if (words == 1)
+        return ss_index_find(keyed, run->state, key, 1, ss_hash_word(key[0])).first;
+    return ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
 }
+
 uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t *key)
 {
-    return ss_keyed_find(run, container, key);
+    struct ss_keyed *keyed = container_of(run, container);
+    if (run->speculative)
+        return insert_ahead(run, keyed, key);
+    lock(keyed);
+    uint64_t entry = insert_in_place(run, keyed, key);
+    unlock(keyed);
+    return entry;
 }
+
 void ss_keyed_remove(struct ss_run *run, uint64_t container, uint64_t entry)
 {
-    (void)run, (void)container, (void)entry;
+    struct ss_keyed *keyed = container_of(run, container);
+    if (run->speculative) {
+        remove_ahead(run, keyed, entry);
+        return;
+    }
+    lock(keyed);
+    remove_in_place(run, keyed, entry);
+    unlock(keyed);
 }
+
 void ss_keyed_clear(struct ss_run *run, uint64_t container)
 {
-    (void)run, (void)container;
+    struct ss_keyed *keyed = container_of(run, container);
+    const struct ss_container *of = &keyed->of;
+    if (run->speculative) {
+        clear_ahead(run, keyed);
+        return;
+    }
+    lock(keyed);
+    uint64_t end = of->region + header_word(run, keyed, SS_HEADER_USED) * of->entry_words;
+    for (uint64_t entry = of->region; entry < end && run->verdict == SS_COMPLETED;
+         entry += of->entry_words)
+        if (ss_word_read(&run->state[entry + SS_STAMP_WORD]) != 0)
+            remove_in_place(run, keyed, entry);
+    unlock(keyed);
 }
+
 uint64_t ss_keyed_count(struct ss_run *run, uint64_t container)
 {
-    (void)run, (void)container;
-    return 0;
+    const struct ss_keyed *keyed = container_of(run, container);
+    if (run->speculative)
+        return load(run, keyed->of.header + SS_HEADER_COUNT);
+    return header_word(run, keyed, SS_HEADER_COUNT);
 }
-struct ss_keyed_walk *ss_keyed_entries(struct ss_run *run, uint64_t container)
-{
-    (void)run, (void)container;
-    return NULL;
-}
+
 uint64_t ss_keyed_changes(struct ss_run *run, uint64_t container)
 {
-    return ss_keyed_count(run, container);
+    const struct ss_keyed *keyed = container_of(run, container);
+    if (run->speculative)
+        return keyed->parts[run->worker->index].changes;
+    return header_word(run, keyed, SS_HEADER_CHANGES);
 }
+
 uint64_t ss_keyed_key(struct ss_run *run, uint64_t container, uint64_t entry, uint64_t at)
 {
-    (void)run, (void)container, (void)entry, (void)at;
-    return 0;
-}
-uint64_t ss_engine_find(struct ss_engine *engine, uint64_t container, const uint64_t *key)
-{
-    (void)engine, (void)container, (void)key;
-    return SS_NOWHERE;
+    (void)container;
+    return key_word(run, entry, at);
 }

@@ -30,6 +30,7 @@
 #include "counter_prediction.h"
 #include "delta.h"
 #include "engine.h"
+#include "keyed_changes.h"
 #include "narrow.h"
 #include "processor.h"
 #include "ranges.h"
@@ -62,6 +63,7 @@ void ss_redo_begin(struct ss_worker *worker, struct ss_transaction *transaction)
     run->redo = transaction->redo;
     run->redo_count = 0;
     run->delta_count = 0;
+    ss_changes_begin(worker);
     if (SS_UNLIKELY(ss_predicts(worker->engine->counters)))
         ss_prediction_begin(transaction);
 }
@@ -235,7 +237,7 @@ void ss_redo_publish(struct ss_engine *engine, const struct ss_transaction *tran
     const struct ss_write *end = transaction->redo + transaction->redo_count;
     for (const struct ss_write *write = transaction->redo; write != end; write++) {
         uint64_t value = write->value;
-        if (SS_UNLIKELY(write->delta == SS_SETTLED))
+        if (SS_UNLIKELY(write->delta == SS_SETTLED || write->delta == SS_STAMP))
             continue;
         if (SS_UNLIKELY(write->delta == SS_STORED_RANGE)) {
             ss_range_publish(engine, write);

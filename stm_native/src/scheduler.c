@@ -240,6 +240,10 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     ss_boost_begin(transaction);
     /* Relaxed: the fence below orders it, and ss_set_status releases what the run begins with. */
     __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
+    /* Relaxed, as only this thread counts; and Dekker with retire, in keyed_index.c: the run is counted
+     * before it sees an index. */
+    uint64_t runs = atomic_load_explicit(&worker->runs, memory_order_relaxed);
+    atomic_store_explicit(&worker->runs, runs + 1, memory_order_relaxed);
     ss_set_status(transaction, number, SS_RUNNING);
     /* Dekker with end_job and stop: the flag is down before we look whether there is still a job. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -257,6 +261,8 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
             ss_use_segment(run, span->segment);
             ss_call(worker, protocol->variant, span->first, span->last);
         }
+    /* Release: who sees that the run is over may free the indices that it looked at. */
+    atomic_store_explicit(&worker->runs, runs + 2, memory_order_release);
     protocol->finish(worker, transaction);
     if (SS_UNLIKELY(run->verdict != SS_COMPLETED))
         ss_boost_roll_back(engine, transaction); /* others need not wait for what cannot commit */

@@ -10,6 +10,7 @@
 #include "processor.h"
 #include "specstream.h"
 
+struct ss_change;
 struct ss_owned;
 struct ss_performed;
 struct ss_segment;
@@ -82,6 +83,8 @@ struct ss_transaction {
     struct ss_read *reads;
     struct ss_write *redo;
     uint64_t *rows;
+    struct ss_change *changes; /* insertions and removals in keyed containers; keyed_changes.c */
+    uint64_t change_count;
 
     /* Protocol `eager`; see eager.c. On a line of its own: earlier transactions look at it. */
     _Alignas(SS_CACHE_LINE) _Atomic uint64_t doom; /* incarnation << 32 | distance to the thief */

@@ -15,6 +15,8 @@
 #include <assert.h>
 
 #include "engine.h"
+#include "keyed.h"
+#include "keyed_changes.h"
 #include "narrow.h"
 #include "processor.h"
 #include "protocol.h"
@@ -52,6 +54,12 @@ static bool unchanged(const struct ss_engine *engine, struct ss_transaction *tra
             read += ss_range_entries(read->value);
             continue;
         }
+        if (SS_UNLIKELY(read->bytes == SS_ABSENT)) {
+            if (!ss_is_still_absent(engine, read, &transaction->conflict))
+                return false;
+            read += ss_range_entries(engine->keyed[read->value].of.key_words);
+            continue;
+        }
         uint64_t changed = ss_word_read(&state[read->word]) ^ read->value;
         /* Only now the mask: a word that is the same costs what it did without masks. */
         if (changed != 0 && (changed & ss_bits_of(read->bytes)) != 0) {
@@ -72,13 +80,16 @@ static void publish(struct ss_engine *engine, struct ss_transaction *transaction
 {
     assert(unchanged(engine, transaction)); /* invariant 3: it read what the head reads */
     ss_redo_publish(engine, transaction);
+    if (SS_UNLIKELY(transaction->change_count != 0)) {
+        ss_changes_publish(engine, transaction);
+        transaction->change_count = 0;
+    }
 }
 
 /* Nobody has seen anything of it. */
 static void roll_back(struct ss_engine *engine, struct ss_transaction *transaction)
 {
-    (void)engine;
-    (void)transaction;
+    ss_changes_roll_back(engine, transaction);
 }
 
 const struct ss_protocol ss_protocol_value = {

@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "keyed_changes.h"
+#include "keyed_entries.h"
 #include "processor.h"
 #include "profile.h"
 #include "specstream.h"
@@ -36,6 +38,9 @@ struct ss_worker {
     uint64_t undo_entries; /* room in the undo log */
     uint64_t *buffer; /* what is being copied; see buffer.c */
     uint64_t buffer_words;
+    _Atomic uint64_t runs; /* speculative ones, counted at their beginnings and ends */
+    struct ss_touched touched;   /* by its event in place */
+    struct ss_inserted inserted; /* by its speculative run */
     struct ss_statistics statistics; /* own figures; see statistics.c */
     struct ss_hot_place hot[SS_HOT_GROUPS * SS_HOT_ENTRIES];
 

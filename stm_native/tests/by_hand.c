@@ -6,9 +6,12 @@
 #include "delta.h"
 #include "eager.h"
 #include "engine.h"
+#include "keyed_changes.h"
+#include "keyed_entries.h"
 #include "protocol.h"
 #include "specstream.h"
 #include "transaction.h"
+#include "undo_log.h"
 #include "worker.h"
 
 struct ss_engine *engine;
@@ -49,12 +52,33 @@ bool commits(int number)
 {
     struct ss_transaction *transaction = transaction_of(number);
     if (!finishes(number) || !engine->protocol->validate(engine, transaction) ||
-        !ss_delta_fits(engine, transaction))
+        !ss_delta_fits(engine, transaction) || !ss_changes_fit(engine, transaction))
         return false;
     engine->protocol->publish(engine, transaction);
     ss_prediction_fold(engine, number + 1);
     atomic_store(&engine->next_commit, number + 1);
     return true;
+}
+
+void begin_in_place(int number, int64_t event)
+{
+    struct ss_run *run = run_of(number);
+    run->speculative = 0;
+    run->verdict = SS_COMPLETED;
+    run->event = event;
+    run->undo_top = run->undo_base;
+    run->arena_words = 0;
+}
+
+void end_in_place(int number, bool undone)
+{
+    struct ss_worker *worker = &engine->workers[number];
+    const struct ss_undo *end = worker->run.undo_top;
+    if (undone)
+        ss_undo_roll_back(&worker->run);
+    ss_touched_settle(worker, undone);
+    if (engine->protocol->invalidate_readers != NULL)
+        engine->protocol->invalidate_readers(worker, number, end);
 }
 
 void hand_drop(int number)

@@ -26,5 +26,9 @@ void begin(int number);
 bool finishes(int number);
 /* The same, and was still valid, and is published. */
 bool commits(int number);
+/* An event of the head, in place, on a worker whose transaction has not begun or is dropped; then its
+ * end. */
+void begin_in_place(int number, int64_t event);
+void end_in_place(int number, bool undone);
 
 #endif
