@@ -40,6 +40,7 @@ ABORT_REASONS = {
     "hook": lib.SS_ABORT_HOOK,
     "fault": lib.SS_ABORT_FAULT,
     "shadow": lib.SS_ABORT_SHADOW,
+    "timer": lib.SS_ABORT_TIMER,
 }
 
 
@@ -71,6 +72,7 @@ def configuration(
             "region_count": len(regions),
             "containers": containers,
             "container_count": len(containers),
+            "timers": 0 if layout.timers is None else layout.containers.index(layout.timers) + 1,
             "operations": len(layout.operations),
             "boosted_first": min((f.offset for f, _ in layout.operations), default=0),
             "boosted_end": max((f.offset + f.words for f, _ in layout.operations), default=0),
