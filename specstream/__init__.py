@@ -28,6 +28,7 @@ from specstream.declarations.container_fields import (
 from specstream.declarations.limits import Limits
 from specstream.declarations.locks import locks
 from specstream.declarations.pure import pure
+from specstream.declarations.records import Record
 from specstream.declarations.schema import decimal, nullable, timestamp
 from specstream.declarations.state import State, array, scalar, scratch
 from specstream.engine.engine import Engine
@@ -72,6 +73,7 @@ __all__ = [
     "OperatorCrashError",
     "Partial",
     "Profile",
+    "Record",
     "SequentialRun",
     "SinkError",
     "SnapshotError",

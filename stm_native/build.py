@@ -17,6 +17,7 @@ HEADERS = [
     "specstream_arithmetic.h",
     "specstream_local.h",
     "specstream_containers.h",
+    "specstream_objects.h",
 ]
 
 

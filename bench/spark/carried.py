@@ -15,6 +15,7 @@ import pyarrow as pa
 
 import specstream as ss
 from bench.spark.loads import operator_of
+from specstream.declarations.state_content import StateContent
 from specstream.engine.engine import Savepoint
 
 __all__ = ["Carried", "carried"]
@@ -37,7 +38,8 @@ class Carried:
             return
         words = np.frombuffer(state, np.int64, offset=_SEQUENCE.size)
         (sequence,) = _SEQUENCE.unpack_from(state)
-        self.engine.rollback(Savepoint(words, sequence, 0))
+        content = StateContent(self.engine.operator.layout, words)
+        self.engine.rollback(Savepoint(content, sequence, 0))
 
     def run(self, rows: Any) -> pa.Table:
         """Runs some rows."""

@@ -6,8 +6,11 @@ where its batch began (``recorded_batch.py``).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
+from specstream.checkpoint.container_changes import applied
 from specstream.checkpoint.file_format import CheckpointFile
 from specstream.declarations.state import Layout
 from specstream.engine.snapshot import Snapshot, refused
@@ -42,7 +45,7 @@ class Chain:
         self.last = full
         self.lengths = [full.length]
         self.pending = content.pending
-        self._words = content.words.copy()
+        self._state = replace(content.state, fixed=content.state.fixed.copy())
         # As Arrow has them: ten million strings as Python objects would take a gigabyte.
         self._strings = content.strings.chunks
         self._rejected = content.rejected_rows
@@ -69,7 +72,13 @@ class Chain:
         with refused(what):
             if increment.about.fields != self.last.about.fields:
                 raise Malformed("its fields are not those of the file that it builds on")
-            new = increment.apply(self._words)
+            new = increment.apply(self._state.fixed)
+            if self.layout.containers:
+                changed = increment.named("containers")
+                if changed is None:
+                    raise Malformed("it has no changes of the containers")
+                rows = applied(self.layout, self._state.rows, changed)
+                self._state = replace(self._state, rows=rows)
             self._strings.append(pa.array(new, pa.large_string()))
         pending = increment.named("arrivals")
         self.pending = self.pending if pending is None else bytes(pending)
@@ -80,9 +89,9 @@ class Chain:
     def snapshot(self) -> bytes:
         """The engine as a snapshot."""
         return Snapshot(
-            self._words,
+            self._state,
             self.last.about.next_sequence,
             pa.chunked_array(self._strings, pa.large_string()),
             self.pending,
             self._rejected,
-        ).to_bytes(self.layout)
+        ).to_bytes()

@@ -38,6 +38,7 @@ from specstream.checkpoint import failpoints
 from specstream.checkpoint.batch import Result
 from specstream.checkpoint.chain import Chain
 from specstream.checkpoint.checkpoint_files import CheckpointFiles, FileName
+from specstream.checkpoint.container_changes import Held, changes
 from specstream.checkpoint.file_format import (
     About,
     changed_blocks,
@@ -48,6 +49,7 @@ from specstream.checkpoint.file_format import (
 from specstream.checkpoint.restart import newest_chain
 from specstream.checkpoint.settings import check_settings
 from specstream.checkpoint.store import Store, store_of
+from specstream.declarations.state_content import StateContent, fixed_words
 from specstream.engine.engine import Engine, Savepoint
 from specstream.engine.snapshot import Migrate, refused
 from specstream.errors import ConfigurationError, SnapshotError
@@ -140,10 +142,9 @@ class Checkpoint:
             raise
         # What the last file holds. Zero where the state is, so that a large state of which little
         # is used takes little here as well.
-        self._before: Words = np.zeros(len(engine.durable.words), np.int64)
-        copy_blocks(
-            engine.durable.words, self._before, changed_blocks(engine.durable.words, self._before)
-        )
+        fixed, self._held = self._look()
+        self._before: Words = np.zeros(len(fixed), np.int64)
+        copy_blocks(fixed, self._before, changed_blocks(fixed, self._before))
         self._note_savepoint(engine.durable.pending.to_bytes())
 
     def __repr__(self) -> str:
@@ -246,10 +247,18 @@ class Checkpoint:
             return False
         return query is None or query == last.query
 
+    def _look(self) -> tuple[Words, list[Held]]:
+        """The words of the fields that are no containers, and what the containers hold: a copy."""
+        layout, words = self._engine.operator.layout, self._engine.durable.words
+        return fixed_words(layout, words), [Held.of(words, one) for one in layout.containers]
+
+    def _state(self, fixed: Words, held: list[Held]) -> StateContent:
+        return StateContent(self._engine.operator.layout, fixed, tuple(one.rows for one in held))
+
     def _note_savepoint(self, pending: bytes) -> None:
         engine = self._engine
         self._savepoint = Savepoint(
-            self._before,
+            self._state(self._before, self._held),
             engine.durable.next_sequence,
             len(engine.durable.strings),
             engine.durable.rejected.savepoint(),
@@ -283,23 +292,26 @@ class Checkpoint:
         engine = self._engine
         failpoints.hit("before-write", batch_id)
         with engine.durable.exclusive():
-            words = engine.durable.words
-            changed = changed_blocks(words, self._before)
-            full, sections = self._sections(changed, output)
+            fixed, held = self._look()
+            changed = changed_blocks(fixed, self._before)
+            edits = changes(self._held, held)
+            full, sections = self._sections(fixed, held, changed, edits, output)
             # Nothing commits: what is pending waits for a frontier that only batches move.
             pending = engine.durable.pending.to_bytes()
             # Where there never was a source, the files before have nothing of it either.
-            named: dict[str, Buffer] = {}
+            named: dict[str, list[Buffer]] = {}
+            if edits and not full:
+                named["containers"] = edits
             if pending and not full:
-                named["arrivals"] = pending
+                named["arrivals"] = [pending]
             kept = engine.durable.rejected.to_bytes()
             if kept and not full:
-                named["kept"] = kept
+                named["kept"] = [kept]
             for key, rows in (("late", late), ("bad_rows", rejected)):
                 if rows is not None:
-                    named[key] = stream_of(rows)
+                    named[key] = [stream_of(rows)]
             if self._settings:
-                named["settings"] = json.dumps(self._settings).encode()
+                named["settings"] = [json.dumps(self._settings).encode()]
             last = self.recorded
             about = About(
                 batch_id,
@@ -313,10 +325,11 @@ class Checkpoint:
                 tuple(named),
                 finished,
             )
-            parts, checksum = pack(about, [*sections, *([content] for content in named.values())])
+            parts, checksum = pack(about, [*sections, *named.values()])
             name = FileName(batch_id, "full" if full else "increment")
             length = self._files.write(name, parts)
-            copy_blocks(words, self._before, changed)
+            copy_blocks(fixed, self._before, changed)
+            self._held = held
             self._note_savepoint(pending)
             self.recorded = Recorded(batch_id, query, output, checksum, late, rejected, finished)
         self._lengths = [length] if full else [*self._lengths, length]
@@ -330,18 +343,25 @@ class Checkpoint:
                 stacklevel=2,
             )
 
-    def _sections(self, changed: Words, output: pa.Table) -> tuple[bool, list[list[Buffer]]]:
-        """Whether the next file is a full one, and its sections."""
+    def _sections(
+        self,
+        fixed: Words,
+        held: list[Held],
+        changed: Words,
+        edits: list[Buffer],
+        output: pa.Table,
+    ) -> tuple[bool, list[list[Buffer]]]:
+        """Whether the next file is a full one, and its sections but for those that are named."""
         engine = self._engine
         rows = stream_of(output)
         if 0 < len(self._lengths) <= INCREMENTS:
             strings = engine.durable.strings.to_arrow().slice(self._savepoint.strings).to_pylist()
-            sections = increment(engine.durable.words, changed, strings, rows)
-            length = sum(len(part) for section in sections for part in section)
+            sections = increment(fixed, changed, strings, rows)
+            length = sum(len(part) for section in [*sections, edits] for part in section)
             full_one, *increments = self._lengths
             if sum(increments) + length < full_one:
                 return False, sections
-        return True, [[engine.durable.snapshot()], [rows]]
+        return True, [engine.durable.snapshot_of(self._state(fixed, held)), [rows]]
 
     # ---- restart ----
 

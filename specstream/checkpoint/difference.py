@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns import compute as pc
-from specstream.declarations.state import StateView
+from specstream.declarations.state_view import StateView
 
 __all__ = ["Difference", "first_difference", "first_difference_of_states"]
 
@@ -96,23 +98,49 @@ def _differs(one: pa.ChunkedArray, other: pa.ChunkedArray) -> npt.NDArray[np.boo
     return np.asarray(values | nulls.to_numpy(), np.bool_)
 
 
+def first_difference_of_states(recorded: StateView, replayed: StateView) -> Difference | None:
+    """The first field in which two states of one layout differ, and in it the first element.
+
+    Of a container it is the first entry or element, in their order, with its place for an index.
+    """
+    for name in dir(recorded):
+        one, other = (getattr(state, name) for state in (recorded, replayed))
+        if isinstance(one, np.ndarray) or not isinstance(one, Collection) or isinstance(one, str):
+            found = _first_of_elements(name, _elements(one), _elements(other))
+        elif isinstance(one, Mapping):
+            found = _first_of_rows(name, list(one.items()), list(other.items()))
+        else:
+            found = _first_of_rows(name, list(one), list(other))
+        if found is not None:
+            return found
+    return None
+
+
 def _elements(value: Any) -> npt.NDArray[Any]:
     return np.asarray(value, object if isinstance(value, str) else None)
 
 
-def first_difference_of_states(recorded: StateView, replayed: StateView) -> Difference | None:
-    """The first field in which two states of one layout differ, and in it the first element."""
-    for name in dir(recorded):
-        one, other = (_elements(getattr(state, name)) for state in (recorded, replayed))
-        if one.dtype == object:
-            differs = (one != other).reshape(-1)
-        else:
-            size = one.dtype.itemsize
-            bits = [np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other)]
-            differs = (bits[0] != bits[1]).reshape(-1, size).any(axis=1)
-        if differs.any():
-            at = int(differs.argmax())
-            index = tuple(map(int, np.unravel_index(at, one.shape)))
-            values = (each.reshape(-1).tolist()[at] for each in (one, other))
-            return Difference("state", name, index, *values)
+def _first_of_elements(
+    name: str, one: npt.NDArray[Any], other: npt.NDArray[Any]
+) -> Difference | None:
+    if one.dtype == object:
+        differs = (one != other).reshape(-1)
+    else:
+        size = one.dtype.itemsize
+        bits = [np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other)]
+        differs = (bits[0] != bits[1]).reshape(-1, size).any(axis=1)
+    if not differs.any():
+        return None
+    at = int(differs.argmax())
+    index = tuple(map(int, np.unravel_index(at, one.shape)))
+    values = (each.reshape(-1).tolist()[at] for each in (one, other))
+    return Difference("state", name, index, *values)
+
+
+def _first_of_rows(name: str, one: list[Any], other: list[Any]) -> Difference | None:
+    """Between entries or elements, in their order."""
+    for at, (recorded, replayed) in enumerate(zip_longest(one, other)):
+        # By their texts: the two zeros are two, a NaN is itself, and True is not 1.
+        if repr(recorded) != repr(replayed):
+            return Difference("state", name, (at,), recorded, replayed)
     return None

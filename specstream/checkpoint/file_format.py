@@ -1,7 +1,8 @@
 """A checkpoint file: what an engine was after a micro-batch, and what the batch emitted.
 
 A *full* file holds an engine's snapshot. An *increment* holds what has changed since the file
-before it: blocks of the state, and strings that are new; and all events that wait for the
+before it: blocks of the state's fields, entries of its containers (``container_changes.py``), and
+strings that are new; and all events that wait for the
 watermark, with the sources' frontiers. Both hold the rows that their batch has emitted, and those
 that were late or bad. A large state of which a batch touches little costs little to keep.
 
@@ -131,7 +132,8 @@ class CheckpointFile:
         return dict(zip(self.about.named, sections, strict=True)).get(name)
 
     def apply(self, words: Words) -> list[str]:
-        """Brings the state of the file before to that of this increment; gives the new strings.
+        """Brings the state of the file before to that of this increment, but for containers; gives
+        the new strings.
 
         Raises:
             Malformed: it is none to such a state, which is as it was then.
@@ -182,6 +184,8 @@ def increment(
     """The sections of an increment: views of the state, no copy.
 
     Args:
+        words: of the state's fields, without containers, and
+        changed: the numbers of the blocks that have changed.
         output: what the batch has emitted, as an Arrow stream.
     """
     blocks: list[Buffer] = [

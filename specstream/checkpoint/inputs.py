@@ -28,6 +28,8 @@ from specstream.checkpoint.file_format import changed_blocks
 from specstream.checkpoint.recorded_operator import pickled, unpickled
 from specstream.checkpoint.store import Store
 from specstream.columns.rejected_rows import Policy
+from specstream.declarations.container_words import count
+from specstream.declarations.state_content import fixed_words
 from specstream.engine.engine import Engine
 from specstream.errors import EngineClosedError, SnapshotError, SpecstreamError
 from specstream.files.arrow_stream import stream_of
@@ -271,7 +273,11 @@ def _is_new(engine: Engine) -> bool:
     """Whether the engine is as an engine of its operator begins."""
     if engine.durable.next_sequence or engine.durable.pending.pending:
         return False
-    return not len(changed_blocks(engine.durable.words, engine.operator.layout.allocate()))
+    layout, words = engine.operator.layout, engine.durable.words
+    if any(count(words, field) for field in layout.containers):
+        return False
+    fixed, new = fixed_words(layout, words), fixed_words(layout, layout.allocate())
+    return not len(changed_blocks(fixed, new))
 
 
 def _is_ended(error: Exception) -> bool:

@@ -6,7 +6,7 @@ may delete a file between two looks; then it is looked again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NoReturn
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from specstream.checkpoint.file_format import CheckpointFile
 from specstream.checkpoint.inputs import Input, input_batches, read_input
 from specstream.checkpoint.store import Store
 from specstream.declarations.state import Layout
+from specstream.declarations.state_content import StateContent
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.container import DamagedFile
@@ -64,9 +65,8 @@ def restored(snapshot: bytes, layout: Layout, what: str) -> Snapshot:
         SnapshotError: it does not fit the layout, or is none.
     """
     if not snapshot:
-        return Snapshot(layout.allocate(), 0, pa.chunked_array([], pa.large_string()))
-    content = Snapshot.from_bytes(snapshot, layout, what)
-    return replace(content, words=content.words.copy())
+        return Snapshot(StateContent.new(layout), 0, pa.chunked_array([], pa.large_string()))
+    return Snapshot.from_bytes(snapshot, layout, what)
 
 
 def read_batch(store: Store, batch_id: int) -> RecordedBatch:

@@ -36,7 +36,7 @@ from specstream.columns.events import Events, keys_of, plain_value, read_events,
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
 from specstream.declarations.options import flag, function, integer
-from specstream.declarations.state import StateView
+from specstream.declarations.state_view import StateView
 from specstream.engine.options import checked_operator
 from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, InputError, SnapshotError
@@ -139,11 +139,11 @@ def replay(
     the_operator = recorded.given.operator() if operator is None else operator
     start = restored(recorded.before, the_operator.layout, what)
     with refused(what):
-        strings = start.table(the_operator.program.strings, the_operator.layout)
+        strings = start.table(the_operator.program.strings)
     run = _Run(the_operator, origin, start, strings)
     is_whole = run.all(recorded.given.rows, what, pdb, event, progress)
     output = run.output()
-    state = StateView(the_operator.layout, start.words, strings.objects)
+    state = StateView(the_operator.layout, run.words, strings.objects)
     return Replay(
         batch,
         the_operator,
@@ -172,11 +172,11 @@ def _difference(
     layout = run.operator.layout
     content = restored(after.snapshot, layout, what)
     with refused(what):
-        texts = content.table((), layout).objects
+        texts = content.table(()).objects
     return (
         _difference_of_errors(None, run.raised())
         or first_difference(after.output, output)
-        or first_difference_of_states(StateView(layout, content.words, texts), state)
+        or first_difference_of_states(StateView(layout, content.state, texts), state)
         or run.difference_of_waiting(after.pending)
     )
 
@@ -199,7 +199,8 @@ class _Run:
         self.first = start.next_sequence
         self.pending = start.pending
         self.committing: Committing | None = None  # in event time
-        self.oracle = Oracle(operator.program, operator.layout, start.words)
+        self.words = start.state.words()
+        self.oracle = Oracle(operator.program, operator.layout, self.words)
         self.events: Events | None = None
         self.done = 0
         self.error: Exception | None = None

@@ -37,7 +37,7 @@ from specstream.compiler.text import Text
 from specstream.declarations.container_words import replace
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout, Space
+from specstream.declarations.state import Field, Layout, Space
 
 __all__ = ["Oracle"]
 
@@ -111,12 +111,20 @@ class OracleState:
         if scalar is None:
             if value is self.__dict__.get(name, self):  # state.x |= other
                 return
-            known = "is an array and cannot be replaced" if name in self.__dict__ else "is no field"
+            known = _is(self._layout.field(name))
             raise AttributeError(f"{name!r} of state {self._name!r} {known}")
         words, offset, _, convert = scalar
         stored = convert(value, f"state.{name}")
         self._journal.append((words.__setitem__, offset, words[offset]))
         words[offset] = stored
+
+
+def _is(field: Field | None) -> str:
+    """Why a field is not set."""
+    if field is None:
+        return "is no field"
+    what = "an array" if field.container is None else f"a {field.container.kind}"
+    return f"is {what} and cannot be replaced"
 
 
 def undo(journal: Journal, done: int) -> None:

@@ -165,6 +165,11 @@ class OperatorCompiler(CompilerBase):
         return [manager]
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """A function for Numba, under the options that all native code shares."""
-    return numba.njit(pipeline_class=OperatorCompiler, **COMPILE_OPTIONS)(function)
+def compiled(function: Callable[..., Any], apart: bool = False) -> Any:
+    """A function for Numba, under the options that all native code shares.
+
+    ``apart``: it stays a function of its own. Otherwise whatever an operator calls becomes part of
+    it wherever it is called, which of much code takes long to compile.
+    """
+    options = {"forceinline": False} if apart else {}
+    return numba.njit(pipeline_class=OperatorCompiler, **COMPILE_OPTIONS, **options)(function)

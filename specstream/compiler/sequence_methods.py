@@ -110,7 +110,7 @@ def _python(function: Callable[..., Any], *roles: str) -> Any:
         function: it.
         roles: of the other arguments: "element", which is stored; "index"; "as given".
     """
-    rule = called(compiled(function))
+    rule = called(compiled(function, apart=True))
 
     def typed(context: Any, args: Sequence[types.Type]) -> Meaning:
         of = args[0]
@@ -323,7 +323,7 @@ def _counted(values, value):
     return found
 
 
-_position_between = compiled(_position_between)
+_position_between = compiled(_position_between, apart=True)
 _INDEX = (
     _python(_position, "as given"),
     _python(_position_from, "as given", "index"),
@@ -338,14 +338,14 @@ def _index(context: Any, args: Sequence[types.Type]) -> Meaning:
 
 
 _method("count", (ListField, DequeField), 1)(_python(_counted, "as given"))
-_found_in = compiled(_found)
+_found_in = compiled(_found, apart=True)
 
 
 def _is_in(value, values):
     return _found_in(values, value)
 
 
-_CONTAINS = of_held(called(compiled(_is_in)))
+_CONTAINS = of_held(called(compiled(_is_in, apart=True)))
 
 
 def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -401,7 +401,7 @@ def _rotated_once(values):
     _rotate(values, 1)
 
 
-_rotate = compiled(_rotated)
+_rotate = compiled(_rotated, apart=True)
 _ROTATE = (_python(_rotated_once), _python(_rotated, "integer"))
 _method("reverse", (ListField, DequeField), 0)(_python(_reversed))
 
@@ -418,7 +418,7 @@ def _put_back(values, made):
         put(values, at, made[at])
 
 
-_put_all = compiled(_put_back)
+_put_all = compiled(_put_back, apart=True)
 
 
 def _sorted(values, backwards):
@@ -436,7 +436,7 @@ def _sorted_by(values, backwards, keys):
 
 
 _method("sort", (ListField,), 1)(_python(_sorted, "as given"))
-_SORTED_BY = called(compiled(_sorted_by))
+_SORTED_BY = called(compiled(_sorted_by, apart=True))
 
 
 @list_sorted_by.rule
@@ -461,7 +461,7 @@ def _part(values, first, step, count):
     return made
 
 
-part_of.rule(called(compiled(_part)))
+part_of.rule(called(compiled(_part, apart=True)))
 
 
 def _replaced(values, first, step, count, given):
@@ -479,7 +479,7 @@ def _replaced(values, first, step, count, given):
             insert(values, first + at, other[at])
 
 
-replace_part.rule(called(compiled(_replaced)))
+replace_part.rule(called(compiled(_replaced, apart=True)))
 
 
 def _copied(values):
@@ -496,8 +496,8 @@ def _extended_in_place(values, given):
     return values
 
 
-_extend = compiled(_extended)
-_ADD_IN_PLACE = called(compiled(_extended_in_place))
+_extend = compiled(_extended, apart=True)
+_ADD_IN_PLACE = called(compiled(_extended_in_place, apart=True))
 
 
 def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -537,8 +537,8 @@ def _repeated_times(times, values):
 
 
 list_extend = method("extend")
-_JOINED = called(compiled(_joined)), called(compiled(_joined_to))
-_REPEATED = called(compiled(_repeated)), called(compiled(_repeated_times))
+_JOINED = called(compiled(_joined, apart=True)), called(compiled(_joined_to, apart=True))
+_REPEATED = called(compiled(_repeated, apart=True)), called(compiled(_repeated_times, apart=True))
 
 
 def _new_list(what: str, meanings: tuple[Any, Any], others: type | None) -> Any:
@@ -582,7 +582,7 @@ def _comparison(function: Any, is_equality: bool) -> Any:
                 return function(left[at], right[at])
         return function(len(left), len(right))
 
-    meaning_of_both = called(compiled(compare))
+    meaning_of_both = called(compiled(compare, apart=True))
 
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if len(args) != 2 or not any(isinstance(one, SequenceType) for one in args):
@@ -648,8 +648,11 @@ def _total_of_floats(values):
     return total
 
 
-_EXTREMES = {"min": called(compiled(_least)), "max": called(compiled(_greatest))}
-_TOTALS = called(compiled(_total)), called(compiled(_total_of_floats))
+_EXTREMES = {
+    "min": called(compiled(_least, apart=True)),
+    "max": called(compiled(_greatest, apart=True)),
+}
+_TOTALS = called(compiled(_total, apart=True)), called(compiled(_total_of_floats, apart=True))
 
 
 def _builtin(name: str) -> Any:
@@ -714,8 +717,8 @@ def _moved_down(heap, at):
     _up(heap, first, at)
 
 
-_up = compiled(_moved_up)
-_down = compiled(_moved_down)
+_up = compiled(_moved_up, apart=True)
+_down = compiled(_moved_down, apart=True)
 
 
 def _pushed(heap, item):

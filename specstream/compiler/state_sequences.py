@@ -237,8 +237,9 @@ class Elements(Run):
         builder = self.builder
         with builder.if_then(builder.icmp_unsigned("==", word, I64(-1)), likely=False):
             full = builder.icmp_unsigned("==", self.load_member("raised", I32), I32(lib.SS_FULL))
-            self.fault_if(full, OverflowError)
-            self.leave_if(BIT(1))
+            self.leave_if(builder.not_(full))
+            self.store_member("verdict", I32(lib.SS_COMPLETED))  # a handler may go on
+            self.fault_if(BIT(1), OverflowError)
         self.put_words(word, value)
         self.changed()
 

@@ -171,12 +171,32 @@ class StateTable(Table):
         return self.in_memory(self.words_of(self.container.key, key))
 
     def find(self, key: Value) -> Value:
-        return self.state_call("ss_keyed_find", I64, self.packed_key(key))
+        words = self.words_of(self.container.key, key)
+        return self.found(words, self.in_memory(words))
+
+    def found(self, words: list[Value], packed: Value) -> Value:
+        """The entry of a key. Most are looked up twice, and the second time without a call."""
+        if len(words) > 2:
+            return self.state_call("ss_keyed_find", I64, packed)
+        builder, run = self.builder, self.run
+        same = builder.icmp_unsigned("==", run.load_member("found_in"), I64(self.of.number + 1))
+        kept = run.member_address("found_key", ir.ArrayType(I64, 2))
+        for at, word in enumerate(words):
+            known = builder.load(builder.gep(kept, [I64(0), I64(at)], inbounds=True))
+            same = builder.and_(same, builder.icmp_unsigned("==", known, word))
+        slot = cgutils.alloca_once(builder, I64)
+        with builder.if_else(same) as (remembered, looked_up):
+            with remembered:
+                builder.store(run.load_member("found_entry"), slot)
+            with looked_up:
+                builder.store(self.state_call("ss_keyed_find", I64, packed), slot)
+        return builder.load(slot)
 
     def put(self, key: Value) -> tuple[Value, Value]:
         builder = self.builder
-        packed = self.packed_key(key)
-        found = self.state_call("ss_keyed_find", I64, packed)
+        words = self.words_of(self.container.key, key)
+        packed = self.in_memory(words)
+        found = self.found(words, packed)
         is_new = self.is_null(found)
         before = builder.block
         with builder.if_then(is_new):

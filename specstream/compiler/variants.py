@@ -62,6 +62,8 @@ def _begin_event(typing_context: Any, run: Any, state: Any, row: Any) -> Any:
             dirty = builder.icmp_unsigned("!=", current.load_member("arena_dirty", I32), I32(0))
             with builder.if_then(dirty):
                 current.call("ss_arena_clear", ir.VoidType(), current.pointer)
+        if state.layout.containers:
+            current.store_member("found_in", I64(0))
         if state.program.reads_frozen:
             current.call("ss_arena_enter", ir.VoidType(), current.pointer)
         if scratch_bytes:

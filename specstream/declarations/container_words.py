@@ -14,7 +14,7 @@ from specstream._native import lib
 from specstream.declarations.containers import Container
 from specstream.declarations.state import Field
 
-__all__ = ["Words", "copied", "count", "entries", "replace"]
+__all__ = ["Words", "count", "entries", "replace", "stamped", "used_bytes"]
 
 Words = npt.NDArray[np.int64]
 
@@ -29,29 +29,44 @@ def count(words: Words, field: Field) -> int:
     return int(words[field.offset + lib.SS_HEADER_COUNT])
 
 
+def used_bytes(words: Words, field: Field) -> int:
+    """Bytes of the region that were ever taken by entries or elements."""
+    header = words[field.offset : field.offset + lib.SS_HEADER_WORDS]
+    of = _of(field)
+    at = lib.SS_HEADER_USED if of.is_keyed else lib.SS_HEADER_COUNT
+    if of.kind == "deque":
+        at = lib.SS_HEADER_CAPACITY
+    return 8 * min(int(header[at]), of.room) * of.entry_words
+
+
 def entries(words: Words, field: Field) -> Words:
     """One row for each entry, in the order of insertion: key words, then value words; or for each
     element of a sequence, from the first to the last. A copy."""
+    return stamped(words, field)[1]
+
+
+def stamped(words: Words, field: Field) -> tuple[Words, Words]:
+    """The stamps of the entries, ascending, and :func:`entries`; of a sequence no stamps."""
     of, header = _of(field), words[field.offset : field.offset + lib.SS_HEADER_WORDS]
-    width = of.entry_words
     if of.is_keyed:
-        used = int(header[lib.SS_HEADER_USED])
-        rows = words[of.region : of.region + used * width].reshape(used, width)
-        rows = rows[rows[:, 0] != 0]
-        stamps = rows[:, 0]
+        # Speculative runs may have asked for more entries than there is room for.
+        used = min(int(header[lib.SS_HEADER_USED]), of.room)
+        region = words[of.region : of.region + used * of.entry_words].reshape(used, of.entry_words)
+        live = np.flatnonzero(region[:, 0])
+        stamps = region[live, 0]
         if (stamps[1:] < stamps[:-1]).any():
-            rows = rows[np.argsort(stamps)]
-        found: Words = rows[:, 1:].copy()
-        return found
+            order = np.argsort(stamps)
+            live, stamps = live[order], stamps[order]
+        rows = region[:, 1:].copy() if len(live) == used else region[live, 1:]
+        return stamps, rows
     filled, start, ring = (
         int(header[at]) for at in (lib.SS_HEADER_COUNT, lib.SS_HEADER_START, lib.SS_HEADER_CAPACITY)
     )
-    at = np.arange(start, start + filled) % (ring or max(filled, 1))
-    if of.kind != "deque":
-        at = np.arange(filled)
-    rows = words[of.region : of.region + of.region_words].reshape(of.room, width)
-    chosen: Words = rows[at]
-    return chosen
+    region = words[of.region : of.region + of.region_words].reshape(of.room, of.entry_words)
+    start %= max(ring, 1)
+    first = min(filled, ring - start) if of.kind == "deque" else filled
+    rows = np.concatenate([region[start : start + first], region[: filled - first]])
+    return np.empty(0, np.int64), rows
 
 
 def replace(words: Words, field: Field, rows: Words) -> None:
@@ -74,8 +89,3 @@ def replace(words: Words, field: Field, rows: Words) -> None:
     if of.kind == "deque" and filled:
         least = 1 << max(filled - 1, 15).bit_length()
         header[lib.SS_HEADER_CAPACITY] = min(least, of.room)
-
-
-def copied(words: Words, field: Field, target: Words) -> None:
-    """Has ``target``, words of the same layout, hold what this container holds."""
-    replace(target, field, entries(words, field))

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from specstream._native import lib
-from specstream.declarations.element_types import Storage, storage_of
+from specstream.declarations.element_types import Storage, storage_of, type_named
 from specstream.declarations.options import integer, shown
+from specstream.declarations.records import is_record, record_fields, record_named
 from specstream.errors import DeclarationError
 
-__all__ = ["Container", "ContainerKind", "Declared", "Shape", "shape_of"]
+__all__ = [
+    *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
+    "shape_of",
+]
 
 ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue", "timers"]
 KEYED: tuple[ContainerKind, ...] = ("dict", "set", "timers")
@@ -28,15 +32,19 @@ _VALUES = ("int", "float", "bool", "str")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a key, value or element is: one number or string, or a tuple of them.
+    """What a key, value or element is: one number or string, a tuple of them, or a record.
 
     Attributes:
         parts: one for each word.
         is_tuple: whether it is a tuple, of one part as well.
+        record: the class, if it is a record.
+        names: of its fields, which are the parts.
     """
 
     parts: tuple[Storage, ...]
     is_tuple: bool = False
+    record: type | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def words(self) -> int:
@@ -48,6 +56,9 @@ class Shape:
         return any(part.number == "str" for part in self.parts)
 
     def __str__(self) -> str:
+        if self.record is not None:
+            fields = [f"{name}: {of.name}" for name, of in zip(self.names, self.parts, strict=True)]
+            return f"record[{', '.join(fields)}]"
         names = ", ".join(part.name for part in self.parts)
         return f"tuple[{names}]" if self.is_tuple else names
 
@@ -83,6 +94,16 @@ class Container:
     def entry_words(self) -> int:
         """Words of an entry or element."""
         return (1 if self.is_keyed else 0) + self.key.words + self.value.words
+
+    @property
+    def row_words(self) -> int:
+        """Words of an entry or element without what belongs to its place."""
+        return self.key.words + self.value.words
+
+    @property
+    def most(self) -> int:
+        """Entries or elements that it can have."""
+        return self.limit if self.maxlen is None else min(self.limit, self.maxlen)
 
     @property
     def room(self) -> int:
@@ -140,12 +161,36 @@ class Declared:
         return made
 
 
+def shape_named(name: str) -> object:
+    """What to declare for a shape that ``str`` has given: a type, or a tuple of them.
+
+    Raises:
+        DeclarationError: it is of none.
+
+    >>> shape_named("int"), shape_named("tuple[int, str]")
+    (<class 'int'>, (<class 'int'>, <class 'str'>))
+    """
+    if name.startswith("tuple[") and name.endswith("]"):
+        return tuple(type_named(part) for part in name[len("tuple[") : -1].split(", "))
+    return record_named(name) or type_named(name)
+
+
+def record_shape(declared: type) -> Shape:
+    """The shape of a record's class."""
+    fields = record_fields(declared)
+    parts, names = tuple(one.storage for one in fields), tuple(one.name for one in fields)
+    return Shape(parts, record=declared, names=names)
+
+
 def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
     """The shape that a type stands for, or a tuple of types, or ``tuple[...]``.
 
     Raises:
         DeclarationError: it stands for none.
     """
+    if "float" in allowed and is_record(declared):
+        assert isinstance(declared, type)
+        return record_shape(declared)
     parts: tuple[Any, ...]
     is_tuple = isinstance(declared, tuple) or typing.get_origin(declared) is tuple
     parts = declared if isinstance(declared, tuple) else typing.get_args(declared)
@@ -158,5 +203,6 @@ def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
         if storage.name not in allowed:
             raise DeclarationError(
                 f"{what} has type {shown(part)}; expected {', '.join(allowed)}, or a tuple of these"
+                + (", or a class derived from ss.Record" if "float" in allowed else "")
             )
     return Shape(storages, is_tuple)

@@ -7,34 +7,57 @@ import math
 import mmap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from functools import cached_property
+from typing import Any, Literal, TypedDict, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from specstream.declarations.codes import Texts, stored_code
-from specstream.declarations.containers import Container, Declared
+from specstream.declarations.codes import stored_code
+from specstream.declarations.containers import (
+    Container,
+    ContainerKind,
+    Declared,
+    Shape,
+    record_shape,
+    shape_named,
+)
 from specstream.declarations.element_types import Number, Storage, storage_of, type_named
 from specstream.declarations.operations import Operation
 from specstream.declarations.options import shown, whole
+from specstream.declarations.records import (
+    Record,
+    is_record,
+    record_fields,
+    record_named,
+    stored_value,
+)
 from specstream.errors import DeclarationError
 from specstream.files.untrusted import Malformed
 
-__all__ = ["Description", "Field", "Layout", "State", "StateView", "array", "scalar", "scratch"]
+__all__ = ["Description", "Field", "Layout", "State", "array", "scalar", "scratch"]
 
 Space = Literal["state", "scratch", "locks"]
-Fill = int | float | bool | str
+Fill = int | float | bool | str | tuple[Any, ...]
 WORD_BYTES = 8
 # The index of a word has 32 bits in the logs.
 MOST_WORDS = 2**32 - 1
 
 
-class Description(TypedDict):
-    """A field as plain data: its name, the name of its element type, its shape."""
-
+class _Described(TypedDict):
     name: str
     kind: str
     shape: list[int]
+
+
+class Description(_Described, total=False):
+    """A field as plain data: its name, the name of its element type, its shape. Of a container the
+    name of its kind, no shape, and what it was declared with."""
+
+    key: str
+    value: str
+    limit: int
+    maxlen: int
 
 
 @dataclass(frozen=True)
@@ -43,7 +66,7 @@ class Declaration:
 
     dtype: type
     shape: tuple[int, ...]
-    fill: Fill | None  # None: the zero of the type
+    fill: Fill | Record | None  # None: the zero of the type
     space: Space
     share: int | None = None
     operations: tuple[Operation, ...] = ()
@@ -65,6 +88,8 @@ class Field:
             which keys the cache.
         operations: of a boosted field: the only way to it.
         container: of a dict, set, list or deque, whose header these words are; else None.
+        record: of an array or scalar of records, whose words are the elements, the last axis those
+            of one record; else None. ``fill`` then has one value for each.
     """
 
     name: str
@@ -76,6 +101,7 @@ class Field:
     share: int | None = dataclasses.field(default=None, repr=False)
     operations: tuple[Operation, ...] = ()
     container: Container | None = None
+    record: Shape | None = None
 
     @property
     def kind(self) -> Number:
@@ -88,8 +114,12 @@ class Field:
         return self.container is not None and self.container.kind == "timers"
 
     @property
-    def filled(self) -> int | float | bool:
-        """What every element holds at the start."""
+    def filled(self) -> int | float | bool | tuple[Any, ...]:
+        """What every element holds at the start; the words of a record."""
+        if self.record is not None:
+            assert isinstance(self.fill, tuple)
+            pairs = zip(self.record.parts, self.fill, strict=True)
+            return tuple(_word(part, value) for part, value in pairs)
         return stored_code(self.fill) if isinstance(self.fill, str) else self.fill
 
     @property
@@ -173,6 +203,11 @@ class Layout:
                 used["state"] += header.words
                 fields.append(header)
                 continue
+            if is_record(declaration.dtype):
+                packed = _of_records(field_name, declaration, used["state"], what)
+                used["state"] += packed.words
+                fields.append(packed)
+                continue
             storage = storage_of(declaration.dtype, what)
             packed = Field(
                 field_name,
@@ -210,6 +245,15 @@ class Layout:
         return next((field for field in self.fields if field.is_timers), None)
 
     @property
+    def has_records(self) -> bool:
+        """Whether any field holds records."""
+        return any(
+            one.record is not None
+            or (one.container is not None and one.container.value.record is not None)
+            for one in self.fields
+        )
+
+    @property
     def state_words(self) -> int:
         """Words of the state with the regions of its containers: addresses, of which only those
         that are touched take memory."""
@@ -224,12 +268,29 @@ class Layout:
     def strings(self) -> tuple[str, ...]:
         """Strings that are in a state before any event."""
         fills = [str(one.fill) for one in self.fields if one.kind == "str"]
+        for shape, fill in [
+            (one.record, one.fill) for one in self.fields if one.record is not None
+        ]:
+            assert isinstance(fill, tuple)
+            pairs = zip(shape.parts, fill, strict=True)
+            fills += [value for part, value in pairs if part.number == "str"]
         return tuple(dict.fromkeys(["", *fills] if fills else []))
 
-    def codes(self, memory: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The codes of all strings that a state holds."""
-        held = [self.elements(memory, field).reshape(-1) for field in self.texts]
-        return np.concatenate([np.empty(0, np.int64), *held])
+    @property
+    def plain(self) -> tuple[Field, ...]:
+        """The fields of the state that are no containers."""
+        return tuple(one for one in self.fields if one.space == "state" and one.container is None)
+
+    @cached_property
+    def stretches(self) -> tuple[tuple[int, int], ...]:
+        """Where these lie in the state: first word and end of each row of neighbours."""
+        found: list[tuple[int, int]] = []
+        for field in self.plain:
+            begin, end = field.offset, field.offset + field.words
+            if found and found[-1][1] == begin:
+                begin = found.pop()[0]
+            found.append((begin, end))
+        return tuple(found)
 
     def words(self, space: Space) -> int:
         """Number of words of a space, without the regions of containers; of the space "locks",
@@ -287,18 +348,18 @@ class Layout:
                 elements[...] = field.filled
         return memory
 
-    def elements(self, memory: npt.NDArray[np.int64], field: Field) -> npt.NDArray[Any]:
-        """The field's elements as an array over ``memory``; those of type bool as int64."""
-        words = memory[field.offset : field.offset + field.words]
+    def elements(
+        self, memory: npt.NDArray[np.int64], field: Field, offset: int | None = None
+    ) -> npt.NDArray[Any]:
+        """The field's elements as an array over ``memory``, where they begin with the word
+        ``offset``, by default the field's own; those of type bool as int64."""
+        offset = field.offset if offset is None else offset
+        words = memory[offset : offset + field.words]
         return words.view(field.storage.dtype)[: field.size].reshape(field.shape)
 
     def describe(self) -> list[Description]:
         """The layout as plain data, as a snapshot stores it."""
-        return [
-            {"name": field.name, "kind": field.storage.name, "shape": list(field.shape)}
-            for field in self.fields
-            if field.space == "state"
-        ]
+        return [_description(field) for field in self.fields if field.space == "state"]
 
     def regions(self, shift: int) -> list[tuple[int, int]]:
         """Where in the state how many words share an ownership record: (first word, log2 of them).
@@ -337,30 +398,92 @@ class Layout:
             for field in description:
                 if field["name"] in declared:
                     raise Malformed(f"state {name!r} has the field {field['name']!r} twice")
-                declared[field["name"]] = Declaration(
-                    type_named(field["kind"]), tuple(field["shape"]), None, "state"
-                )
-            return cls.pack(name, declared)
+                declared[field["name"]] = _declared(field)
+            packed = cls.pack(name, declared)
         except DeclarationError as error:
             raise Malformed(str(error)) from None
+        for found, given in zip(packed.describe(), description, strict=True):
+            if found != given:
+                raise Malformed(
+                    f"state {name!r}, field {given['name']!r}: {dict(given)} is no field"
+                )
+        return packed
 
-    def check(self, memory: npt.NDArray[np.int64]) -> None:
-        """Looks whether words can be those of such a state.
 
-        Raises:
-            Malformed: their number differs, or a bool is neither 0 nor 1; names the field.
-        """
-        if len(memory) != self.words("state"):
-            raise Malformed(
-                f"state {self.name!r} has {len(memory)} words, and its fields take "
-                f"{self.words('state')}"
+def _description(field: Field) -> Description:
+    of = field.container
+    if of is None:
+        return {
+            "name": field.name,
+            "kind": str(field.record or field.storage.name),
+            "shape": list(field.shape[:-1] if field.record else field.shape),
+        }
+    described: Description = {"name": field.name, "kind": of.kind, "shape": [], "limit": of.limit}
+    if of.key.parts:
+        described["key"] = str(of.key)
+    if of.value.parts:
+        described["value"] = str(of.value)
+    if of.maxlen is not None:
+        described["maxlen"] = of.maxlen
+    return described
+
+
+def _declared(described: Description) -> Declaration | Declared:
+    kind = described["kind"]
+    if kind not in get_args(ContainerKind):
+        rest = [name for name in described if name not in ("name", "kind", "shape")]
+        if rest:
+            raise DeclarationError(
+                f"field {described['name']!r} of type {kind} has {' and '.join(rest)}"
             )
-        for field in self.fields:
-            if field.space == "state" and field.kind == "bool":
-                words = memory[field.offset : field.offset + field.words]
-                bits = words.view(np.uint64 if field.storage.size == 8 else np.uint8)[: field.size]
-                if bits.max() > 1:
-                    raise Malformed(f"field {field.name!r} is of type bool and holds {bits.max()}")
+        of = record_named(kind) or type_named(kind)
+        return Declaration(of, tuple(described["shape"]), None, "state")
+    key, value = (described.get(part) for part in ("key", "value"))
+    return Declared(
+        cast(ContainerKind, kind),
+        None if key is None else shape_named(str(key)),
+        None if value is None else shape_named(str(value)),
+        None,
+        described.get("limit"),
+        described.get("maxlen"),
+    )
+
+
+def _of_records(name: str, declaration: Declaration, offset: int, what: str) -> Field:
+    """A field of records: an array of words, whose last axis is the fields."""
+    shape = record_shape(declaration.dtype)
+    if declaration.space != "state" or declaration.operations:
+        raise DeclarationError(
+            f"{what} has type {declaration.dtype.__name__}; expected numbers: records are elements "
+            "of ss.array, ss.scalar and containers, and an event's own values"
+        )
+    fill = declaration.fill
+    named = record_fields(declaration.dtype)
+    if fill is not None and type(fill) is not declaration.dtype:
+        raise DeclarationError(
+            f"{what} has fill {shown(fill)}; expected a {declaration.dtype.__name__}(...)"
+        )
+    values = tuple(
+        one.default if fill is None else stored_value(one.storage, getattr(fill, one.name), what)
+        for one in named
+    )
+    return Field(
+        name,
+        storage_of(int, what),
+        (*_shape(declaration.shape, what), shape.words),
+        values,
+        "state",
+        offset,
+        _share(declaration.share, what),
+        record=shape,
+    )
+
+
+def _word(part: Storage, value: Any) -> int:
+    """A value as the word that holds it."""
+    if part.number == "str":
+        return stored_code(value)
+    return int(np.array([value], part.dtype).view(np.int64)[0])
 
 
 # Regions begin with a page.
@@ -397,58 +520,11 @@ def _reserved(words: int) -> npt.NDArray[np.int64]:
     return np.frombuffer(pages, np.int64)
 
 
-class StateView:
-    """Committed state, by field name: scalars as Python values, arrays as read-only NumPy arrays.
-
-    The arrays are of the declared NumPy type and keep their memory alive, also after the engine was
-    closed. A field of type ``bool`` comes as a NumPy array of bool, which is a copy; one of type
-    ``np.bool_`` is a view like the others. Strings come as Python's own: an array of them is a
-    copy, of NumPy's type ``object``.
-    """
-
-    def __init__(self, layout: Layout, memory: npt.NDArray[np.int64], texts: Texts) -> None:
-        self._texts = texts
-        self._layout = layout
-        self._memory = memory
-
-    def __getattr__(self, name: str) -> Any:
-        field = None if name.startswith("_") else self._layout.field(name)
-        if field is None or field.space != "state":
-            raise AttributeError(
-                f"state {self._layout.name!r} has no field {name!r}; it has: {', '.join(dir(self))}"
-            )
-        return self._value(field)
-
-    def _value(self, field: Field) -> Any:
-        elements = self._layout.elements(self._memory, field)
-        if field.storage.name == "bool":
-            elements = elements != 0
-        elif field.kind == "str":
-            elements = self._texts(elements)
-        if field.shape == ():
-            return elements.item()
-        elements = elements.view()
-        elements.flags.writeable = False
-        return elements
-
-    def __dir__(self) -> list[str]:
-        return [field.name for field in self._layout.fields if field.space == "state"]
-
-    def __repr__(self) -> str:
-        return f"StateView({self._layout.name}: {', '.join(dir(self))})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields, copied: as NumPy arrays, but for a scalar field of strings, a str."""
-        # Not by attribute: a field may have the name of a method.
-        values = {one.name: self._value(one) for one in self._layout.fields if one.space == "state"}
-        return {
-            name: value if isinstance(value, str) else np.copy(value)
-            for name, value in values.items()
-        }
-
-
 def array(
-    dtype: type, shape: int | Sequence[int], fill: Fill | None = None, share: int | None = None
+    dtype: type,
+    shape: int | Sequence[int],
+    fill: Fill | Record | None = None,
+    share: int | None = None,
 ) -> Any:
     """An array field.
 
@@ -458,9 +534,11 @@ def array(
             ``np.bool_`` (one byte) are packed densely. Reads widen to int64, float64 or bool; a
             store of an integer that does not fit raises OverflowError; one of a float into
             float32 rounds to nearest. ``np.uint64`` holds uint64 numbers, and nothing else. ``str``
-            holds strings of any length, 8 bytes an element: their codes.
+            holds strings of any length, 8 bytes an element: their codes. A class derived from
+            :class:`specstream.Record` holds records, 8 bytes for each of its fields.
         shape: one length, or a tuple of any rank.
-        fill: value of every element at the start; by default 0, False or "".
+        fill: value of every element at the start; by default 0, False or ""; of records what the
+            class says, and zeros where it says nothing.
         share: protocol "eager": so many neighbouring words of 8 bytes share one ownership record; a
             power of two. By default the engine's ``record_shift`` decides.
 
@@ -478,7 +556,7 @@ def array(
     return Declaration(dtype, _lengths(shape), fill, "state", share)
 
 
-def scalar(dtype: type, fill: Fill | None = None) -> Any:
+def scalar(dtype: type, fill: Fill | Record | None = None) -> Any:
     """A scalar field, read and written as ``state.name``; types as of :func:`array`."""
     return Declaration(dtype, (), fill, "state")
 

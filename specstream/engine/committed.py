@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns.events import rows_to_table
+from specstream.columns.field_values import initial_state
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
-from specstream.declarations.state import StateView
+from specstream.declarations.container_words import used_bytes
+from specstream.declarations.state_content import StateContent
+from specstream.declarations.state_view import StateView
 from specstream.engine.options import Options
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot, refused
@@ -30,7 +32,7 @@ __all__ = ["Committed", "Savepoint"]
 class Savepoint:
     """The engine between two batches, kept in memory. See :meth:`Engine.savepoint`."""
 
-    words: npt.NDArray[np.int64]
+    state: StateContent
     next_sequence: int
     strings: int
     rejected_rows: tuple[int, tuple[pa.Table, ...]] = (0, ())
@@ -94,14 +96,21 @@ class Committed:
         pending.check_held(rows_to_table(nothing, emits, strings, keys).schema)
         return pending
 
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the state; of containers those that they have ever used."""
+        layout, words = self._operator.layout, self.words
+        containers = sum(used_bytes(words, field) for field in layout.containers)
+        return 8 * layout.words("state") + containers
+
     def view(self, copied: bool = False) -> StateView:
         """The state, live or as it is now."""
         layout, words = self._operator.layout, self.words
         if not copied:
             return StateView(layout, words, lambda codes: self.strings.objects(codes))
-        words = words.copy()
+        content = StateContent.of(layout, words)
         # The strings that it holds as well: a rollback may take them out of the table.
-        return StateView(layout, words, self.strings.part(layout.codes(words)).objects)
+        return StateView(layout, content, self.strings.part(content.codes).objects)
 
     def expect(self, sources: Iterable[Name], late: Late | None) -> None:
         """Declares more sources, and what happens to late events."""
@@ -125,10 +134,14 @@ class Committed:
 
     # ---- kept and brought back ----
 
-    def content(self, done: int) -> Snapshot:
-        """A copy, for a snapshot; ``done`` events of the batch in flight are in the state."""
+    def _content(self) -> StateContent:
+        return StateContent.of(self._operator.layout, self.words)
+
+    def content(self, done: int, state: StateContent | None = None) -> Snapshot:
+        """For a snapshot; ``done`` events of the batch in flight are in the state, of which
+        ``state`` is what the caller has looked at, or else a copy is made."""
         return Snapshot(
-            self.words.copy(),
+            self._content() if state is None else state,
             self.next_sequence + done,
             self.strings.to_arrow(),
             self.pending.to_bytes(),
@@ -146,14 +159,24 @@ class Committed:
         what = f"engine of {operator.name!r}"
         content = Snapshot.from_bytes(snapshot, operator.layout, what, migrate)
         with refused(what):
-            strings = content.table(operator.program.strings, operator.layout)
+            strings = content.table(operator.program.strings)
             pending = self._pending_of(strings, content.pending)
             rejected = RejectedRows.read(content.rejected_rows)
         return _Restored(content, strings, pending, rejected)
 
+    def begin_with(self, initial: object) -> None:
+        """Begins with values of the user's. See :class:`specstream.Engine`, ``initial``.
+
+        Raises:
+            ConfigurationError: they do not fit; names the field.
+        """
+        operator = self._operator
+        what = f"engine of {operator.name!r}"
+        initial_state(operator.layout, self.strings, initial, what).put_into(self.words)
+
     def take_over(self, restored: _Restored) -> None:
         """Goes on from what :meth:`restored` gave."""
-        self.words[:] = restored.content.words
+        restored.content.state.put_into(self.words)
         self.next_sequence = restored.content.next_sequence
         self.strings = restored.strings
         self.rejected.take_over(restored.rejected)
@@ -163,7 +186,7 @@ class Committed:
     def savepoint(self) -> Savepoint:
         """A copy, for :meth:`rollback`."""
         return Savepoint(
-            self.words.copy(),
+            self._content(),
             self.next_sequence,
             len(self.strings),
             self.rejected.savepoint(),
@@ -183,7 +206,7 @@ class Committed:
 
     def rollback(self, to: Savepoint, strings: StringTable) -> None:
         """Back to a savepoint, whose strings ``strings`` begins with."""
-        self.words[:] = to.words
+        to.state.put_into(self.words)
         self.next_sequence = to.next_sequence
         self.strings = strings
         self.strings.truncate(to.strings)

@@ -15,12 +15,14 @@ import numpy.typing as npt
 
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
+from specstream.declarations.state_content import StateContent
 from specstream.engine.committed import Savepoint
 from specstream.engine.out_of_order import OutOfOrder
 from specstream.engine.parts import Parts
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot
 from specstream.engine.sources import Late, Name
+from specstream.files.untrusted import Buffer
 
 __all__ = ["Durable"]
 
@@ -84,13 +86,13 @@ class Durable:
         """Inside, nobody else calls the engine; it is not closed."""
         return self._parts.lifetime.exclusive()
 
-    def snapshot(self) -> bytes:
-        """The engine as a snapshot, inside :meth:`exclusive`."""
-        content = self._parts.turn.taken(self.content)
-        return content.to_bytes(self._parts.operator.layout)
+    def snapshot_of(self, state: StateContent) -> list[Buffer]:
+        """The engine as a snapshot, inside :meth:`exclusive`, to be written in parts, which share
+        the memory of its state as the caller has it."""
+        return self._parts.turn.taken(lambda: self.content(state)).to_parts()
 
-    def content(self) -> Snapshot:
-        """What a snapshot holds, while nobody commits."""
+    def content(self, state: StateContent | None = None) -> Snapshot:
+        """What a snapshot holds, while nobody commits; with a copy of the state, or ``state``."""
         flight = self._parts.flight
         with flight.between:
             done = 0
@@ -99,7 +101,7 @@ class Durable:
                 outcome = self._parts.native.outcome()
                 done += 0 if outcome.job == counted else outcome.consumed
             self._hold_rows()
-            return self._parts.committed.content(done)
+            return self._parts.committed.content(done, state)
 
     def savepoint(self) -> Savepoint:
         """The engine as it is, kept in memory."""

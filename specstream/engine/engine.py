@@ -20,7 +20,7 @@ from specstream.columns.tables import as_table
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
 from specstream.declarations.options import instance, refused
-from specstream.declarations.state import StateView
+from specstream.declarations.state_view import StateView
 from specstream.engine.batch import Batch
 from specstream.engine.committed import Committed, Savepoint
 from specstream.engine.durable import Durable
@@ -72,6 +72,10 @@ class Engine:
             bound. An "auto" horizon and those of predictors are shortened to fit. What the head
             writes in one event and a batch emits has to be kept whatever it takes: it is counted
             in ``stats.memory``, and not bounded.
+        initial: values to start with, by field name: numbers, strings or arrays; for a dict field a
+            mapping, pairs, or a table with columns ``key`` and ``value``, as ``state.table()``
+            gives it; for other containers an iterable, an array or a table. Fields that are not
+            among them have their fill.
         restore: a snapshot to start from.
         migrate: with ``restore``: see :meth:`restore`.
         execution: "ordered" for results. For benchmarks: "speculate" never runs the head in place
@@ -102,8 +106,8 @@ class Engine:
     event.
 
     Raises:
-        ConfigurationError: an option has a value that it cannot have, or ``memory`` is too little;
-            says how much it takes.
+        ConfigurationError: an option has a value that it cannot have, a value of ``initial`` does
+            not fit its field, or ``memory`` is too little; says how much it takes.
         CompileError: the operator's types do not fit.
         SnapshotError: ``restore`` is damaged, or its fields do not fit the operator's state.
 
@@ -136,6 +140,7 @@ class Engine:
         keys: bool = False,
         limits: Limits | None = None,
         memory: int | None = None,
+        initial: Mapping[str, Any] | None = None,
         restore: bytes | None = None,
         migrate: Migrate | None = None,
         execution: Execution = "ordered",
@@ -171,6 +176,11 @@ class Engine:
             rejected_rows=rejected_rows,
         )
         checked_snapshot("restore", restore, migrate)
+        if initial is not None and restore is not None:
+            raise ConfigurationError(
+                "initial= and restore= both say with what the state begins: give one of them; "
+                "migrate= changes the fields of a snapshot"
+            )
         if migrate is not None and restore is None:
             raise ConfigurationError(
                 "migrate= converts the fields of a snapshot: give restore=, the snapshot, as well"
@@ -179,7 +189,7 @@ class Engine:
         self.threads, self.seed = options.threads, options.seed
         self.limits, self.protocol = options.limits, options.protocol
         hooks = {"on_abort": on_abort, "on_commit": on_commit, "on_post_commit": on_post_commit}
-        self._parts = parts = _parts(options, hooks, restore, migrate)
+        self._parts = parts = _parts(options, hooks, initial, restore, migrate)
         self._lifetime = parts.lifetime
         self._out_of_order = OutOfOrder(parts)
         self._durable = Durable(parts, self._out_of_order)
@@ -562,7 +572,7 @@ class Engine:
         if lifetime.closed or not lifetime.is_inherited():
             lifetime.check_open()
         content = self._parts.turn.still(lambda idle: self._durable.content())
-        return content.to_bytes(self.operator.layout)
+        return content.to_bytes()
 
     def restore(
         self,
@@ -685,6 +695,7 @@ def check_engine_options(taker: str, options: Mapping[str, object]) -> None:
 def _parts(
     options: Options,
     given: Mapping[str, Hook | None],
+    initial: object,
     restore: bytes | None,
     migrate: Migrate | None,
 ) -> Parts:
@@ -714,6 +725,8 @@ def _parts(
     longest = fit(config, options, predictor)
     if restore is not None:
         committed.take_over(committed.restored(restore, migrate))
+    if initial is not None:
+        committed.begin_with(initial)
     code = MachineCode(options, speculates_of(predictor))
     native = Native(config, name)
     code.set_in(native)

@@ -1,8 +1,9 @@
 """Snapshots: committed state, string table and next sequence number, as bytes.
 
 In their container (``files/container.py``) the header has layout, sequence number and strings, and
-the parts are the state's words in little-endian order, the strings as an Arrow stream where they
-are too many for the header, and what was submitted out of order and is not committed (see
+the parts are the state's words in little-endian order, of containers their entries and elements one
+behind the other (``declarations/state_content.py``), the strings as an Arrow stream where they are
+too many for the header, and what was submitted out of order and is not committed (see
 :meth:`specstream.engine.pending_events.PendingEvents.to_bytes`), and rejected rows that nobody has
 fetched (see :meth:`specstream.columns.rejected_rows.RejectedRows.to_bytes`), if anything.
 
@@ -16,19 +17,21 @@ and one that does not fit is refused before anything of an engine has changed.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from specstream.columns.field_values import FieldValues
 from specstream.columns.strings import StringTable
 from specstream.declarations import options
-from specstream.declarations.codes import EMPTY
-from specstream.declarations.options import whole
-from specstream.declarations.state import Description, Field, Layout, StateView
+from specstream.declarations.state import Description, Field, Layout
+from specstream.declarations.state_content import StateContent
+from specstream.declarations.state_view import StateView
 from specstream.errors import InputError, SnapshotError
 from specstream.files.arrow_stream import stream_of
 from specstream.files.container import Container, DamagedFile
@@ -64,6 +67,7 @@ class _Header:
     fields: list[Description]
     next_sequence: int
     strings: list[str] | int
+    rows: list[int] = field(default_factory=list)  # of each container, how many
     arrivals: int = 0  # the pending events; so they are called in the file
     bad_rows: int = 0  # the rejected rows; so it is called in the file
 
@@ -72,27 +76,33 @@ class _Header:
 class Snapshot:
     """The content of a snapshot."""
 
-    words: npt.NDArray[np.int64]
+    state: StateContent
     next_sequence: int
     strings: pa.ChunkedArray  # of large_string
     pending: bytes = b""
     rejected_rows: bytes = b""
 
-    def to_bytes(self, layout: Layout) -> bytes:
+    def to_bytes(self) -> bytes:
         """Packs it."""
+        return b"".join(self.to_parts())
+
+    def to_parts(self) -> list[Buffer]:
+        """:meth:`to_bytes`, to be written one after the other; they share the state's memory."""
         strings = _packed(self.strings) if len(self.strings) > _LISTED else None
+        state, layout = self.state, self.state.layout
         header = {
             "state": layout.name,
             "fields": layout.describe(),
             "next_sequence": self.next_sequence,
             "strings": self.strings.to_pylist() if strings is None else strings.nbytes,
+            **({"rows": [len(rows) for rows in state.rows]} if state.rows else {}),
             **({"arrivals": len(self.pending)} if self.pending else {}),
             **({"bad_rows": len(self.rejected_rows)} if self.rejected_rows else {}),
         }
-        words = self.words.astype("<i8", copy=False).data.cast("B")
         texts: list[Buffer] = [] if strings is None else [strings]
-        parts, _ = SNAPSHOT.pack(header, [words, *texts, self.pending, self.rejected_rows])
-        return b"".join(parts)
+        return SNAPSHOT.pack(header, [*state.buffers(), *texts, self.pending, self.rejected_rows])[
+            0
+        ]
 
     @classmethod
     def from_bytes(
@@ -102,7 +112,7 @@ class Snapshot:
         what: str,
         migrate: Migrate | None = None,
     ) -> Snapshot:
-        """Unpacks and checks it; the words come in the order of ``layout``.
+        """Unpacks and checks it; the state comes as one of ``layout``.
 
         Args:
             content: what :meth:`to_bytes` gave.
@@ -130,31 +140,30 @@ class Snapshot:
             saved = Layout.described(header.state, header.fields)
             sections = unpacked.parts(
                 {
-                    "state": 8 * saved.words("state"),
+                    "state": StateContent.size(saved, header.rows),
                     "strings": header.strings if isinstance(header.strings, int) else 0,
                     "arrivals": header.arrivals,
                     "bad_rows": header.bad_rows,
                 }
             )
-            words = np.frombuffer(sections["state"], "<i8").astype(np.int64, copy=False)
-            saved.check(words)
+            state = StateContent.from_bytes(saved, sections["state"], header.rows)
             if isinstance(header.strings, int):
                 strings = _unpacked(sections["strings"])
             else:
                 strings = pa.chunked_array([pa.array(header.strings, pa.large_string())])
         if migrate is not None:
-            words, strings = _migrate(saved, words, strings, layout, what, migrate)
+            state, strings = _migrate(state, strings, layout, what, migrate)
         elif header.fields != layout.describe():
-            words = _match(saved, words, layout, what)
+            state = _match(state, layout, what)
         return cls(
-            words,
+            dataclasses.replace(state, layout=layout),
             header.next_sequence,
             strings,
             bytes(sections["arrivals"]),
             bytes(sections["bad_rows"]),
         )
 
-    def table(self, known: Iterable[str], layout: Layout) -> StringTable:
+    def table(self, known: Iterable[str]) -> StringTable:
         """The strings as a table, behind those that are ``known`` without it.
 
         Raises:
@@ -167,10 +176,10 @@ class Snapshot:
                 table.add_all(texts)
         except InputError as error:
             raise Malformed(f"strings: {error}") from None
-        for field in layout.texts:
-            unknown = _unknown(layout.elements(self.words, field), table)
+        for name, codes in self.state.codes_by_field.items():
+            unknown = _unknown(codes, table)
             if unknown is not None:
-                raise Malformed(f"field {field.name!r} holds the code {unknown} of no string")
+                raise Malformed(f"field {name!r} holds the code {unknown} of no string")
         return table
 
 
@@ -208,10 +217,9 @@ def _columns(table: pa.Table) -> str:
     return ", ".join(f"{field.name} ({field.type})" for field in table.schema) or "none"
 
 
-def _match(
-    saved: Layout, words: npt.NDArray[np.int64], layout: Layout, what: str
-) -> npt.NDArray[np.int64]:
-    """The words in the operator's layout: fields go by their names, new ones have their fill."""
+def _match(state: StateContent, layout: Layout, what: str) -> StateContent:
+    """The state in the operator's layout: fields go by their names, new ones have their fill."""
+    saved = state.layout
     declared = {field["name"]: field for field in layout.describe()}
     for old in saved.describe():
         name = old["name"]
@@ -222,19 +230,36 @@ def _match(
                 "declare it, or give migrate=, a function from the old fields' values to the new "
                 "ones', that leaves it out"
             )
-        if new != old:
-            changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+        changed = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+        # More or less may be in it; all that is in it has to find room (below).
+        if changed and changed != ["limit"]:
             raise SnapshotError(
                 f"{what}: field {name!r} has {_list(changed, old)} in the snapshot and "
                 f"{_list(changed, new)} in the operator: declare it as it was, or give migrate=, a "
                 "function from the old fields' values to the new ones', that converts it"
             )
-    matched = layout.allocate()
-    for field in saved.fields:
-        target = layout.field(field.name)
-        assert target is not None
-        layout.elements(matched, target)[...] = saved.elements(words, field)
-    return matched
+    matched = StateContent.new(layout)
+    for one in saved.plain:
+        matched.elements(_field(layout, one.name))[...] = state.elements(one)
+    rows = list(matched.rows)
+    for one in saved.containers:
+        held, target = state.rows_of(one), _field(layout, one.name)
+        assert target.container is not None
+        if len(held) > target.container.most:
+            raise SnapshotError(
+                f"{what}: field {one.name!r} has {len(held)} entries in the snapshot, and the "
+                f"operator declares limit={target.container.limit}: declare a larger limit=, or "
+                "give migrate=, a function from the old fields' values to the new ones', that "
+                "leaves some out"
+            )
+        rows[layout.containers.index(target)] = held
+    return dataclasses.replace(matched, rows=tuple(rows))
+
+
+def _field(layout: Layout, name: str) -> Field:
+    field = layout.field(name)
+    assert field is not None
+    return field
 
 
 def _list(keys: list[str], description: Mapping[str, object]) -> str:
@@ -249,18 +274,14 @@ def _unknown(codes: npt.NDArray[np.int64], table: StringTable) -> int | None:
 
 
 def _migrate(
-    saved: Layout,
-    words: npt.NDArray[np.int64],
-    strings: pa.ChunkedArray,
-    layout: Layout,
-    what: str,
-    migrate: Migrate,
-) -> tuple[npt.NDArray[np.int64], pa.ChunkedArray]:
-    """The words that the user's function makes of the snapshot's fields, and the strings."""
+    state: StateContent, strings: pa.ChunkedArray, layout: Layout, what: str, migrate: Migrate
+) -> tuple[StateContent, pa.ChunkedArray]:
+    """The state that the user's function makes of the snapshot's fields, and the strings."""
+    saved = state.layout
     with refused(what):
-        table = Snapshot(words, 0, strings).table((), saved)
+        table = Snapshot(state, 0, strings).table(())
     try:
-        values = migrate(StateView(saved, words, table.objects).to_dict())
+        values = migrate(StateView(saved, state, table.objects).to_dict())
     except Exception as error:
         names = ", ".join(field.name for field in saved.fields)
         error.add_note(f"raised by migrate= of {what}; the snapshot has the fields {names}")
@@ -270,103 +291,5 @@ def _migrate(
             f"{what}: migrate= returned {type(values).__name__}; expected a dict from the names of "
             "the new fields to their values"
         )
-    migrated = layout.allocate()
-    for name, value in values.items():
-        field = layout.field(name) if isinstance(name, str) else None
-        if field is None or field.space != "state":
-            names = ", ".join(field.name for field in layout.fields if field.space == "state")
-            raise SnapshotError(
-                f"{what}: migrate= returned a field {name!r}, which the operator does not declare "
-                f"(it declares {names}): leave it out, or declare it"
-            )
-        if field.kind == "str":
-            layout.elements(migrated, field)[...] = _codes(value, field, table, what)
-        else:
-            _store(value, layout.elements(migrated, field), field, what)
-    return migrated, table.to_arrow()
-
-
-def _codes(value: Any, field: Field, table: StringTable, what: str) -> npt.NDArray[np.int64]:
-    """What a field of strings holds: of strings, or of codes that an int field has held."""
-    given = np.asarray(value, object)
-    _check_shape(given, field, what)
-    codes = np.empty(given.shape, np.int64)
-    for place, one in np.ndenumerate(given):
-        code = whole(one)
-        if isinstance(one, str):
-            codes[place] = table.add(one) if one else 0
-        elif code is not None and (code == 0 or table.text(code) is not None):
-            codes[place] = code
-        else:
-            raise SnapshotError(
-                f"{what}: migrate= returned {one!r} for field {field.name!r}, which holds strings: "
-                "give a str, or the code of a string that the snapshot has"
-            )
-    codes[codes == EMPTY] = 0
-    return codes
-
-
-def _check_shape(given: npt.NDArray[Any], field: Field, what: str) -> None:
-    if given.shape != field.shape:
-        raise SnapshotError(
-            f"{what}: migrate= returned shape {given.shape} for field {field.name!r}, which is "
-            f"declared with shape {field.shape}: bring it into that shape"
-        )
-
-
-_ACCEPTED = {"int": "iu", "uint": "iu", "float": "iuf", "bool": "b"}
-_WRITE = {
-    "int": "round it, and keep it within the type's range",
-    "uint": "round it, and keep it within the type's range",
-    "float": "cast it with .astype(np.float64)",
-    "bool": "compare it, so that it becomes a bool",
-}
-
-
-def _store(value: Any, elements: npt.NDArray[Any], field: Field, what: str) -> None:
-    try:
-        given = np.asarray(value)
-    except ValueError as error:
-        raise SnapshotError(
-            f"{what}: migrate= returned no array for field {field.name!r} ({error}); expected "
-            f"shape {field.shape}"
-        ) from None
-    _check_shape(given, field, what)
-    fits = given.dtype.kind in _ACCEPTED[field.kind]
-    if fits and field.kind in ("int", "uint"):
-        limits = np.iinfo(elements.dtype)
-        fits = limits.min <= int(given.min()) and int(given.max()) <= limits.max
-    if not fits:
-        raise SnapshotError(
-            f"{what}: migrate= returned {given.dtype} values for field {field.name!r} that do not "
-            f"fit its type, {field.storage.name}: {_WRITE[field.kind]}"
-        )
-    if field.kind == "float":
-        _check_integers(value, given, elements.dtype.type, field, what)
-    elements[...] = given
-    if field.kind == "float":
-        elements[np.isnan(elements)] = np.nan  # all NaNs of a state have the same bits
-
-
-# Every integer up to here is a float32.
-_SMALL = 2**24
-
-
-def _check_integers(
-    value: Any, given: npt.NDArray[Any], of: type[np.floating[Any]], field: Field, what: str
-) -> None:
-    """Refuses integers that would be rounded, which no cast of the user's has asked for."""
-    if given.dtype.kind in "iu":
-        large = given[(given > _SMALL) | (given < -_SMALL)].tolist()
-    elif isinstance(value, np.ndarray):
-        return
-    else:  # numbers of Python, among which NumPy has made floats of the integers
-        large = [one for one in np.asarray(value, object).flat if whole(one) is not None]
-    for one in large:
-        stored = float(of(one))
-        if stored != one:
-            raise SnapshotError(
-                f"{what}: migrate= returned {one} for field {field.name!r}, which its type, "
-                f"{field.storage.name}, holds as {stored!r} only: give float({one}), or an array "
-                "of floats, if it may be rounded; or declare the field as an int"
-            )
+    given = FieldValues(layout, table, f"{what}: migrate= returned", SnapshotError)
+    return given.content(values), table.to_arrow()

@@ -53,7 +53,7 @@ class Statistics:
         seconds: time inside batches.
         memory: bytes that the engine holds for logs and buffers, the state not counted. The undo
             log of the head and the output of the largest batch are part of it; they have no limit.
-        state_bytes: bytes of the state.
+        state_bytes: bytes of the state, of containers of what they have ever held.
         string_bytes: bytes of the string table.
         threads: number of worker threads.
         horizon: transactions that may start ahead of the head, as it stands.
@@ -209,7 +209,7 @@ class Counted:
             parks=int(counted.parks),
             seconds=self._seconds,
             memory=memory,
-            state_bytes=committed.words.nbytes,
+            state_bytes=committed.state_bytes,
             string_bytes=committed.strings.memory,
             threads=parts.options.threads,
             horizon=horizon,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from specstream.columns.events import column, keys_of, read_events, rows_to_table
+from specstream.columns.field_values import initial_state
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table
@@ -21,7 +22,8 @@ from specstream.declarations.deprecated import renamed
 from specstream.declarations.options import flag, function, integer, one_of, shown, text
 from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
-from specstream.declarations.state import Layout, State, StateView
+from specstream.declarations.state import Layout, State
+from specstream.declarations.state_view import StateView
 from specstream.errors import CompileError, DeclarationError, Partial
 from specstream.operator.explanation import Explanation, explained
 
@@ -213,12 +215,13 @@ class Operator:
         order_by: str | None = None,
         source: str | None = None,
         keys: bool = False,
+        initial: Mapping[str, Any] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
         rejected_rows: Policy = "error",
         progress: Callable[[int], None] | None = None,
         bad_rows: Policy | None = None,
     ) -> SequentialRun:
-        """Runs the plain function over a table, one event after the other, from a fresh state.
+        """Runs the plain function over a table, one event after the other, from a new state.
 
         This is the oracle: what an engine gives is identical to it, bit for bit. It is slow, and a
         debugger works in it.
@@ -229,6 +232,7 @@ class Operator:
             order_by: column to order the rows by; ``source`` breaks ties.
             source: column that names each event's source.
             keys: add the order-key columns to the output.
+            initial: values to start with, by field name, as for :class:`specstream.Engine`.
             on_error: "skip" goes on after an event that raises, which is not applied.
             rejected_rows: "side" leaves out rows that cannot be events, as an engine does.
             progress: called with the number of events done, about every thousand.
@@ -261,6 +265,9 @@ class Operator:
             rejected_rows = bad_rows
         what = f"operator {self.name!r}"
         strings = StringTable(self.program.strings)
+        words = self.layout.allocate()
+        if initial is not None:
+            initial_state(self.layout, strings, initial, what).put_into(words)
         events = read_events(
             as_table(table, what, (*self.event.names, order_by, source)),
             self.event,
@@ -272,7 +279,6 @@ class Operator:
             reads_timestamp=self.program.reads_timestamp,
             rejected_rows=checked_policy(rejected_rows),
         )
-        words = self.layout.allocate()
         oracle = Oracle(self.program, self.layout, words)
         oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
 

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from specstream.columns.events import column
 from specstream.declarations.options import instance
-from specstream.declarations.state import StateView
+from specstream.declarations.state_view import StateView
 from specstream.engine.engine import Engine, check_engine_options
 from specstream.engine.options import checked_operator
 from specstream.errors import ConfigurationError, InputError

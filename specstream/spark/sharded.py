@@ -67,6 +67,7 @@ _RECORDED = "settings"
 KEPT_BYTES = 1 << 28
 # Options of an engine that mean nothing here, and why.
 _REFUSED = {
+    "initial": "all shards would begin with all of it",
     "restore": "a shard starts from Spark's state store, or empty",
     "migrate": "a shard's fields are matched by name; new ones get their fill",
     "on_abort": "a hook would run in Spark's executors, not here",

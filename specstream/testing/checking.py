@@ -13,7 +13,7 @@ import pyarrow as pa
 from specstream.checkpoint.difference import first_difference, first_difference_of_states
 from specstream.columns.tables import as_table
 from specstream.declarations.options import instance, integer
-from specstream.declarations.state import StateView
+from specstream.declarations.state_view import StateView
 from specstream.engine.engine import Engine
 from specstream.operator.operator import Operator, SequentialRun
 from specstream.testing.arrival import arrivals, ranks

@@ -13,6 +13,7 @@ from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
 from specstream.declarations.element_types import storage_of
 from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_content import StateContent
 from specstream.engine.engine import Engine
 from specstream.operator.operator import Operator
 from specstream.tuning.contest import (
@@ -75,10 +76,7 @@ def under_one_lock(operator: Operator) -> Operator:
 def warm_oracle(operator: Operator, engine: Engine) -> Oracle:
     """The plain function under Python, over a copy of the state that an engine has now."""
     layout = operator.layout
-    words = layout.allocate()
-    for field in layout.fields:
-        if field.space == "state":
-            layout.elements(words, field)[...] = getattr(engine.state, field.name)
+    words = StateContent.seen(layout, engine.durable.words).words()
     return Oracle(operator.program, layout, words)
 
 

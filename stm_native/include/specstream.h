@@ -155,7 +155,13 @@ struct ss_run {
     struct ss_arena *arena; /* NULL: the operator makes no lists, dicts and sets of its own */
     uint64_t arena_words;   /* that the event has taken of it */
     uint32_t arena_dirty;   /* not 0: ss_arena_clear comes before the next event */
+    struct ss_objects *objects; /* of the event, in the arena; NULL: none yet. See src/object.c */
     uint64_t told[SS_TOLD]; /* what the text of the exception that was raised last is made of */
+    /* The key of a dict or set that the event has looked up last, and its entry: most that is done to
+     * one is done twice. Compiled code looks here first, and forgets it when an event begins. */
+    uint64_t found_in; /* the container's number, plus 1; 0: nothing is remembered */
+    uint64_t found_key[2];
+    uint64_t found_entry;
     struct ss_keyed *keyed; /* the containers of the engine; src/keyed.h */
 };
 

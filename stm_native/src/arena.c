@@ -156,6 +156,7 @@ static void start_over(struct ss_run *run)
     arena->top = arena->chunks[0];
     arena->end = arena->top == NULL ? NULL : arena->top + words_of_chunk(0);
     run->arena_words = 0;
+    run->objects = NULL;
     run->arena_dirty = arena->largest != CHUNKS && arena->largest > 0;
 }
 
@@ -193,6 +194,7 @@ bool ss_arena_open(struct ss_run *run, const struct ss_config *config, bool boun
     arena->used = arena->largest = CHUNKS;
     run->arena = arena;
     run->arena_words = 0;
+    run->objects = NULL;
     return true;
 }
 

@@ -14,7 +14,6 @@
 #include "keyed.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "engine.h"
@@ -42,18 +41,6 @@ static struct ss_keyed *container_of(const struct ss_run *run, uint64_t containe
 static uint64_t absence_word(const struct ss_keyed *keyed, uint64_t hash)
 {
     return keyed->of.header + SS_HEADER_WORDS + (hash >> 32) % SS_ABSENCE_WORDS;
-}
-
-static void lock(struct ss_keyed *keyed)
-{
-    if (SS_UNLIKELY(keyed->locked))
-        pthread_mutex_lock(&keyed->operation);
-}
-
-static void unlock(struct ss_keyed *keyed)
-{
-    if (SS_UNLIKELY(keyed->locked))
-        pthread_mutex_unlock(&keyed->operation);
 }
 
 /* ---- in place ---- */
@@ -311,17 +298,30 @@ static void clear_ahead(struct ss_run *run, struct ss_keyed *keyed)
 
 /* ---- the operations ---- */
 
-uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *key)
+/* Not where other threads may remove it. */
+static uint64_t remembered(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *key,
+                           uint64_t entry)
 {
-    struct ss_keyed *keyed = container_of(run, container);
+    uint64_t words = keyed->of.key_words;
+    if (entry == SS_NOWHERE || words > 2 || keyed->locked)
+        return entry;
+    run->found_in = (uint64_t)(keyed - run->keyed) + 1;
+    run->found_key[0] = key[0];
+    run->found_key[1] = key[words - 1];
+    run->found_entry = entry;
+    return entry;
+}
+
+static uint64_t find(struct ss_run *run, struct ss_keyed *keyed, const uint64_t *key)
+{
     if (run->speculative)
         return find_ahead(run, keyed, key);
     uint64_t words = keyed->of.key_words;
     if (SS_UNLIKELY(keyed->locked)) {
-        lock(keyed);
+        ss_keyed_lock(keyed);
         uint64_t found =
             ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
-        unlock(keyed);
+        ss_keyed_unlock(keyed);
         return found;
     }
     /* Most keys are one word: the compiler makes a path of its own for them. */
@@ -330,44 +330,52 @@ uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *k
     return ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
 }
 
+uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *key)
+{
+    struct ss_keyed *keyed = container_of(run, container);
+    return remembered(run, keyed, key, find(run, keyed, key));
+}
+
 uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t *key)
 {
     struct ss_keyed *keyed = container_of(run, container);
     if (run->speculative)
-        return insert_ahead(run, keyed, key);
-    lock(keyed);
+        return remembered(run, keyed, key, insert_ahead(run, keyed, key));
+    ss_keyed_lock(keyed);
     uint64_t entry = insert_in_place(run, keyed, key);
-    unlock(keyed);
-    return entry;
+    ss_keyed_unlock(keyed);
+    return remembered(run, keyed, key, entry);
 }
 
 void ss_keyed_remove(struct ss_run *run, uint64_t container, uint64_t entry)
 {
     struct ss_keyed *keyed = container_of(run, container);
+    run->found_in = 0;
     if (run->speculative) {
         remove_ahead(run, keyed, entry);
         return;
     }
-    lock(keyed);
+    ss_keyed_lock(keyed);
     remove_in_place(run, keyed, entry);
-    unlock(keyed);
+    ss_keyed_unlock(keyed);
 }
 
 void ss_keyed_clear(struct ss_run *run, uint64_t container)
 {
     struct ss_keyed *keyed = container_of(run, container);
     const struct ss_container *of = &keyed->of;
+    run->found_in = 0;
     if (run->speculative) {
         clear_ahead(run, keyed);
         return;
     }
-    lock(keyed);
+    ss_keyed_lock(keyed);
     uint64_t end = of->region + header_word(run, keyed, SS_HEADER_USED) * of->entry_words;
     for (uint64_t entry = of->region; entry < end && run->verdict == SS_COMPLETED;
          entry += of->entry_words)
         if (ss_word_read(&run->state[entry + SS_STAMP_WORD]) != 0)
             remove_in_place(run, keyed, entry);
-    unlock(keyed);
+    ss_keyed_unlock(keyed);
 }
 
 uint64_t ss_keyed_count(struct ss_run *run, uint64_t container)

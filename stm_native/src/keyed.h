@@ -49,6 +49,19 @@ struct ss_keyed {
     _Atomic uint64_t lent; /* at hand of workers, or taken by runs that have not committed */
 };
 
+/* Around an operation of a job without order. */
+static inline void ss_keyed_lock(struct ss_keyed *keyed)
+{
+    if (SS_UNLIKELY(keyed->locked))
+        pthread_mutex_lock(&keyed->operation);
+}
+
+static inline void ss_keyed_unlock(struct ss_keyed *keyed)
+{
+    if (SS_UNLIKELY(keyed->locked))
+        pthread_mutex_unlock(&keyed->operation);
+}
+
 /* Words of an entry, from its first on. */
 enum { SS_STAMP_WORD = 0, SS_KEY_WORD = 1 };
 

@@ -35,6 +35,7 @@ void ss_changes_begin(struct ss_worker *worker)
 {
     assert(worker->transaction->change_count == 0);
     worker->inserted.groups = 0;
+    worker->run.found_in = 0;
 }
 
 static uint64_t group_of(uint32_t tag)

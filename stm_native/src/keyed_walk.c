@@ -134,10 +134,8 @@ struct ss_keyed_walk *ss_keyed_entries(struct ss_run *run, uint64_t container)
         /* Without the fence stamps could be read before the number that stands for them. */
         atomic_thread_fence(memory_order_acquire);
     }
-    if (keyed->locked)
-        pthread_mutex_lock(&keyed->operation);
+    ss_keyed_lock(keyed);
     struct ss_keyed_walk *made = walk(run, keyed, changes);
-    if (keyed->locked)
-        pthread_mutex_unlock(&keyed->operation);
+    ss_keyed_unlock(keyed);
     return made;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "specstream_local.h"
+#include "specstream_objects.h"
 
 static double float_of(uint64_t word)
 {
@@ -26,6 +27,21 @@ static struct ss_table *table_of(uint64_t word)
     return (struct ss_table *)(uintptr_t)word;
 }
 
+static bool is_equal(uint64_t kind, uint64_t left, uint64_t right);
+
+static bool are_equal_objects(const struct ss_object *left, const struct ss_object *right)
+{
+    if (left == right)
+        return true;
+    if (left->kinds != right->kinds)
+        return false;
+    for (uint64_t at = 0; at < ss_width_of(left->kinds); at++)
+        if (!is_equal(left->kinds >> 4 * at & 15, ss_object_word(left, at),
+                      ss_object_word(right, at)))
+            return false;
+    return true;
+}
+
 static bool is_equal(uint64_t kind, uint64_t left, uint64_t right)
 {
     switch (kind) {
@@ -35,6 +51,9 @@ static bool is_equal(uint64_t kind, uint64_t left, uint64_t right)
         return ss_list_compare(list_of(left), list_of(right), SS_EQUAL);
     case SS_KIND_TABLE:
         return ss_table_equal(table_of(left), table_of(right));
+    case SS_KIND_OBJECT:
+        return are_equal_objects((const struct ss_object *)(uintptr_t)left,
+                                 (const struct ss_object *)(uintptr_t)right);
     default:
         return left == right;
     }

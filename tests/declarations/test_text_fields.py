@@ -21,6 +21,7 @@ from conftest import assert_identical, run_engine, run_oracle
 import specstream as ss
 from specstream.checkpoint.difference import first_difference_of_states
 from specstream.declarations.codes import string_code
+from specstream.declarations.state_content import StateContent
 from specstream.engine.snapshot import Snapshot
 from specstream.structures import add, increment
 
@@ -377,6 +378,7 @@ def test_a_snapshot_with_a_code_of_no_string_is_refused() -> None:
     layout = After.layout()
     words = layout.allocate()
     words[1] = 12345
-    crafted = Snapshot(words, 0, pa.chunked_array([["new"]], pa.large_string())).to_bytes(layout)
+    state = StateContent.of(layout, words)
+    crafted = Snapshot(state, 0, pa.chunked_array([["new"]], pa.large_string())).to_bytes()
     with pytest.raises(ss.SnapshotError, match="field 'names' holds the code 12345 of no string"):
         ss.Engine(operator_of(After), restore=crafted)

@@ -46,9 +46,7 @@ def transfer(state, event, emit):
 
 def check_whole(engine: ss.Engine, snapshot: bytes) -> None:
     content = Snapshot.from_bytes(snapshot, transfer.layout, "a snapshot", None)
-    view = type(engine.state)(
-        transfer.layout, content.words, content.table((), transfer.layout).objects
-    )
+    view = type(engine.state)(transfer.layout, content.state, content.table(()).objects)
     assert view.left + view.right == 1000, (view.left, view.right)
 
 

@@ -6,11 +6,6 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
-from specstream.declarations import container_words
-from specstream.declarations.state import Field
-
 NAN = float("nan")
 
 
@@ -35,28 +30,6 @@ def of_view(view: Any) -> dict[str, Any]:
     """All fields; containers as lists of what is in them."""
     fields: dict[str, Any] = view.to_dict()
     for field in view._layout.containers:
-        if isinstance(fields[field.name], np.ndarray):
-            fields[field.name] = of_words(view, field)
-        fields[field.name] = contents(fields[field.name])
+        # Not of the dict: a set has no order there.
+        fields[field.name] = contents(getattr(view, field.name))
     return fields
-
-
-def of_words(view: Any, field: Field) -> list[Any]:
-    of = field.container
-    assert of is not None
-    rows = container_words.entries(view._memory, field)
-    columns: list[list[Any]] = []
-    for part, column in zip((*of.key.parts, *of.value.parts), rows.T, strict=True):
-        if part.number == "str":
-            columns.append(view._texts(column).tolist())
-        elif part.number == "float":
-            columns.append(column.copy().view(np.float64).tolist())
-        else:
-            columns.append(column.tolist())
-    keys = list(zip(*columns[: of.key.words], strict=True)) if of.is_keyed else []
-    values = list(zip(*columns[of.key.words :], strict=True))
-    keys = keys if of.key.is_tuple else [key for (key,) in keys]
-    values = values if of.value.is_tuple else [value for (value,) in values]
-    if of.kind == "set":
-        return keys
-    return list(zip(keys, values, strict=True)) if of.is_keyed else values

@@ -185,8 +185,8 @@ def converter(storage: Any) -> Callable[[Any], Any]:
 
 def text(value: Any) -> Text:
     """What a field of strings holds: a null is an empty one."""
-    assert isinstance(value, str), f"{value!r} is no string"
-    return Text(value)
+    assert value is None or isinstance(value, str), f"{value!r} is no string"
+    return Text(value or "")
 
 
 class Array(np.ndarray[Any, Any]):
@@ -331,7 +331,7 @@ def asked(key: Any) -> Any:
     """A key that is looked for: a null is an empty string, as it is where keys are kept."""
     if isinstance(key, tuple):
         return tuple(map(asked, key))
-    return Text("") if isinstance(key, NullText) else key
+    return Text("") if key is None or isinstance(key, NullText) else key
 
 
 class Dict(dict[Any, Any]):
@@ -928,6 +928,28 @@ NUMPY = types.SimpleNamespace(
     },
     **{name: getattr(np, name) for name in ("pi", "e", "inf", "nan", "euler_gamma")},
 )
+
+
+def putting(function: Callable[..., Any], grows: int) -> Callable[[Any, Any], Any]:
+    """A function of ``heapq``, which is written in C and puts items into any list as they are."""
+
+    def put(heap: Any, one: Any) -> Any:
+        if isinstance(heap, List):
+            heap.held.room_for(len(heap) + grows)
+            one = heap.held.convert(one)
+        return function(heap, one)
+
+    return put
+
+
+HEAPQ = types.SimpleNamespace(
+    **vars(heapq)
+    | {
+        "heappush": putting(heapq.heappush, 1),
+        "heappushpop": putting(heapq.heappushpop, 0),
+        "heapreplace": putting(heapq.heapreplace, 0),
+    }
+)
 MEANING: dict[Any, Any] = {
     structures.add: add,
     structures.minimum: minimum,
@@ -942,8 +964,11 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
         return MATH if value is math else NUMPY
     if value is ss:
         return types.SimpleNamespace(when=when)
+    if value is heapq:
+        return HEAPQ
     if is_of_a_library(value):
-        return value
+        is_of_heaps = isinstance(value, types.BuiltinFunctionType) and value.__module__ == "_heapq"
+        return getattr(HEAPQ, value.__name__) if is_of_heaps else value
     if type(value) is int and LOW <= value <= TOP:
         return Int(value) if value <= HIGH else Unsigned(value)
     if type(value) in (tuple, list, set, frozenset):
@@ -973,7 +998,7 @@ def is_of_a_library(value: Any) -> bool:
     """Whether a module or a function is the standard library's."""
     is_module = isinstance(value, types.ModuleType)
     name = value.__name__ if is_module else getattr(value, "__module__", None)
-    is_callable = is_module or isinstance(value, types.FunctionType)
+    is_callable = is_module or isinstance(value, types.FunctionType | types.BuiltinFunctionType)
     return is_callable and str(name).split(".")[0] in sys.stdlib_module_names - {"__main__"}
 
 

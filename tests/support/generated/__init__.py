@@ -16,6 +16,7 @@ from generated.attempts import Attempts
 from generated.containers import Containers
 from generated.drawing import BOOL, FLOAT, INT, TEXT, Option
 from generated.header import HEADER
+from generated.kept import ROWS, TABLES, Kept
 from generated.loops import Loops
 from generated.nulls import Nulls
 from generated.statements import Statements
@@ -25,21 +26,24 @@ from generated.values import Values
 __all__ = ["HEADER", "Writer", "load"]
 
 DECLARED = """@ss.operator(
-    state=State,
-    event={"key": int, "value": ss.nullable(float), "on": bool, "code": ss.nullable(str),
-           "when": ss.timestamp("ms"), "price": ss.decimal(3)},
-    emits={"x": int, "y": float, "z": bool, "u": ss.nullable(float), "s": ss.nullable(str)},
+    state={state},
+    event={{"key": int, "value": ss.nullable(float), "on": bool, "code": ss.nullable(str),
+           "when": ss.timestamp("ms"), "price": ss.decimal(3)}},
+    emits={{"x": int, "y": float, "z": bool, "u": ss.nullable(float), "s": ss.nullable(str)}},
 )
 def generated(state, event, emit):"""
 
 
 # Those that draw what others call come first.
-class Writer(Syntax, Loops, Attempts, Containers, Nulls, Arrays, Arithmetic, Values, Statements):
+class Writer(
+    Syntax, Loops, Attempts, Containers, Kept, Nulls, Arrays, Arithmetic, Values, Statements
+):
     """Writes whole operators."""
 
     def more_ints(self, depth: int) -> list[Option]:
         return [
             *([lambda: self.read(INT)] * 2 if self.holds() else []),
+            *([lambda: self.kept_value(INT)] if self.kept() else []),
             *([lambda: self.unless(INT)] if self.has("nulls") else []),
             *([self.array_int] if self.has("arrays") else []),
             *([self.computed_int] if self.has("numbers") else []),
@@ -49,6 +53,7 @@ class Writer(Syntax, Loops, Attempts, Containers, Nulls, Arrays, Arithmetic, Val
     def more_floats(self, depth: int) -> list[Option]:
         return [
             *([lambda: self.read(FLOAT)] * 2 if self.holds() else []),
+            *([lambda: self.kept_value(FLOAT)] if self.kept() else []),
             *([lambda: self.unless(FLOAT)] if self.has("nulls") else []),
             *([self.array_float] if self.has("arrays") else []),
             *([self.computed_float] if self.has("numbers") else []),
@@ -58,6 +63,7 @@ class Writer(Syntax, Loops, Attempts, Containers, Nulls, Arrays, Arithmetic, Val
     def more_bools(self) -> list[Option]:
         return [
             *([lambda: self.read(BOOL)] * 2 if self.holds() else []),
+            *([lambda: self.kept_value(BOOL)] if self.kept() else []),
             *([self.asked_none] if self.has("nulls") else []),
             *([self.array_bool] if self.has("arrays") else []),
             *([self.computed_bool] if self.has("numbers") else []),
@@ -67,6 +73,7 @@ class Writer(Syntax, Loops, Attempts, Containers, Nulls, Arrays, Arithmetic, Val
     def more_texts(self) -> list[Option]:
         return [
             *([lambda: self.read(TEXT)] if self.holds() else []),
+            *([lambda: self.kept_value(TEXT)] if self.kept() else []),
             *(["CONFIG.name", "CODES[0]"] if self.has("frozen") else []),
         ]
 
@@ -119,7 +126,8 @@ class Writer(Syntax, Loops, Attempts, Containers, Nulls, Arrays, Arithmetic, Val
         has_helper = self.has("catches") and self.chance(0.6)
         if has_helper:
             self.helper()
-        self.put(0, DECLARED)
+        state = "Rows" if self.has("rows") else "Tables" if self.has("tables") else "State"
+        self.put(0, DECLARED.format(state=state))
         self.put(1, "i0 = event.key")
         self.put(1, "i1 = 1")
         self.put(1, f"f0 = {self.value()}")
@@ -135,7 +143,9 @@ class Writer(Syntax, Loops, Attempts, Containers, Nulls, Arrays, Arithmetic, Val
             self.put(2, "state.n += 1")
         self.end()
         self.put(1, "emit(i0, f0, event.on)")
-        return HEADER + "\n".join(self.lines) + "\n"
+        tables = TABLES if self.has("tables") else ""
+        rows = ROWS.format(base="Tables" if tables else "State") if self.has("rows") else ""
+        return HEADER + tables + rows + "\n".join(self.lines) + "\n"
 
 
 def load(text: str, folder: Path, number: int) -> Any:

@@ -53,7 +53,7 @@ class Attempts(Drawing):
         caught = self.pick(
             *("IndexError", "ZeroDivisionError", "ValueError", "OverflowError", "Refused"),
             *("(IndexError, ArithmeticError)", "(Refused, KeyError)", "LookupError", "TypeError"),
-            *("Declined", "Exception", "AssertionError", "(Elsewhere, OverflowError, KeyError)"),
+            *("Declined", "Exception", "RuntimeError", "(Elsewhere, OverflowError, KeyError)"),
         )
         name = self.new("c") if self.chance(0.4) else None
         self.put(indent, f"except {caught} as {name}:" if name else f"except {caught}:")

@@ -31,6 +31,7 @@ FEATURES = (
     # Functions that change the state, inside of expressions, make all events conflict; so do events
     # that catch what they raise.
     *("effects", "catches", "containers", "frozen", "nulls", "arrays", "numbers", "texts", "loops"),
+    *("tables", "rows"),
 )
 
 
@@ -48,6 +49,7 @@ class Drawing(ABC):
         held: names of containers and what they hold.
         arrays: names of whole arrays: what their elements are, and how many.
         wholes: those of them that are no views.
+        busy: containers of the state that are gone through.
         handlers: around the present statement: what they call the exception.
         turns: how often loops may turn that are around the present statement.
     """
@@ -66,6 +68,7 @@ class Drawing(ABC):
         self.wholes: set[str] = set()
         self.functions: list[str] = []
         self.handlers: list[str | None] = []
+        self.busy: set[str] = set()
         self.in_loop = False
         self.turns = 1
         self.in_iterable = 0

@@ -5,11 +5,13 @@ from __future__ import annotations
 __all__ = ["HEADER"]
 
 HEADER = """
+import bisect
 import collections
 import dataclasses
 import datetime
 import enum
 import functools
+import heapq
 import math
 
 import numpy as np

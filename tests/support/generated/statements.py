@@ -8,6 +8,8 @@ from generated.drawing import FLOAT, Drawing, Kind
 
 __all__ = ["Statements"]
 
+OWN = ("containers", "nulls", "arrays", "tables", "rows")
+
 
 class Statements(Drawing):
     @abstractmethod
@@ -24,6 +26,9 @@ class Statements(Drawing):
 
     @abstractmethod
     def null_statement(self, indent: int, nesting: int) -> None: ...
+
+    @abstractmethod
+    def kept_statement(self, indent: int, nesting: int) -> None: ...
 
     @abstractmethod
     def array_statement(self, indent: int, nesting: int) -> None: ...
@@ -114,12 +119,10 @@ class Statements(Drawing):
             self.container_statement,
             self.null_statement,
             self.array_statement,
+            self.kept_statement,
+            self.kept_statement,
         ]
-        drawn = [
-            draw
-            for feature, draw in zip(("containers", "nulls", "arrays"), own, strict=True)
-            if self.has(feature)
-        ]
+        drawn = [draw for feature, draw in zip(OWN, own, strict=True) if self.has(feature)]
         kind = self.rng.random()
         if drawn and self.chance(0.15 + 0.15 * len(drawn)):
             self.rng.choice(drawn)(indent, nesting)

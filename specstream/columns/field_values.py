@@ -1,0 +1,435 @@
+"""Values that a user gives for the fields of a state, as what the state holds.
+
+They come from ``initial=``, and from the function of ``migrate=``. Nothing is guessed: a value that
+its field could hold only rounded, cut or turned into another type is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream.columns.strings import StringTable
+from specstream.columns.tables import as_table
+from specstream.declarations.codes import EMPTY
+from specstream.declarations.container_views import StateSet
+from specstream.declarations.containers import Container, Shape
+from specstream.declarations.element_types import Storage
+from specstream.declarations.options import shown, whole
+from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_content import StateContent, first_repeated
+from specstream.declarations.state_view import column_names
+from specstream.errors import ConfigurationError, InputError, SpecstreamError
+
+__all__ = ["FieldValues", "initial_state"]
+
+Words = npt.NDArray[np.int64]
+
+_ACCEPTED = {"int": "iu", "uint": "iu", "float": "iuf", "bool": "b"}
+_WRITE = {
+    "int": "round it, and keep it within the type's range",
+    "uint": "round it, and keep it within the type's range",
+    "float": "cast it with .astype(np.float64)",
+    "bool": "compare it, so that it becomes a bool",
+}
+# Every integer up to here is a float32.
+_SMALL = 2**24
+
+
+def initial_state(layout: Layout, strings: StringTable, initial: object, what: str) -> StateContent:
+    """The state that ``initial=`` describes.
+
+    Args:
+        layout: of the state.
+        strings: of who has it; what comes new is added.
+        initial: as :class:`specstream.Engine` takes it.
+        what: whom it was given to, in errors.
+
+    Raises:
+        ConfigurationError: it is no mapping, a value does not fit its field, or a field is not
+            declared; names it.
+    """
+    if not isinstance(initial, Mapping):
+        raise ConfigurationError(
+            f"{what}: initial={shown(initial)}; expected a dict from field names to their values"
+        )
+    return FieldValues(layout, strings, f"{what}: initial= has", ConfigurationError).content(
+        initial
+    )
+
+
+class FieldValues:
+    """Makes what a state holds of values by field name.
+
+    Args:
+        layout: of the state.
+        strings: the codes of all strings; what comes new is added.
+        giver: who gives the values, as errors begin: "engine of 'count': initial= has".
+        error: raised where a value does not fit; it says what and the way out.
+    """
+
+    def __init__(
+        self, layout: Layout, strings: StringTable, giver: str, error: type[SpecstreamError]
+    ) -> None:
+        self._layout, self._strings = layout, strings
+        self._giver, self._error = giver, error
+
+    def content(self, values: Mapping[Any, Any]) -> StateContent:
+        """The state with these values; fields that are not among them have their fill.
+
+        Raises:
+            error: a value does not fit its field, or a field is not declared; names it.
+        """
+        new = StateContent.new(self._layout)
+        rows = {
+            field.name: one for field, one in zip(self._layout.containers, new.rows, strict=True)
+        }
+        for name, value in values.items():
+            field = self._layout.field(name) if isinstance(name, str) else None
+            if field is None or field.space != "state":
+                names = ", ".join(one.name for one in self._layout.fields if one.space == "state")
+                raise self._wrong(
+                    f"a field {shown(name)}, which the operator does not declare (it declares "
+                    f"{names}): leave it out, or declare it"
+                )
+            if field.container is not None:
+                rows[field.name] = self._rows(value, field, field.container)
+            elif field.kind == "str":
+                new.elements(field)[...] = self._codes(value, field)
+            else:
+                self._store(value, new.elements(field), field)
+        return StateContent(self._layout, new.fixed, tuple(rows.values()))
+
+    def _wrong(self, what: str) -> SpecstreamError:
+        return self._error(f"{self._giver} {what}")
+
+    # ---- scalars and arrays ----
+
+    def _codes(self, value: Any, field: Field) -> Words:
+        """What a field of strings holds: of strings, or of codes that an int field has held."""
+        given = np.asarray(value, object)
+        self._check_shape(given, field)
+        codes = np.empty(given.shape, np.int64)
+        for place, one in np.ndenumerate(given):
+            code = whole(one)
+            if isinstance(one, str):
+                codes[place] = self._code(one, field)
+            elif code is not None and (code == 0 or self._strings.text(code) is not None):
+                codes[place] = code
+            else:
+                raise self._wrong(
+                    f"{one!r} for field {field.name!r}, which holds strings: give a str, or the "
+                    "code of a string that the snapshot has"
+                )
+        codes[codes == EMPTY] = 0
+        return codes
+
+    def _code(self, text: str, field: Field) -> int:
+        try:
+            return self._strings.add(text) if text else 0
+        except InputError as error:
+            raise self._wrong(f"in field {field.name!r} a {error}") from None
+
+    def _check_shape(self, given: npt.NDArray[Any], field: Field) -> None:
+        if given.shape != field.shape:
+            raise self._wrong(
+                f"shape {given.shape} for field {field.name!r}, which is declared with shape "
+                f"{field.shape}: bring it into that shape"
+            )
+
+    def _store(self, value: Any, elements: npt.NDArray[Any], field: Field) -> None:
+        try:
+            given = np.asarray(value)
+        except ValueError as error:
+            raise self._wrong(
+                f"no array for field {field.name!r} ({error}); expected shape {field.shape}"
+            ) from None
+        self._check_shape(given, field)
+        fits = given.dtype.kind in _ACCEPTED[field.kind]
+        if fits and field.kind in ("int", "uint"):
+            limits = np.iinfo(elements.dtype)
+            fits = limits.min <= int(given.min()) and int(given.max()) <= limits.max
+        if not fits:
+            raise self._wrong(
+                f"{given.dtype} values for field {field.name!r} that do not fit its type, "
+                f"{field.storage.name}: {_WRITE[field.kind]}"
+            )
+        if field.kind == "float":
+            self._check_integers(value, given, elements.dtype.type, field)
+        elements[...] = given
+        if field.kind == "float":
+            elements[np.isnan(elements)] = np.nan  # all NaNs of a state have the same bits
+
+    def _check_integers(
+        self, value: Any, given: npt.NDArray[Any], of: type[np.floating[Any]], field: Field
+    ) -> None:
+        """Refuses integers that would be rounded, which no cast of the user's has asked for."""
+        if given.dtype.kind in "iu":
+            large = given[(given > _SMALL) | (given < -_SMALL)].tolist()
+        elif isinstance(value, np.ndarray):
+            return
+        else:  # numbers of Python, among which NumPy has made floats of the integers
+            large = [one for one in np.asarray(value, object).flat if whole(one) is not None]
+        for one in large:
+            self._check_rounding(one, float(of(one)), field)
+
+    def _check_rounding(self, given: int, stored: float, field: Field) -> None:
+        if stored != given:
+            name = field.storage.name if field.container is None else "float"
+            raise self._wrong(
+                f"{given} for field {field.name!r}, which its type, {name}, holds as {stored!r} "
+                f"only: give float({given}), or an array of floats, if it may be rounded; or "
+                "declare the field as an int"
+            )
+
+    # ---- containers ----
+
+    def _rows(self, value: Any, field: Field, of: Container) -> Words:
+        """The rows of a container."""
+        keys, values = self._parts(value, field, of)
+        columns = [
+            self._words(column, part, f"{what} {at}", field)
+            for what, shape, parts in (("key", of.key, keys), ("value", of.value, values))
+            for at, (part, column) in enumerate(zip(shape.parts, parts, strict=True))
+        ]
+        rows = np.stack(columns, axis=1)
+        if of.kind == "priority_queue" and _has_nan(of, rows):
+            raise self._wrong(f"a NaN for field {field.name!r}, which is in no order: leave it out")
+        if len(rows) > of.most:
+            bound = "limit" if of.most == of.limit else "maxlen"
+            raise self._wrong(
+                f"{len(rows)} entries for field {field.name!r}, whose {bound} is {of.most}: give "
+                f"fewer, or declare a larger {bound}="
+            )
+        twice = first_repeated(rows[:, : of.key.words]) if of.is_keyed else None
+        if twice is not None:
+            key = [_shown_at(column, twice) for column in keys]
+            raise self._wrong(
+                f"the key {', '.join(key)} twice for field {field.name!r}: give each key once"
+            )
+        return np.ascontiguousarray(rows)
+
+    def _parts(self, value: Any, field: Field, of: Container) -> tuple[list[Any], list[Any]]:
+        """The columns of the keys and those of the values."""
+        if _is_table(value):
+            value = self._columns(value, field, of)
+            keys, values = value[: of.key.words], value[of.key.words :]
+            if of.kind != "priority_queue":
+                return keys, values
+            parts = [_listed(column) for column in values]
+            value = list(zip(*parts, strict=True)) if of.value.is_tuple else parts[0]
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            raise self._wrong(
+                f"{shown(value)} for field {field.name!r}, which is a {of.kind}: expected "
+                f"{_EXPECTED[of.kind]}"
+            )
+        if of.kind == "dict":
+            return self._pairs(value, field, of)
+        if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray) and not of.value.is_tuple:
+            value = _plain_column(value)
+            if of.kind != "priority_queue" and of.kind != "set":
+                return [], [value]
+            value = _listed(value)
+        given = list(value)
+        try:
+            # A set of Python's has no order that the next process would have as well.
+            if of.kind == "priority_queue" or (
+                isinstance(value, AbstractSet) and not isinstance(value, StateSet)
+            ):
+                given = sorted(given)
+        except TypeError as error:
+            raise self._wrong(
+                f"elements for field {field.name!r} that have no order ({error})"
+            ) from None
+        if of.kind == "set":
+            return self._split(given, of.key, "element", field), []
+        return [], self._split(given, of.value, "element", field)
+
+    def _pairs(self, value: Any, field: Field, of: Container) -> tuple[list[Any], list[Any]]:
+        keys: Sequence[Any]
+        values: Sequence[Any]
+        if isinstance(value, Mapping):
+            pairs = list(value.items())
+        else:
+            pairs = list(value)
+            for at, pair in enumerate(pairs):
+                if not isinstance(pair, tuple | list) or len(pair) != 2:
+                    raise self._wrong(
+                        f"{shown(pair)} as entry {at} for field {field.name!r}, which is a dict: "
+                        f"expected {_EXPECTED['dict']}"
+                    )
+        keys, values = [key for key, _ in pairs], [one for _, one in pairs]
+        return (
+            self._split(keys, of.key, "key", field),
+            self._split(values, of.value, "value", field),
+        )
+
+    def _columns(self, value: Any, field: Field, of: Container) -> list[Any]:
+        """The columns of a table, in the order of a row's words."""
+        table = as_table(value, self._giver)
+        names = [*column_names("key", of.key), *column_names("value", of.value)]
+        if sorted(table.column_names) != sorted(names):
+            raise self._wrong(
+                f"a table with the columns {', '.join(table.column_names)} for field "
+                f"{field.name!r}: expected {', '.join(names)}"
+            )
+        return [table.column(name) for name in names]
+
+    def _split(self, given: list[Any], shape: Shape, what: str, field: Field) -> list[list[Any]]:
+        """The parts of keys, values or elements, column by column."""
+        if not shape.is_tuple:
+            return [given]
+        for at, one in enumerate(given):
+            if not isinstance(one, tuple | list) or len(one) != shape.words:
+                raise self._wrong(
+                    f"{shown(one)} as {what} {at} for field {field.name!r}; expected {shape}"
+                )
+        return [list(column) for column in zip(*given, strict=True)] or [[]] * shape.words
+
+    def _words(self, column: Any, part: Storage, what: str, field: Field) -> Words:
+        """The words of one part of all rows."""
+        if isinstance(column, pa.ChunkedArray):
+            found = self._words_of_arrow(column, part, what, field)
+            if found is not None:
+                return found
+            column = column.to_pylist()
+        if part.number == "str":
+            return self._words_of_texts(column, what, field)
+        kinds = set(map(type, column))
+        if not kinds <= {{"int": int, "float": float}.get(part.number, bool)}:
+            column = [self._number(one, part, at, field) for at, one in enumerate(column)]
+        if part.number == "float":
+            return _float_words(np.array(column, np.float64))
+        try:
+            return np.array(column, np.int64)
+        except OverflowError:
+            beyond = next(one for one in column if not -(2**63) <= one < 2**63)
+            raise self._wrong(
+                f"{beyond} in field {field.name!r}, which is beyond 64 bits"
+            ) from None
+
+    def _number(self, one: Any, part: Storage, at: int, field: Field) -> Any:
+        number = whole(one)
+        if part.number == "bool" and isinstance(one, bool | np.bool_):
+            return bool(one)
+        if part.number == "int" and number is not None:
+            return number
+        if part.number == "float" and isinstance(one, float | np.floating):
+            return float(one)
+        if part.number == "float" and number is not None:
+            try:
+                stored = float(number)
+            except OverflowError:
+                stored = float("inf")
+            self._check_rounding(number, stored, field)
+            return stored
+        raise self._wrong(
+            f"{shown(one)} in entry {at} of field {field.name!r}, where a {part.name} is expected: "
+            f"convert it"
+        )
+
+    def _words_of_texts(self, column: Collection[Any], what: str, field: Field) -> Words:
+        for at, one in enumerate(column):
+            if not isinstance(one, str):
+                raise self._wrong(
+                    f"{shown(one)} in entry {at} of field {field.name!r}, where a str is expected: "
+                    "convert it"
+                )
+        try:
+            texts = pa.array(column, pa.large_string())
+        except (UnicodeEncodeError, pa.ArrowException):
+            for one in column:
+                self._code(one, field)
+            raise
+        return self._codes_of(pa.chunked_array([texts]), field)
+
+    def _codes_of(self, texts: pa.ChunkedArray, field: Field) -> Words:
+        encoded = texts.combine_chunks().dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):  # of no chunks
+            return np.empty(0, np.int64)
+        try:
+            codes = self._strings.add_all(encoded.dictionary)
+        except InputError as error:
+            raise self._wrong(f"in field {field.name!r} a {error}") from None
+        codes = np.where(codes == EMPTY, 0, codes)
+        found: Words = codes[encoded.indices.to_numpy(zero_copy_only=False)]
+        return found
+
+    def _words_of_arrow(
+        self, column: pa.ChunkedArray, part: Storage, what: str, field: Field
+    ) -> Words | None:
+        """Of a column whose type says that all fits; None: it has to be looked at one by one."""
+        of = column.type
+        if column.null_count:
+            raise self._wrong(
+                f"{column.null_count} null(s) in field {field.name!r}, which has none"
+            )
+        if pa.types.is_dictionary(of):
+            column, of = column.cast(of.value_type), of.value_type
+        try:
+            if part.number == "int" and pa.types.is_integer(of):
+                return np.array(column.cast(pa.int64()).to_numpy())
+            if part.number == "float" and pa.types.is_floating(of):
+                return _float_words(np.array(column.cast(pa.float64()).to_numpy()))
+            if part.number == "bool" and pa.types.is_boolean(of):
+                return np.array(column.cast(pa.int8()).to_numpy(), np.int64)
+            if part.number == "str" and (pa.types.is_string(of) or pa.types.is_large_string(of)):
+                return self._codes_of(column.cast(pa.large_string()), field)
+        except pa.ArrowInvalid as error:
+            raise self._wrong(f"for field {field.name!r} what does not fit ({error})") from None
+        return None
+
+
+_EXPECTED = {
+    "dict": "a mapping, pairs of a key and a value, or a table with columns key and value",
+    "set": "an iterable of elements, or a table with a column key",
+    **dict.fromkeys(
+        ("list", "deque", "priority_queue"),
+        "an iterable of elements, an array, or a table with a column value",
+    ),
+}
+
+
+def _has_nan(of: Container, rows: Words) -> bool:
+    parts = [at for at, part in enumerate(of.value.parts) if part.number == "float"]
+    return any(np.isnan(np.ascontiguousarray(rows[:, at]).view(np.float64)).any() for at in parts)
+
+
+def _is_table(value: Any) -> bool:
+    if isinstance(value, pa.Table | pa.RecordBatch):
+        return True
+    if isinstance(value, Mapping | pa.Array | pa.ChunkedArray | np.ndarray):
+        return False
+    module = type(value).__module__.split(".")[0]
+    return hasattr(value, "columns") and (
+        module == "pandas" or hasattr(value, "__arrow_c_stream__")
+    )
+
+
+def _plain_column(value: Any) -> Any:
+    """An array as a column of Arrow's, where that has its numbers as they are."""
+    if isinstance(value, pa.Array):
+        return pa.chunked_array([value])
+    if isinstance(value, np.ndarray):
+        is_plain = value.ndim == 1 and value.dtype.kind in "iufb"
+        return pa.chunked_array([pa.array(value)]) if is_plain else value.tolist()
+    return value
+
+
+def _listed(column: Any) -> list[Any]:
+    return list(column.to_pylist() if isinstance(column, pa.ChunkedArray) else column)
+
+
+def _shown_at(column: Any, at: int) -> str:
+    one = column[at]
+    return shown(one.as_py() if isinstance(one, pa.Scalar) else one)
+
+
+def _float_words(numbers: npt.NDArray[np.float64]) -> Words:
+    numbers[np.isnan(numbers)] = np.nan  # all NaNs of a state have the same bits
+    return numbers.view(np.int64)

@@ -1,0 +1,195 @@
+"""A state as its readers see it: Python values, NumPy arrays, and Arrow tables of containers."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from specstream.declarations.codes import Texts
+from specstream.declarations.container_views import (
+    Entries,
+    StateDict,
+    StateSet,
+    StillEntries,
+    columns_of,
+    python_of,
+)
+from specstream.declarations.container_words import entries
+from specstream.declarations.containers import Shape
+from specstream.declarations.state import Field, Layout
+from specstream.declarations.state_content import StateContent
+
+__all__ = ["Moving", "StateView"]
+
+Words = npt.NDArray[np.int64]
+
+_ARROW = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.large_string()}
+
+
+class Moving(Protocol):
+    """A state that others may change while it is looked at: how its containers are read."""
+
+    def content(self) -> tuple[StateContent, Texts]:
+        """The whole state, at one instant."""
+
+    def rows(self, field: Field) -> tuple[Words, Texts]:
+        """The rows of a container, at one instant."""
+
+    def entries(self, field: Field) -> Entries:
+        """What a view of a dict or a set reads."""
+
+
+class StateView:
+    """Committed state, by field name: scalars as Python values, arrays as read-only NumPy arrays.
+
+    The arrays are of the declared NumPy type and keep their memory alive, also after the engine was
+    closed. A field of type ``bool`` comes as a NumPy array of bool, which is a copy; one of type
+    ``np.bool_`` is a view like the others. Strings come as Python's own: an array of them is a
+    copy, of NumPy's type ``object``.
+
+    Containers come as Python's: a list or a ``collections.deque``, which are copies; of a priority
+    queue a list, the least first; a dict or a set as a read-only view, that equals, shows and
+    iterates as one does, in the order of insertion. Asking it for a key costs the same however many
+    it has. ``view.copy()`` is a dict or a set of its own.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        memory: Words | StateContent,
+        texts: Texts,
+        moving: Moving | None = None,
+    ) -> None:
+        self._texts = texts
+        self._layout = layout
+        self._memory = memory
+        self._moving = moving
+
+    def __getattribute__(self, name: str) -> Any:
+        # A field that is called as the method is the field, as it was before there was the method.
+        if name == "table" and self._layout.field("table") is not None:
+            return self.__getattr__("table")
+        return object.__getattribute__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._value(self._field(name, AttributeError))
+
+    def _field(self, name: str, error: type[Exception]) -> Field:
+        field = None if name.startswith("_") else self._layout.field(name)
+        if field is None or field.space != "state":
+            raise error(
+                f"state {self._layout.name!r} has no field {name!r}; it has: {', '.join(dir(self))}"
+            )
+        return field
+
+    def _value(self, field: Field) -> Any:
+        of = field.container
+        if of is None:
+            return self._plain(field)
+        if of.is_keyed:
+            entries = (
+                StillEntries(of, lambda: self._rows(field)[0], self._texts)
+                if self._moving is None
+                else self._moving.entries(field)
+            )
+            return (StateDict if of.kind == "dict" else StateSet)(entries)
+        return python_of(of, *self._rows(field))
+
+    def _rows(self, field: Field) -> tuple[Words, Texts]:
+        if self._moving is not None:
+            return self._moving.rows(field)
+        return rows_of(self._layout, self._memory, field), self._texts
+
+    def _plain(self, field: Field) -> Any:
+        memory = self._memory
+        if isinstance(memory, StateContent):
+            elements = memory.elements(field)
+        else:
+            elements = self._layout.elements(memory, field)
+        if field.storage.name == "bool":
+            elements = elements != 0
+        elif field.kind == "str":
+            elements = self._texts(elements)
+        if field.shape == ():
+            return elements.item()
+        elements = elements.view()
+        elements.flags.writeable = False
+        return elements
+
+    def __dir__(self) -> list[str]:
+        return [field.name for field in self._layout.fields if field.space == "state"]
+
+    def __repr__(self) -> str:
+        return f"StateView({self._layout.name}: {', '.join(dir(self))})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields at one instant, copied: as NumPy arrays, but for a scalar field of strings, a
+        str, and for containers, which are Python's own.
+        """
+        if self._moving is not None and self._layout.containers:
+            return StateView(self._layout, *self._moving.content()).to_dict()
+        # Not by attribute: a field may have the name of a method.
+        return {one.name: self._copied(one) for one in self._layout.fields if one.space == "state"}
+
+    def _copied(self, field: Field) -> Any:
+        if field.container is not None:
+            return python_of(field.container, *self._rows(field))
+        value = self._plain(field)
+        return value if isinstance(value, str) else np.copy(value)
+
+    def table(self, name: str) -> pa.Table:
+        """A container as an Arrow table, one row for each entry or element, in their order.
+
+        Args:
+            name: of the field.
+
+        Returns:
+            Columns ``key`` and ``value``, those of them that it has; where one is a tuple,
+            ``key_0``, ``key_1`` and so on. Of type int64, float64, bool or large_string. A priority
+            queue has its elements as the heap has them, the least first.
+
+        Raises:
+            KeyError: the state has no such field, or it is no container.
+
+        >>> import specstream as ss
+        >>> class Seen(ss.State):
+        ...     last = ss.dict((str, int), float)
+        >>> @ss.operator(state=Seen, event={"x": int})
+        ... def nothing(state, event, emit):
+        ...     pass
+        >>> with ss.Engine(nothing, initial={"last": {("a", 1): 0.5}}) as engine:
+        ...     engine.state.table("last").to_pylist()
+        [{'key_0': 'a', 'key_1': 1, 'value': 0.5}]
+        """
+        field = self._field(name, KeyError)
+        of = field.container
+        if of is None:
+            raise KeyError(f"field {name!r} of state {self._layout.name!r} is no container")
+        rows, texts = self._rows(field)
+        columns = {}
+        at = 0
+        for what, shape in (("key", of.key), ("value", of.value)):
+            parts = columns_of(shape, rows[:, at : at + shape.words], texts)
+            for column, part, values in zip(
+                column_names(what, shape), shape.parts, parts, strict=True
+            ):
+                columns[column] = pa.array(values, _ARROW[part.number])
+            at += shape.words
+        return pa.table(columns)
+
+
+def column_names(what: str, shape: Shape) -> list[str]:
+    """The columns of keys or values in a table."""
+    return (
+        [f"{what}_{at}" for at in range(shape.words)] if shape.is_tuple else [what][: shape.words]
+    )
+
+
+def rows_of(layout: Layout, memory: Words | StateContent, field: Field) -> Words:
+    """The rows of a container."""
+    if isinstance(memory, StateContent):
+        return memory.rows_of(field)
+    return entries(memory, field)
