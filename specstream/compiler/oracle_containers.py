@@ -22,6 +22,7 @@ from specstream.compiler import standard_library
 from specstream.compiler.numbers import Int64
 from specstream.compiler.oracle_elements import LOAD, store_of
 from specstream.compiler.oracle_local import Dict, List, Set
+from specstream.compiler.oracle_timers import StateTimers
 from specstream.compiler.oracle_view import ByValue, by_value
 from specstream.compiler.text import Text
 from specstream.declarations.codes import EMPTY
@@ -92,7 +93,8 @@ def loaded(words: Words, field: Field, journal: Journal, texts: StringTable | No
     keys = _values(rows, of.key, texts)
     if of.kind == "set":
         return StateSet(StateDict(field.name, of, journal, keys, [None] * len(keys)))
-    return StateDict(field.name, of, journal, keys, values)
+    made = StateDict(field.name, of, journal, keys, values)
+    return StateTimers(made, field, words) if of.kind == "timers" else made
 
 
 def rows_of(field: Field, container: Any) -> Words:
@@ -100,7 +102,7 @@ def rows_of(field: Field, container: Any) -> Words:
     of = field.container
     assert of is not None
     rows = np.zeros((len(container), of.key.words + of.value.words), np.int64)
-    held = container.members if of.kind == "set" else container
+    held = container.members if of.kind in ("set", "timers") else container
     if of.is_keyed:
         _words(held.entries.keys(), of.key, rows)
     if of.value.words:
@@ -138,6 +140,15 @@ class StateDict(Dict):
         )
         self._stamp = len(keys)
         self._stamps = dict(zip(keys, range(self._stamp), strict=True))
+
+    @property
+    def stamps(self) -> dict[Any, int]:
+        """Of each key, the number of its insertion."""
+        return self._stamps
+
+    def held_key(self, key: Any) -> Any:
+        """A key as it is held."""
+        return self._key(key)
 
     def _asked(self, key: Any) -> Any:
         """A key that may be there: of no key is a part None."""

@@ -15,12 +15,19 @@ from specstream.compiler.oracle_elements import STORE
 from specstream.declarations.container_words import Words
 from specstream.declarations.state import Field
 
-__all__ = ["Due", "StateTimers"]
+__all__ = ["Due", "StateTimers", "plain"]
 
 _SIGN = 2**63
 
 Due = tuple[int, int, Any]
 """Time, stamp and key of a timer."""
+
+
+def plain(key: Any) -> Any:
+    """A key as Python's own values."""
+    if isinstance(key, tuple):
+        return tuple(map(plain, key))
+    return key if isinstance(key, bool) else int(key) if isinstance(key, int) else str(key)
 
 
 class StateTimers:
@@ -41,7 +48,7 @@ class StateTimers:
         self._name = field.name
         self.floor: int | None = None
         self.fired = int(words[field.offset + lib.SS_HEADER_FIRED])
-        self.clock = (int(words[field.offset + lib.SS_HEADER_CLOCK]) % 2**64 ^ _SIGN) - 0
+        self.clock = (int(words[field.offset + lib.SS_HEADER_CLOCK]) % 2**64 ^ _SIGN)
         if self.clock >= _SIGN:
             self.clock -= 2**64
         self._heap: list[tuple[int, int, Any]] = [
@@ -64,10 +71,11 @@ class StateTimers:
                 f"state.{self._name}.set: the timer that fires is for {self.floor} and sets one for "
                 f"{int(at)}; expected a later time"
             )
+        key = self.members.held_key(key)
         if key in self.members:
             del self.members[key]
         self.members[key] = Int64(at)
-        heapq.heappush(self._heap, (int(at), self.members.stamp_of(key), key))
+        heapq.heappush(self._heap, (int(at), self.members.stamps[key], key))
 
     def cancel(self, key: Any) -> None:
         if key in self.members:

@@ -99,6 +99,7 @@ def analyse(
         fired = of_timer.program(on_timer)
         fired.is_on_timer, fired.event = True, of_timer.event
         program.on_timer, program.forms = fired, fired.forms
+        program.reads_timestamp = True  # timers fire by it
         program.strings = tuple(dict.fromkeys((*program.strings, *fired.strings)))
         program.uses_arena = fired.uses_arena = program.uses_arena or fired.uses_arena
     return program

@@ -16,6 +16,7 @@ from specstream.declarations.records import is_record, record_fields, record_nam
 from specstream.errors import DeclarationError
 
 __all__ = [
+    "KEYED",
     *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
     "shape_of",
 ]

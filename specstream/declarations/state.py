@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
+from specstream._native import lib
 from specstream.declarations.codes import stored_code
 from specstream.declarations.containers import (
     Container,
@@ -245,6 +246,14 @@ class Layout:
         return next((field for field in self.fields if field.is_timers), None)
 
     @property
+    def clock(self) -> tuple[int, int]:
+        """Of the header of the timers, the words that are part of what the state means: how many
+        have fired, and the time."""
+        timers = self.timers
+        assert timers is not None
+        return timers.offset + lib.SS_HEADER_FIRED, timers.offset + lib.SS_HEADER_CLOCK + 1
+
+    @property
     def has_records(self) -> bool:
         """Whether any field holds records."""
         return any(
@@ -283,10 +292,17 @@ class Layout:
 
     @cached_property
     def stretches(self) -> tuple[tuple[int, int], ...]:
-        """Where these lie in the state: first word and end of each row of neighbours."""
+        """Where these lie in the state, and :attr:`clock`: first word and end of each row of
+        neighbours."""
         found: list[tuple[int, int]] = []
-        for field in self.plain:
+        for field in self.fields:
             begin, end = field.offset, field.offset + field.words
+            if field.space != "state":
+                continue
+            if field.is_timers:
+                begin, end = self.clock
+            elif field.container is not None:
+                continue
             if found and found[-1][1] == begin:
                 begin = found.pop()[0]
             found.append((begin, end))

@@ -86,6 +86,15 @@ class StateContent:
             at += end - first
         raise AssertionError(field.name)
 
+    def clock(self) -> Words:
+        """The words of ``layout.clock``, over :attr:`fixed`."""
+        at, (begin, end) = 0, self.layout.clock
+        for first, last in self.layout.stretches:
+            if first <= begin < last:
+                return self.fixed[at + begin - first : at + end - first]
+            at += last - first
+        raise AssertionError(begin)
+
     def rows_of(self, field: Field) -> Words:
         """The rows of a field that is a container."""
         return dict(zip(self._names, self.rows, strict=True))[field.name]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from specstream._native import ffi, lib
 from specstream.compiler.types import VARIANTS, Variant
+from specstream.declarations.containers import KEYED
 from specstream.declarations.state import Field, Layout
 from specstream.operator.operator import Operator
 
@@ -86,7 +87,8 @@ def _container(field: Field) -> dict[str, int]:
     """The ``struct ss_container`` of a field."""
     of = field.container
     assert of is not None
-    kinds = {"dict": lib.SS_KEYED, "set": lib.SS_KEYED, "deque": lib.SS_DEQUE}
+    keyed = dict.fromkeys(KEYED, lib.SS_KEYED)
+    kinds = {**keyed, "deque": lib.SS_DEQUE}
     return {
         "kind": kinds.get(of.kind, lib.SS_LIST),
         "header": field.offset,

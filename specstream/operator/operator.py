@@ -9,7 +9,13 @@ from typing import Any, Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from specstream.columns.events import column, keys_of, read_events, rows_to_table
+from specstream.columns.events import (
+    column,
+    keys_of,
+    keys_with_firings,
+    read_events,
+    rows_to_table,
+)
 from specstream.columns.field_values import initial_state
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
@@ -24,10 +30,10 @@ from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout, State
 from specstream.declarations.state_view import StateView
-from specstream.errors import CompileError, DeclarationError, Partial
+from specstream.errors import CompileError, DeclarationError, InputError, Partial
 from specstream.operator.explanation import Explanation, explained
 
-__all__ = ["Operator", "SequentialRun", "operator"]
+__all__ = ["Operator", "SequentialRun", "check_order", "operator"]
 
 
 @dataclass(frozen=True)
@@ -220,6 +226,7 @@ class Operator:
         rejected_rows: Policy = "error",
         progress: Callable[[int], None] | None = None,
         bad_rows: Policy | None = None,
+        end: bool = False,
     ) -> SequentialRun:
         """Runs the plain function over a table, one event after the other, from a new state.
 
@@ -237,6 +244,7 @@ class Operator:
             rejected_rows: "side" leaves out rows that cannot be events, as an engine does.
             progress: called with the number of events done, about every thousand.
             bad_rows: old name of ``rejected_rows``, for one release.
+            end: no event follows: the timers that are left fire, once.
 
         Raises:
             InputError: the table does not fit.
@@ -256,6 +264,8 @@ class Operator:
         # Long for what it says; the code is one loop.
         one_of("on_error", on_error, ("raise", "skip"))
         seed, keys = integer("seed", seed, 0, 2**64 - 1), flag("keys", keys)
+        end = flag("end", end)
+        check_order(self, order_by)
         column("order_by", order_by)
         column("source", source)
         if progress is not None:
@@ -285,10 +295,17 @@ class Operator:
         def output() -> pa.Table:
             rows = pack_rows(oracle.rows, self.emits)
             return rows_to_table(
-                rows, self.emits, strings, keys_of(events, rows[:, 0], 0) if keys else None
+                rows, self.emits, strings, key_columns(rows) if keys else None
+            )
+
+        def key_columns(rows: Any) -> dict[str, pa.Array]:
+            return keys_with_firings(
+                rows[:, 0], lambda rows: keys_of(events, rows, 0), oracle.firings
             )
 
         raised = _run_all(oracle, events.count, on_error == "skip", output, progress)
+        if end and self.on_timer is not None:
+            raised += _end(oracle, events.count, on_error == "skip", output)
         oracle.settle()
         return SequentialRun(
             output(),
@@ -310,7 +327,8 @@ def _run_all(
     What ends it is raised with the output of the events before it.
     """
     raised: list[tuple[int, Exception]] = []
-    for row in range(count):
+    row = 0
+    while row < count:
         try:
             oracle.run(row)
         except Exception as error:
@@ -318,9 +336,41 @@ def _run_all(
                 error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
                 raise
             raised.append((row, error))
+            if oracle.failed_timer is not None:
+                continue
         if progress is not None and row % 1024 == 1023:
             progress(row + 1)
+        row += 1
     return raised
+
+
+def _end(
+    oracle: Oracle, count: int, skip: bool, output: Callable[[], pa.Table]
+) -> list[tuple[int, Exception]]:
+    """Fires the timers that are left, likewise."""
+    raised: list[tuple[int, Exception]] = []
+    while True:
+        try:
+            oracle.end()
+            return raised
+        except Exception as error:
+            if not skip or isinstance(error, CompileError):
+                error.specstream_partial = Partial(output(), count)  # type: ignore[attr-defined]
+                raise
+            raised.append((count, error))
+
+
+def check_order(operator: Operator, order_by: str | None) -> None:
+    """Refuses a table without times for an operator that has timers.
+
+    Raises:
+        InputError: it says how to give them.
+    """
+    if operator.on_timer is not None and order_by is None:
+        raise InputError(
+            f"operator {operator.name!r} has timers, which fire by the time of the events: give "
+            "order_by=, the column that has it"
+        )
 
 
 def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:
