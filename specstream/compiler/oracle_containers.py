@@ -30,7 +30,7 @@ from specstream.declarations.container_words import Words, entries
 from specstream.declarations.containers import Container, Shape
 from specstream.declarations.state import Field
 
-__all__ = ["Journal", "loaded", "rows_of"]
+__all__ = ["Journal", "key_of", "loaded", "rows_of"]
 
 Journal = list[tuple[Any, ...]]
 """What takes back each change: a function and its arguments."""
@@ -68,6 +68,13 @@ def _column(words: Words, number: str, texts: StringTable | None) -> list[Any]:
 def _values(words: Words, shape: Shape, texts: StringTable | None) -> list[Any]:
     columns = [_column(words[:, at], part.number, texts) for at, part in enumerate(shape.parts)]
     return list(zip(*columns, strict=True)) if shape.is_tuple else columns[0]
+
+
+def key_of(words: Words, field: Field, texts: StringTable | None) -> Any:
+    """A key, of its words."""
+    of = field.container
+    assert of is not None
+    return _values(words.reshape(1, -1), of.key, texts)[0]
 
 
 def _words(values: Iterable[Any], shape: Shape, into: npt.NDArray[np.int64]) -> None:

@@ -206,6 +206,14 @@ class Native:
         buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
         return np.frombuffer(buffer, np.int64).reshape(-1, width)
 
+    @staticmethod
+    def firings(outcome: Any) -> list[tuple[int, int]]:
+        """Number and time of the timers that have emitted rows, in order."""
+        return [
+            (outcome.firings[at].number, outcome.firings[at].time)
+            for at in range(outcome.firing_count)
+        ]
+
     # ---- the open job ----
 
     def submit(self, segment: Any) -> None:

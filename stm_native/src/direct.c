@@ -57,6 +57,9 @@ void ss_run_log_free(struct ss_worker *worker)
             break;
         }
     }
+    if (ss_has_timers(engine) && engine->job.ends_input && next == engine->job.count &&
+        !engine->failed)
+        ss_timers_at(worker, INT64_MAX);
     /* Release: who sees the end sees the rows and the state. */
     atomic_store_explicit(&engine->over, 1, memory_order_release);
 }
