@@ -11,7 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns import compute as pc
-from specstream.columns.conversion import accepts, from_arrow, hint, of_order, order_values, to_arrow
+from specstream.columns.conversion import (
+    accepts,
+    from_arrow,
+    hint,
+    of_order,
+    order_values,
+    to_arrow,
+)
 from specstream.columns.derived import derived_columns
 from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError

@@ -522,6 +522,7 @@ class Oracle:
             self._run(program.oracle, timer, number - 2**63)
         except BaseException as error:
             self.failed_timer = at, 0, key
+            vars(error)["specstream_timer"] = plain(key), at
             error.add_note(
                 f"raised by operator {program.operator!r} when the timer {plain(key)!r} fired, which "
                 f"was set for {at}"

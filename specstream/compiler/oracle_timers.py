@@ -48,7 +48,7 @@ class StateTimers:
         self._name = field.name
         self.floor: int | None = None
         self.fired = int(words[field.offset + lib.SS_HEADER_FIRED])
-        self.clock = (int(words[field.offset + lib.SS_HEADER_CLOCK]) % 2**64 ^ _SIGN)
+        self.clock = int(words[field.offset + lib.SS_HEADER_CLOCK]) % 2**64 ^ _SIGN
         if self.clock >= _SIGN:
             self.clock -= 2**64
         self._heap: list[tuple[int, int, Any]] = [

@@ -67,9 +67,7 @@ def _set(of: StateTimersType, key: types.Type, at: types.Type) -> Meaning:
         builder = table.builder
         time = convert(table.context, builder, args[2], given, "int")
         answer = table.state_call("ss_timer_set", I64, table.packed_key(args[1]), time)
-        table.fault_if(
-            builder.icmp_unsigned("==", answer, I64(lib.SS_TIMER_TOO_EARLY)), ValueError
-        )
+        table.fault_if(builder.icmp_unsigned("==", answer, I64(lib.SS_TIMER_TOO_EARLY)), ValueError)
         table.fault_if(builder.icmp_unsigned("==", answer, I64(lib.SS_TIMERS_FULL)), OverflowError)
 
     return _meaning(types.none, (of, keys(of, key), given), write)

@@ -127,7 +127,7 @@ def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
 
 
 def get_or_none(
-    of: TableType, key: types.Type, default: tuple[types.Type, ...], give: Any = Table.value_of
+    of: TableType, key: types.Type, default: tuple[types.Type, ...], give: Any = None
 ) -> Meaning:
     """``d.get(key)``, ``d.pop(key, None)``: None where there is none."""
     result = types.Optional(known(of.value_type, "a dict"))
@@ -140,7 +140,7 @@ def get_or_none(
             with missing:
                 cases.append((context.make_optional_none(builder, result.type), builder.block))
             with there:
-                value = give(table, entry)
+                value = table.value_of(entry) if give is None else give(table, entry)
                 made = context.make_optional_value(builder, result.type, value)
                 cases.append((made, builder.block))
         return _phi(builder, cases)

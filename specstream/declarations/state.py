@@ -189,7 +189,7 @@ class Layout:
                 if container.kind == "timers" and others:
                     raise DeclarationError(
                         f"{what} is a second ss.timers(...), beside {others[0]!r}; expected one in "
-                        'a state: put the kind of a timer into its key, like ss.timers((str, int))'
+                        "a state: put the kind of a timer into its key, like ss.timers((str, int))"
                     )
                 shape = (container.header_words,)
                 header = Field(

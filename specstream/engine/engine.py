@@ -289,6 +289,8 @@ class Engine:
             Exception: what the operator raised. Its event is not applied, the rows after it are
                 not run, and the engine goes on with the next call. ``specstream_partial`` on the
                 exception holds the output and number of the rows before it.
+                What ``on_timer`` raised, likewise: its timer has fired, is undone, and stands in
+                ``specstream_timer`` on the exception, as (key, at); no event has failed.
             OperatorCrashError: likewise, where the operator's machine code crashed.
             MemoryError: likewise, where there was no memory for what an event stores or emits.
             KeyboardInterrupt: likewise, and whatever else a signal handler raises, with what was

@@ -79,7 +79,7 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     oracle.begin(
         operator.event,
         operator.emits,
-        [np.empty(0, dtype) for dtype in dtypes],
+        [np.empty(0, np.dtype(dtype)) for dtype in dtypes],
         0,
         parts.options.seed,
         strings=parts.committed.strings,
@@ -114,7 +114,7 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             f"operator {parts.name!r}: compiled code raised {what}, and Python does not; its effects "
             "are undone. Please report the operator and the timer"
         )
-    error.specstream_partial = partial  # type: ignore[attr-defined]
+    vars(error).update(specstream_partial=partial, specstream_timer=(plain(key), failed.at))
     raise error
 
 

@@ -294,9 +294,7 @@ class Operator:
 
         def output() -> pa.Table:
             rows = pack_rows(oracle.rows, self.emits)
-            return rows_to_table(
-                rows, self.emits, strings, key_columns(rows) if keys else None
-            )
+            return rows_to_table(rows, self.emits, strings, key_columns(rows) if keys else None)
 
         def key_columns(rows: Any) -> dict[str, pa.Array]:
             return keys_with_firings(

@@ -219,7 +219,7 @@ bool ss_timers_renew(struct ss_engine *engine)
         return true;
     const struct ss_container *of = &timers->keyed->of;
     const uint64_t *state = engine->config.state;
-    timers->count = timers->aside_count = 0;
+    timers->count = timers->aside_count = timers->end = 0;
     if (!ss_timers_reserve(engine, ss_word_read(header_word(engine, SS_HEADER_COUNT))))
         return false;
     uint64_t used = ss_word_read(header_word(engine, SS_HEADER_USED));
@@ -237,7 +237,7 @@ void ss_timers_start(struct ss_engine *engine)
     struct ss_timers *timers = engine->timers;
     if (timers == NULL)
         return;
-    timers->end = 0;
+    /* `end` stays: where what a timer ran has failed at the end of the input, the next job goes on. */
     timers->failed = false;
     timers->firing_count = 0;
 }

@@ -32,7 +32,7 @@ struct ss_timers {
     uint64_t count;
     uint64_t aside_count;
     uint64_t capacity; /* of each */
-    uint64_t end;      /* the input ends: timers with a stamp up to this one fire; 0: not yet known */
+    uint64_t end;      /* the input has ended, and timers with a stamp up to this one fire; 0: it has not */
     bool failed;       /* what `firing` ran has failed */
     bool fires;        /* it runs now */
     int64_t until;     /* time of the last event of the range that runs in place */
