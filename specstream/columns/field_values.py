@@ -21,6 +21,7 @@ from specstream.declarations.container_views import StateSet
 from specstream.declarations.containers import Container, Shape
 from specstream.declarations.element_types import Storage
 from specstream.declarations.options import shown, whole
+from specstream.declarations.records import Record, record_fields
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent, first_repeated
 from specstream.declarations.state_view import column_names
@@ -99,6 +100,8 @@ class FieldValues:
                 )
             if field.container is not None:
                 rows[field.name] = self._rows(value, field, field.container)
+            elif field.record is not None:
+                new.elements(field)[...] = self._records(value, field, field.record)
             elif field.kind == "str":
                 new.elements(field)[...] = self._codes(value, field)
             else:
@@ -187,6 +190,27 @@ class FieldValues:
                 "declare the field as an int"
             )
 
+    def _records(self, value: Any, field: Field, shape: Shape) -> Words:
+        """The words of an array of records, or of one."""
+        lengths = field.shape[:-1]
+        if isinstance(value, np.ndarray) and value.dtype.names == shape.names:
+            given, columns = value, [value[name].reshape(-1).tolist() for name in shape.names]
+        else:
+            given = np.empty((), object) if isinstance(value, Record) else np.array(value, object)
+            if isinstance(value, Record):
+                given[()] = value
+            columns = self._split(given.reshape(-1).tolist(), shape, "record", field)
+        if given.shape != lengths:
+            raise self._wrong(
+                f"shape {given.shape} for field {field.name!r}, which is declared with shape "
+                f"{lengths}: bring it into that shape"
+            )
+        words = [
+            self._words(column, part, name, field)
+            for column, part, name in zip(columns, shape.parts, shape.names, strict=True)
+        ]
+        return np.stack(words, axis=-1).reshape(field.shape)
+
     # ---- containers ----
 
     def _rows(self, value: Any, field: Field, of: Container) -> Words:
@@ -201,7 +225,7 @@ class FieldValues:
         if of.kind == "priority_queue" and _has_nan(of, rows):
             raise self._wrong(f"a NaN for field {field.name!r}, which is in no order: leave it out")
         if len(rows) > of.most:
-            bound = "limit" if of.most == of.limit else "maxlen"
+            bound = "maxlen" if of.most == of.maxlen else "limit"
             raise self._wrong(
                 f"{len(rows)} entries for field {field.name!r}, whose {bound} is {of.most}: give "
                 f"fewer, or declare a larger {bound}="
@@ -222,7 +246,7 @@ class FieldValues:
             if of.kind != "priority_queue":
                 return keys, values
             parts = [_listed(column) for column in values]
-            value = list(zip(*parts, strict=True)) if of.value.is_tuple else parts[0]
+            value = list(map(of.value.made, zip(*parts, strict=True)))
         if isinstance(value, str | bytes) or not isinstance(value, Iterable):
             raise self._wrong(
                 f"{shown(value)} for field {field.name!r}, which is a {of.kind}: expected "
@@ -230,7 +254,7 @@ class FieldValues:
             )
         if of.kind == "dict":
             return self._pairs(value, field, of)
-        if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray) and not of.value.is_tuple:
+        if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray) and of.value.is_whole:
             value = _plain_column(value)
             if of.kind != "priority_queue" and of.kind != "set":
                 return [], [value]
@@ -282,14 +306,30 @@ class FieldValues:
 
     def _split(self, given: list[Any], shape: Shape, what: str, field: Field) -> list[list[Any]]:
         """The parts of keys, values or elements, column by column."""
-        if not shape.is_tuple:
+        if shape.is_whole:
             return [given]
+        if shape.record is not None:
+            return self._split_records(given, shape, what, field)
         for at, one in enumerate(given):
             if not isinstance(one, tuple | list) or len(one) != shape.words:
                 raise self._wrong(
                     f"{shown(one)} as {what} {at} for field {field.name!r}; expected {shape}"
                 )
         return [list(column) for column in zip(*given, strict=True)] or [[]] * shape.words
+
+    def _split_records(
+        self, given: list[Any], shape: Shape, what: str, field: Field
+    ) -> list[list[Any]]:
+        for at, one in enumerate(given):
+            # Of a class with the same fields, as a snapshot gives them to migrate=, too.
+            names = [of.name for of in record_fields(type(one))] if isinstance(one, Record) else []
+            if names != list(shape.names):
+                assert shape.record is not None
+                raise self._wrong(
+                    f"{shown(one)} as {what} {at} for field {field.name!r}; expected "
+                    f"{shape.record.__name__}({', '.join(shape.names)})"
+                )
+        return [[getattr(one, name) for one in given] for name in shape.names]
 
     def _words(self, column: Any, part: Storage, what: str, field: Field) -> Words:
         """The words of one part of all rows."""

@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns import compute as pc
-from specstream.declarations.codes import EMPTY, string_code
+from specstream.declarations.codes import EMPTY, Texts, string_code
 from specstream.errors import InputError
 
 __all__ = ["StringTable", "string_code", "string_codes"]
@@ -152,15 +152,22 @@ class StringTable:
 
     def objects(self, codes: Numbers) -> npt.NDArray[np.object_]:
         """The strings that a field holds by these codes, as Python's own, in the same shape."""
-        kinds, places = np.unique(np.where(codes == 0, EMPTY, codes), return_inverse=True)
-        texts = np.array(self.texts(kinds).to_pylist(), np.object_)
-        found = np.empty(codes.shape, np.object_)
-        found[...] = texts[places.reshape(codes.shape)]
-        return found
+        return self.part(codes)(codes)
 
-    def part(self, codes: Numbers) -> StringTable:
-        """A table of its own with the strings that a field holds by these codes."""
-        return StringTable(["", *self.texts(np.unique(codes)).drop_null().to_pylist()])
+    def part(self, codes: Numbers) -> Texts:
+        """The strings that a field holds by these codes, whatever becomes of the table."""
+        kinds = np.unique(np.where(codes == 0, EMPTY, codes))
+        held = self.texts(kinds)
+
+        def objects(codes: Numbers) -> npt.NDArray[np.object_]:
+            texts = np.array(held.to_pylist(), np.object_)
+            texts[kinds == EMPTY] = ""
+            found = np.empty(codes.shape, np.object_)
+            places = np.searchsorted(kinds, np.where(codes == 0, EMPTY, codes))
+            found[...] = texts[places]
+            return found
+
+        return objects
 
     def begins_with(self, texts: pa.ChunkedArray) -> bool:
         """Whether its first strings are these, in this order."""

@@ -69,6 +69,8 @@ class Analysis(ABC):
         uses_arena: whether a list, dict or set is made, which lies in the worker's arena.
         reads_frozen: whether lists, dicts or sets of a module are read.
         shapes: of the arrays of the state.
+        has_records: whether records may be met: the state holds some, or one is made.
+        record_fields: scalar fields of the state that are records.
     """
 
     def __init__(
@@ -90,6 +92,8 @@ class Analysis(ABC):
         self.uses_arena = False
         self.reads_frozen = False
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.has_records = False
+        self.record_fields: set[str] = set()
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

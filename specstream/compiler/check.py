@@ -32,6 +32,7 @@ from specstream.compiler.refusals import FROZEN
 from specstream.compiler.scopes import bound_names, own_name
 from specstream.compiler.standard_library import PREFIX
 from specstream.compiler.ways_out import names_it_has, of_library, of_numpy
+from specstream.declarations.records import is_record, record_fields
 
 __all__ = [
     "FORBIDDEN_CALLS",
@@ -324,6 +325,10 @@ class Check:
             self.resolve(node, f"{name}.func", value.func, f"what {what} calls")
         elif self.is_supported_callable(value):
             pass
+        elif is_record(value):
+            self.analysis.has_records = True
+            fields = record_fields(value)
+            self.analysis.strings += [one.default for one in fields if type(one.default) is str]
         elif not is_container(value) and is_constant(value):
             self.analysis.strings += frozen.strings_in(value)
             self.constants[name] = value

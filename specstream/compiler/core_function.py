@@ -29,7 +29,8 @@ from specstream.compiler.none_types import (
     unwrapped,
     value_or_zero,
 )
-from specstream.compiler.refusals import has_no_method, no_method, refuse
+from specstream.compiler.refusals import has_no_method, no_letters, no_method, refuse
+from specstream.compiler.text import TextType
 
 __all__ = [
     "Core",
@@ -48,7 +49,8 @@ Code = Callable[[Any, Any, Any, Sequence[Value]], Value]
 """Of (context, builder, signature, values of the arguments)."""
 Meaning = tuple[types.Type, Sequence[types.Type], Code]
 """The result's type, those that the arguments are cast to, and what writes the instructions."""
-Rules = list[Callable[[Any, Sequence[types.Type]], Meaning | None]]
+Rule = Callable[[Any, Sequence[types.Type]], Meaning | None]
+Rules = list[Rule]
 
 
 def meaning_of(rules: Rules, typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -66,7 +68,7 @@ def lower_by_rules(rules: Rules, context: Any, builder: Any, sig: Any, args: Any
     return found[2](context, builder, sig, args)
 
 
-def of_values(rule: Any) -> Any:
+def of_values(rule: Rule) -> Rule:
     """The rule for arguments that may be None as well: TypeError where one is; a decorator."""
 
     def asked(typing_context: Any, args: Sequence[types.Type]) -> Meaning | None:
@@ -91,7 +93,7 @@ def of_values(rule: Any) -> Any:
     return asked
 
 
-def of_held(rule: Any) -> Any:
+def of_held(rule: Rule) -> Rule:
     """The rule of ``x in xs`` for an x that may be None as well, which no list, dict or set holds;
     a decorator."""
 
@@ -171,6 +173,8 @@ def _register(function: Core) -> None:
             if found is None:
                 given = ", ".join(str(types.unliteral(one)) for one in args)
                 name = function.name.removeprefix("method_")
+                if name != function.name and args and isinstance(present(args[0]), TextType):
+                    raise no_letters(name)
                 if name != function.name and args and has_no_method(args[0], name):
                     raise refuse("; ".join(no_method(args[0], name)))
                 raise refuse(f"{name} does not take ({given}): {function.taken}")
@@ -208,7 +212,7 @@ def also(function: Any, rule: Any, *taken: Any) -> None:
     lower_builtin(function, *taken)(lower)
 
 
-def called(function: Any) -> Any:
+def called(function: Any) -> Callable[[Any, Sequence[types.Type]], Meaning]:
     """A rule: what a compiled function returns for such arguments."""
 
     def rule(typing_context: Any, args: Sequence[types.Type]) -> Meaning:

@@ -101,9 +101,10 @@ def _innermost(text: str) -> tuple[str, str]:
         one, other, name = found.groups()
         name = re.sub(r"\.\d+$", "", name)
         what = "a value" if name.startswith(("$", "__ss_")) else name
+        copies = ": list(x) makes a list of one of the state" if "of the state" in words else ""
         return (
             f"{what} is {one} here and {other} elsewhere",
-            "make it one type on every path",
+            f"make it one type on every path{copies}",
         )
     if found := re.search(r"Invalid use of getiter with parameters \((.*)\)", words):
         if found[1] == "string":

@@ -37,6 +37,7 @@ from specstream.compiler.keeping import keeps
 from specstream.compiler.list_use import groups_found
 from specstream.compiler.value_types import ANY, BOOL, INT, Type
 from specstream.declarations.pure import pure_mark
+from specstream.declarations.records import is_record
 from specstream.declarations.updates import update_name
 
 __all__ = ["Calls", "is_impure", "is_of_a_library"]
@@ -121,6 +122,8 @@ class Calls(Expressions):
             return self.joined(parts, self.returns.of(cached, self.given_types(node)), False)
         if isinstance(value, Frozen):  # an enum, in an operator that was pickled
             return self.held(self.joined(parts, ANY, all(part.compiled for part in parts)))
+        if is_record(value):
+            return here
         if isinstance(value, type) and not _is_of_numbers(value):
             if depends == STATE or issubclass(value, BaseException):
                 return here

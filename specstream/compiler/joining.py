@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 
 from specstream.compiler.frozen import FrozenArray, FrozenDict, FrozenList
+from specstream.declarations.containers import Container, Shape, record_shape
+from specstream.declarations.records import is_record
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 
@@ -42,6 +44,17 @@ class Parts:
     """What the parts of a tuple are."""
 
     of: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A record: the kinds of its fields by their names."""
+
+    of: Shape
+
+    def kind(self, name: str) -> Any:
+        parts = dict(zip(self.of.names, self.of.parts, strict=True))
+        return parts[name].number if name in parts else None
 
 
 @dataclass
@@ -69,6 +82,7 @@ _INTS: tuple[str, ...] = (
     "perm",
 )
 _INTS += ("factorial", "int64", "uint64", "integer", "bit_count", "bit_length", "index", "count")
+_TAKING_ONE = ("pop", "popleft", "peek", "pushpop", "replace")
 _OF_ARGUMENTS = ("min", "max", "abs", "sum", "sorted", "list", "reversed", "tuple", "fsum", "prod")
 
 
@@ -271,10 +285,17 @@ class Joining:
             field = self.known.layout.field(node.attr)
             if field is None or field.space == "locks":
                 return None
+            if field.container is not None:
+                return _held(field.container)
             kind: Any = {"uint": "int"}.get(field.kind, field.kind)
-            for _ in field.shape:
+            if field.record is not None:
+                kind = Fields(field.record)
+            for _ in field.shape[1:] if field.record is not None else field.shape:
                 kind = Items(kind)
             return kind
+        of = self.kind(node.value)
+        if isinstance(of, Fields):
+            return of.kind(node.attr)
         if isinstance(node.value, ast.Name) and node.value.id not in self.kinds:
             return _kind_of(getattr(self.values.get(node.value.id), node.attr, None))
         return None
@@ -306,10 +327,12 @@ class Joining:
             "specstream"
         ):
             return self.helper(value, node)
+        if isinstance(value, type) and is_record(value):
+            return Fields(record_shape(value))
         if isinstance(callee, ast.Attribute):
             owner = self.kind(callee.value)
             if isinstance(owner, Items):
-                if name in ("get", "pop", "setdefault", "min", "max", "sum", "popleft"):
+                if name in ("get", "setdefault", "min", "max", "sum", *_TAKING_ONE):
                     return owner.of
                 if name in ("copy", "tolist", "values", "keys"):
                     return Items(owner.keys if name == "keys" else owner.of)
@@ -478,6 +501,19 @@ class Joining:
                 for side in (node.left, node.right):
                     if isinstance(side, ast.List | ast.BinOp):
                         self.convert(side, kind)
+
+
+def _held(of: Container) -> Items:
+    """What a container of the state holds."""
+    keys, values = (_of_shape(shape) if shape.parts else None for shape in (of.key, of.value))
+    return Items(keys) if of.kind == "set" else Items(values, keys)
+
+
+def _of_shape(shape: Shape) -> Any:
+    if shape.record is not None:
+        return Fields(shape)
+    kinds = tuple(part.number for part in shape.parts)
+    return Parts(kinds) if shape.is_tuple else kinds[0]
 
 
 def _makes(node: ast.expr) -> bool:

@@ -27,6 +27,7 @@ from specstream.compiler.instructions import F64, I64, POINTER, Instructions, Va
 from specstream.compiler.none_types import may_be_none
 from specstream.compiler.refusals import FROZEN, refuse
 from specstream.compiler.text import TEXT
+from specstream.compiler.types import RecordType
 
 __all__ = [
     "DictType",
@@ -311,7 +312,7 @@ def storable(given: types.Type, what: str) -> types.Type:
     if isinstance(of, types.BaseTuple):
         parts = [storable(part, what) for part in of]
         of = of if parts == list(of) else types.BaseTuple.from_types(parts)
-    elif not isinstance(of, LocalType | Unknown) and of not in _KINDS:
+    elif not isinstance(of, LocalType | Unknown | RecordType) and of not in _KINDS:
         raise refuse(
             f"{what} cannot hold {given}: it holds numbers, strings, tuples, lists, dicts and sets"
         )
@@ -340,6 +341,8 @@ def kinds_of(of: types.Type) -> Value:
             kind = lib.SS_KIND_LIST
         elif isinstance(leaf, TableType):
             kind = lib.SS_KIND_TABLE
+        elif isinstance(leaf, RecordType):
+            kind = lib.SS_KIND_OBJECT
         else:
             kind = _KINDS[leaf]
         kinds |= kind << (4 * place)
@@ -362,7 +365,7 @@ def pack(code: Instructions, of: types.Type, value: Value) -> list[Value]:
         return [builder.bitcast(value, I64)]
     if of == types.boolean:
         return [builder.zext(value, I64)]
-    if isinstance(of, LocalType):
+    if isinstance(of, LocalType | RecordType):
         return [builder.ptrtoint(value, I64)]
     return [value]
 
@@ -379,6 +382,6 @@ def unpack(code: Instructions, of: types.Type, words: list[Value]) -> Value:
         return builder.bitcast(word, F64)
     if of == types.boolean:
         return builder.icmp_unsigned("!=", word, I64(0))
-    if isinstance(of, LocalType):
+    if isinstance(of, LocalType | RecordType):
         return builder.inttoptr(word, POINTER)
     return word

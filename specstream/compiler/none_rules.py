@@ -202,14 +202,14 @@ def column(typing_context: Any, event: Any, value: Any, name: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def attribute_is_none(typing_context: Any, owner: Any, value: Any, name: Any) -> Any:
-    """``owner.name is None``: of a nullable column whether it is null, else never."""
+    """``owner.name is None``: of a nullable column whether it is null; else known by the type."""
     if not isinstance(name, types.StringLiteral):
         return None  # Numba's second try, without literals
     is_column = isinstance(owner, EventType) and name.literal_value in owner.schema.nullable
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         if not is_column:
-            return BIT(0)
+            return BIT(int(isinstance(value, types.NoneType)))
         return null_bit(context, builder, owner, args[0], name.literal_value)
 
     return types.boolean(owner, value, name), code

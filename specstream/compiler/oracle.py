@@ -30,6 +30,7 @@ from specstream.compiler.oracle_elements import (
     load_int,
     store_of,
 )
+from specstream.compiler.oracle_records import forget, record_view, scalar_record
 from specstream.compiler.oracle_timers import Due, StateTimers, plain
 from specstream.compiler.oracle_view import View
 from specstream.compiler.program import CompiledOperation, Program
@@ -57,11 +58,19 @@ class OracleState:
     ) -> None:
         views: dict[str, Any] = {}
         scalars = {}
+        records = {}
+        met: list[Any] = []
         for field in layout.fields:
             if field.space == "locks":
                 self.__dict__[field.name] = OracleLocks(field.name, field.size)
                 continue
             if field.container is not None:
+                continue
+            if field.record is not None:
+                if len(field.shape) == 1:
+                    records[field.name] = scalar_record(field, elements, journal, met)
+                else:
+                    views[field.name] = record_view(field, elements, journal, met)
                 continue
             storage = field.storage
             words = elements[field.space, storage.name]
@@ -81,6 +90,8 @@ class OracleState:
             views[name] = OracleBoosted(name, views[name], of_field, journal)
         self.__dict__.update(views)
         self.__dict__["_scalars"] = scalars
+        self.__dict__["_records"] = records
+        self.__dict__["_met"] = met
         self.__dict__["_journal"] = journal
         self.__dict__["_name"] = layout.name
         self.__dict__["_layout"] = layout
@@ -90,7 +101,8 @@ class OracleState:
     def __getattr__(self, name: str) -> Any:
         scalar = self.__dict__["_scalars"].get(name)
         if scalar is None:
-            return self._container(name)
+            record = self.__dict__["_records"].get(name)
+            return self._container(name) if record is None else record[0]()
         words, offset, load, _ = scalar
         return load(words[offset])
 
@@ -98,7 +110,7 @@ class OracleState:
         field = self._layout.field(name)
         if field is None or field.container is None:
             raise AttributeError(f"state {self._name!r} has no field {name!r}")
-        made = loaded(self._memory, field, self._journal, self._texts)
+        made = loaded(self._memory, field, self._journal, self._texts, self._met)
         self.__dict__[name] = made
         return made
 
@@ -113,6 +125,10 @@ class OracleState:
     def __setattr__(self, name: str, value: Any) -> None:
         scalar = self.__dict__["_scalars"].get(name)
         if scalar is None:
+            record = self.__dict__["_records"].get(name)
+            if record is not None:
+                record[1](value)
+                return
             if value is self.__dict__.get(name, self):  # state.x |= other
                 return
             known = _is(self._layout.field(name))
@@ -412,14 +428,15 @@ class Oracle:
             if field.space == "locks" or field.container is not None:
                 continue
             of_space = words if field.space == "state" else scratch
-            view: Any = elements_of(of_space.view(field.storage.dtype))
-            if field.kind == "str":
-                view = TextWords(view)
-                self._texts.append(view)
-            is_overlaid = overlay and field.space == "state"
-            elements.setdefault(
-                (field.space, field.storage.name), OverlaidWords(view) if is_overlaid else view
-            )
+            for storage in [field.storage] if field.record is None else field.record.parts:
+                view: Any = elements_of(of_space.view(storage.dtype))
+                if storage.number == "str":
+                    view = TextWords(view)
+                    self._texts.append(view)
+                is_overlaid = overlay and field.space == "state"
+                elements.setdefault(
+                    (field.space, storage.name), OverlaidWords(view) if is_overlaid else view
+                )
         self._state = OracleState(layout, words, elements, self._journal, program.operations)
 
     def begin(
@@ -469,6 +486,7 @@ class Oracle:
 
     def _run(self, function: Callable[..., None], event: Any, row: int) -> None:
         self._journal.clear()
+        forget(self._state._met)
         self._scratch[:] = 0
         self._emit.row = row
         emitted = len(self._emit.rows)

@@ -22,6 +22,7 @@ from specstream.compiler import standard_library
 from specstream.compiler.numbers import Int64
 from specstream.compiler.oracle_elements import LOAD, store_of
 from specstream.compiler.oracle_local import Dict, List, Set
+from specstream.compiler.oracle_records import Places, values_of
 from specstream.compiler.oracle_timers import StateTimers
 from specstream.compiler.oracle_view import ByValue, by_value
 from specstream.compiler.text import Text
@@ -41,6 +42,8 @@ Journal = list[tuple[Any, ...]]
 
 def _converter(shape: Shape, what: str) -> Callable[[Any], Any]:
     """What checks a key, value or element, and makes it what is held."""
+    if shape.record is not None:
+        return Places(what, shape, [], []).check
     parts = [(store_of(part), LOAD[part.number]) for part in shape.parts]
     if not shape.is_tuple:
         store, load = parts[0]
@@ -67,7 +70,8 @@ def _column(words: Words, number: str, texts: StringTable | None) -> list[Any]:
 
 def _values(words: Words, shape: Shape, texts: StringTable | None) -> list[Any]:
     columns = [_column(words[:, at], part.number, texts) for at, part in enumerate(shape.parts)]
-    return list(zip(*columns, strict=True)) if shape.is_tuple else columns[0]
+    several = shape.is_tuple or shape.record is not None
+    return list(zip(*columns, strict=True)) if several else columns[0]
 
 
 def key_of(words: Words, field: Field, texts: StringTable | None) -> Any:
@@ -78,8 +82,9 @@ def key_of(words: Words, field: Field, texts: StringTable | None) -> Any:
 
 
 def _words(values: Iterable[Any], shape: Shape, into: npt.NDArray[np.int64]) -> None:
-    rows = list(values)
-    columns = zip(*rows, strict=True) if shape.is_tuple else [rows]
+    rows = list(values) if shape.record is None else list(map(values_of, values))
+    several = shape.is_tuple or shape.record is not None
+    columns = zip(*rows, strict=True) if several else [rows]
     for at, (part, column) in enumerate(zip(shape.parts, columns, strict=False)):
         if part.number == "float":
             into[:, at] = np.array(column, np.float64).view(np.int64)
@@ -89,18 +94,27 @@ def _words(values: Iterable[Any], shape: Shape, into: npt.NDArray[np.int64]) -> 
             into[:, at] = column
 
 
-def loaded(words: Words, field: Field, journal: Journal, texts: StringTable | None) -> Any:
-    """A container of the state, as its words are now."""
+def loaded(
+    words: Words,
+    field: Field,
+    journal: Journal,
+    texts: StringTable | None,
+    met: list[Any] | None = None,
+) -> Any:
+    """A container of the state, as its words are now. ``met``: what :class:`Places` notes there."""
     of = field.container
     assert of is not None
+    places = Places(f"state.{field.name}", of.value, journal, [] if met is None else met)
     rows = entries(words, field)
     values = _values(rows[:, of.key.words :], of.value, texts) if of.value.words else []
+    if of.value.record is not None:
+        values = list(map(places.made, values))
     if not of.is_keyed:
-        return _SEQUENCES[of.kind](field.name, of, journal, values)
+        return _SEQUENCES[of.kind](field.name, of, journal, values, places)
     keys = _values(rows, of.key, texts)
     if of.kind == "set":
         return StateSet(StateDict(field.name, of, journal, keys, [None] * len(keys)))
-    made = StateDict(field.name, of, journal, keys, values)
+    made = StateDict(field.name, of, journal, keys, values, places)
     return StateTimers(made, field, words) if of.kind == "timers" else made
 
 
@@ -131,11 +145,18 @@ def _full(name: str, limit: int) -> NoReturn:
 class StateDict(Dict):
     """A dict of the state; of a set, each value is None."""
 
-    __slots__ = ("_journal", "_key", "_limit", "_name", "_stamp", "_stamps", "_value")
+    __slots__ = ("_journal", "_key", "_limit", "_name", "_places", "_stamp", "_stamps", "_value")
 
     def __init__(
-        self, name: str, of: Container, journal: Journal, keys: list[Any], values: list[Any]
+        self,
+        name: str,
+        of: Container,
+        journal: Journal,
+        keys: list[Any],
+        values: list[Any],
+        places: Places | None = None,
     ) -> None:
+        self._places = places if of.value.record is not None else None
         self.changes = 0
         self.entries = dict(zip(keys, values, strict=True))
         self._name = name
@@ -174,11 +195,19 @@ class StateDict(Dict):
     def __setitem__(self, key: Any, value: Any) -> None:
         key, value = self._key(key), self._value(value)
         if key in self.entries:
-            self._journal.append((self._overwrite, key, self.entries[key]))
+            before = self.entries[key]
+            if self._places is not None:
+                if value._cell is before._cell:
+                    return
+                self._places.left(before)
+                value = self._places.kept(value)
+            self._journal.append((self._overwrite, key, before))
             self._overwrite(key, value)
             return
         if len(self.entries) >= self._limit:
             _full(self._name, self._limit)
+        if self._places is not None:
+            value = self._places.kept(value)
         self._journal.append((self._forget, key))
         self.entries[key] = value
         self._stamp += 1
@@ -197,6 +226,8 @@ class StateDict(Dict):
     def __delitem__(self, key: Any) -> None:
         key = self._asked(key)
         value = self.entries[key]
+        if self._places is not None:
+            self._places.left(value)
         self._journal.append((self._remember, key, value, self._stamps[key]))
         self._forget(key)
         self.changes += 1
@@ -221,6 +252,9 @@ class StateDict(Dict):
 
     def clear(self) -> None:
         if self.entries:
+            if self._places is not None:
+                for one in self.entries.values():
+                    self._places.left(one)
             self._journal.append((self._restore, self.entries.copy(), self._stamps.copy()))
             self.entries.clear()
             self._stamps.clear()
@@ -252,10 +286,18 @@ class StateSet(Set):
 class StateList(List):
     """A list of the state: every change of it replaces a few neighbours by others."""
 
-    __slots__ = ("_convert", "_journal", "_limit", "_name", "_of")
+    __slots__ = ("_convert", "_journal", "_limit", "_name", "_of", "_places")
 
-    def __init__(self, name: str, of: Container, journal: Journal, values: list[Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        of: Container,
+        journal: Journal,
+        values: list[Any],
+        places: Places | None = None,
+    ) -> None:
         super().__init__(values)
+        self._places = places if of.value.record is not None else None
         self._name = name
         self._of = of
         self._limit = of.limit
@@ -271,6 +313,8 @@ class StateList(List):
         if len(self) - (stop - start) + len(values) > max(self._limit, len(self)):
             _full(self._name, self._limit)
         replaced = list.__getitem__(self, slice(start, stop))
+        if self._places is not None:
+            values = self._places.replaced(replaced, values)
         back = slice(start, start + len(values))
         self._journal.append((list.__setitem__, self, back, replaced))
         list.__setitem__(self, slice(start, stop), values)
@@ -342,8 +386,8 @@ class StateDeque(StateList):
 
     __slots__ = ("changes",)
 
-    def __init__(self, name: str, of: Container, journal: Journal, values: list[Any]) -> None:
-        super().__init__(name, of, journal, values)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self.changes = 0
 
     @property
@@ -351,17 +395,20 @@ class StateDeque(StateList):
         return None if self._of.maxlen is None else Int64(self._of.maxlen)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._walked(super().__iter__())
+        changes = self.changes
+        for value in super().__iter__():
+            yield value
+            self._unchanged_since(changes)
 
     def __reversed__(self) -> Iterator[Any]:
-        return self._walked(super().__reversed__())
-
-    def _walked(self, values: Iterator[Any]) -> Iterator[Any]:
         changes = self.changes
-        for value in values:
-            yield value
-            if self.changes != changes:
-                raise RuntimeError("deque mutated during iteration")
+        for at in range(len(self) - 1, -1, -1):
+            self._unchanged_since(changes)  # CPython does not look once it is at the end
+            yield list.__getitem__(self, at)
+
+    def _unchanged_since(self, changes: int) -> None:
+        if self.changes != changes:
+            raise RuntimeError("deque mutated during iteration")
 
     def __getitem__(self, index: Any) -> Any:
         return list.__getitem__(self, self._place(index, "deque index out of range"))
@@ -372,8 +419,8 @@ class StateDeque(StateList):
 
     def __delitem__(self, index: Any) -> None:
         at = self._place(index, "deque index out of range")
-        self.changes += 1
         self._splice(at, at + 1, [])
+        self.changes += 1
 
     def _put(self, at: int, value: Any, dropped: int) -> None:
         """Puts an element in at an end; of one that has ``maxlen``, the other end drops out."""
@@ -383,8 +430,8 @@ class StateDeque(StateList):
                 return
             self._splice(dropped, dropped + 1, [])
             at = min(at, len(self))
-        self.changes += 1
         self._splice(at, at, [value])
+        self.changes += 1
 
     def append(self, value: Any) -> None:
         self._put(len(self), value, 0)
@@ -399,8 +446,8 @@ class StateDeque(StateList):
     def insert(self, at: Any, value: Any) -> None:
         if self._of.maxlen is not None and len(self) >= self._of.maxlen:
             raise IndexError("deque already at its maximum size")
-        self.changes += 1
         super().insert(at, value)
+        self.changes += 1
 
     def pop(self) -> Any:  # type: ignore[override]
         return self._taken(len(self) - 1)
@@ -434,8 +481,8 @@ class StateQueue:
     __slots__ = ("_heap", "items")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, name: str, of: Container, journal: Journal, values: list[Any]) -> None:
-        self.items = StateList(name, of, journal, values)
+    def __init__(self, *given: Any) -> None:
+        self.items = StateList(*given)
         self._heap = _Compared(self.items)
 
     @property
@@ -503,7 +550,7 @@ def _plain(value: Any) -> Any:
     return value.plain if isinstance(value, ByValue) else value
 
 
-_SEQUENCES: dict[str, Callable[[str, Container, Journal, list[Any]], Any]] = {
+_SEQUENCES: dict[str, Callable[..., Any]] = {
     "list": StateList,
     "deque": StateDeque,
     "priority_queue": StateQueue,

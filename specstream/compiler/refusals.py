@@ -23,6 +23,7 @@ _OF_LISTS += ("pop", "remove", "reverse", "sort")
 _OF_DEQUES: tuple[str, ...] = ("append", "appendleft", "clear", "count", "extend", "extendleft")
 _OF_DEQUES += ("index", "insert", "pop", "popleft", "remove", "reverse", "rotate")
 _OF_CONTAINERS: dict[str, tuple[str, ...]] = {
+    "list": _OF_LISTS,
     "state_list": _OF_LISTS,
     "state_deque": _OF_DEQUES,
     "state_priority_queue": ("clear", "peek", "pop", "push", "pushpop", "replace"),
@@ -71,15 +72,13 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
         return f"the state has no method {name!r}", "read and assign its fields, as state.x"
     if kind in _OF_CONTAINERS:
         what = kind.removeprefix("state_").replace("_", " ")
-        return (
-            f"a {what} of the state has no method {name!r}",
-            names_it_has(name, _OF_CONTAINERS[kind]),
-        )
+        what += " of the state" if kind.startswith("state_") else ""
+        return f"a {what} has no method {name!r}", names_it_has(name, _OF_CONTAINERS[kind])
     if kind == "view" and name in _LENGTHENS:
         return (
             f"an array of the state has no method {name!r}: its length is declared and stays",
-            f"keep a count in the state, and write state.x[state.count % len(state.x)] = value; "
-            f"a list of the event's own has {name}",
+            f"declare it as ss.list(...) or ss.deque(...), which have {name}; or keep a count in the "
+            "state, and write state.x[state.count % len(state.x)] = value",
         )
     if kind == "view":
         return (

@@ -53,10 +53,12 @@ from specstream.compiler.rewrite import (
 )
 from specstream.compiler.rewrite_local import CONTAINERS
 from specstream.compiler.rewrite_none import MaybeNone
+from specstream.compiler.rewrite_records import RecordRewriter
 from specstream.compiler.signatures import bind, parameters_of_function
 from specstream.compiler.text import refusal
 from specstream.compiler.unpacking import as_long_as
 from specstream.compiler.ways_out import is_of_a_library, of_library
+from specstream.declarations.records import is_record
 from specstream.declarations.updates import update_name
 from specstream.errors import CompileError
 
@@ -98,7 +100,7 @@ class _Spread(ast.expr):
         self.target = target
 
 
-class CallRewriter(MaybeNone, Comprehensions, ABC):
+class CallRewriter(MaybeNone, Comprehensions, RecordRewriter, ABC):
     """The part of the rewriting that is about calls."""
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -122,6 +124,8 @@ class CallRewriter(MaybeNone, Comprehensions, ABC):
             if update is not None:
                 return self.update(node, callee, delta.UPDATES[update])
             return self.helper(node, callee, value)
+        if is_record(value):
+            return self.record(node, callee.id, value)
         if isinstance(value, EnumMembers):
             members = self.bound(f"{callee.id}.__by_value__", native(value.by_value), node)
             self.positional(node, callee.id)

@@ -175,6 +175,8 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         operator = arithmetic.IN_PLACE[type(node.op)]
         operation = self.core(operator, at=node).func
+        if isinstance(node.target, ast.Attribute):
+            self.as_owner(node.target, node.value)
         self.source.native_namespace["__ss_slice"] = slice
 
         def combine(load: ast.expr, value: ast.expr) -> ast.expr:
@@ -212,7 +214,7 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
         if isinstance(target, ast.Name):
             return [ast.copy_location(ast.Assign([target], value), node)]
         if isinstance(target, ast.Attribute):
-            owner = self.visit(target.value)
+            owner = self.owner(target.value)
             call = self.core(set_field, value, owner, ast.Constant(target.attr), at=node)
             return [ast.copy_location(ast.Expr(call), node)]
         if isinstance(target, ast.Subscript):
@@ -314,7 +316,8 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
                 if value is None:
                     self.check.refuse(node, f"{node.value.id}.{node.attr} is not called", "call it")
                 return ast.copy_location(ast.Constant(value), node)
-        return self.generic_visit(node)
+        node.value = self.owner(node.value)
+        return node
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id in self.nested.defined:

@@ -31,6 +31,7 @@ from specstream.compiler.exceptions import catches_anything, caught_classes, ste
 from specstream.compiler.forms import CaughtName, EmittedForm, Formed
 from specstream.compiler.nullable_flows import is_none_test, is_null_read
 from specstream.compiler.oracle_modules import OracleMath, OracleNumpy
+from specstream.compiler.oracle_records import maker
 from specstream.compiler.rewrite import (
     Rewriter,
     expand_augmented,
@@ -39,6 +40,8 @@ from specstream.compiler.rewrite import (
 )
 from specstream.compiler.scopes import own_names
 from specstream.compiler.text import Text
+from specstream.declarations.containers import record_shape
+from specstream.declarations.records import is_record
 from specstream.declarations.updates import update_name
 from specstream.errors import SpecstreamError
 
@@ -79,6 +82,8 @@ class OracleRewriter(Rewriter):
             arguments = map(oracle_constant, value.args)
             named = {one: oracle_constant(argument) for one, argument in value.keywords.items()}
             return functools.partial(self.freeze(name, value.func), *arguments, **named)
+        if is_record(value):
+            return maker(record_shape(value), oracle_constant)
         if value is math:
             return _ORACLE_MATH
         if value is np:

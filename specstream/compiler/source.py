@@ -157,11 +157,15 @@ class _Analysis(Analysis):
     def __init__(self, operator: str, event: Schema, emits: Schema, layout: Layout) -> None:
         super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
         self.layout = layout
-        arrays = [one for one in layout.fields if one.container is None]
+        arrays = [one for one in layout.fields if one.container is None and one.record is None]
         fields = [one for one in arrays if one.space != "locks"]
         self.text_fields = {one.name for one in fields if one.storage.number == "str"}
         self.numeric_fields = {one.name for one in fields if one.storage.number != "bool"}
         self.shapes = {one.name: one.shape for one in arrays}
+        self.has_records = layout.has_records
+        self.record_fields = {
+            one.name for one in layout.fields if one.record is not None and len(one.shape) == 1
+        }
         self.done: dict[types.FunctionType, tuple[Any, types.FunctionType]] = {}
         self.dispatchers: dict[types.FunctionType, Any] = {}
         self.fingerprint: list[str] = []
@@ -203,7 +207,10 @@ class _Analysis(Analysis):
             ),
             forms=tuple(self.lifting.forms),
             uses_arena=bool(
-                self.uses_arena or self.layout.containers or self.makes_arrays(function)
+                self.uses_arena
+                or self.has_records
+                or self.layout.containers
+                or self.makes_arrays(function)
             ),
             reads_frozen=self.reads_frozen,
         )

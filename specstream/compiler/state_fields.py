@@ -12,12 +12,14 @@ from numba.core import types
 from numba.core.typing.templates import (
     AttributeTemplate,
     infer_getattr,
+    signature,
 )
 from numba.extending import (
     intrinsic,
     lower_getattr_generic,
 )
 
+from specstream.compiler.core_function import Rules, meaning_of
 from specstream.compiler.instructions import I64, Value
 from specstream.compiler.kinds import check_kind, convert
 from specstream.compiler.locking import LocksType
@@ -27,6 +29,8 @@ from specstream.compiler.refusals import is_boosted, refuse
 from specstream.compiler.types import (
     BoostedType,
     ContainerType,
+    RecordsType,
+    RecordType,
     StateType,
     ViewType,
 )
@@ -35,7 +39,12 @@ from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.containers import ContainerKind
 from specstream.declarations.state import Field
 
-__all__ = ["CONTAINER_TYPES", "field_of", "set_field", "whole_field"]
+__all__ = ["CONTAINER_TYPES", "SET_FIELD", "field_of", "set_field", "whole_field"]
+
+SET_FIELD: Rules = []
+"""What it means for others than the state, and for fields of it that hold records."""
+RECORD_FIELD: list[Any] = []
+"""What reads a scalar field of records: of (context, builder, type, run, first word)."""
 
 CONTAINER_TYPES: dict[ContainerKind, Callable[[StateType, Field], ContainerType]] = {}
 """What a field is that holds a container, by the kind of that."""
@@ -61,6 +70,10 @@ class _StateAttribute(AttributeTemplate):
             return CONTAINER_TYPES[field.container.kind](state, field)
         if field.operations:
             return BoostedType(state, field)
+        if field.record is not None:
+            return RecordsType(field.record, len(field.shape) - 1, state.variant).with_ndim(
+                len(field.shape) - 1
+            )
         view = ViewType(field.storage, len(field.shape), field.space, state.variant)
         return view.with_ndim(view.ndim)
 
@@ -70,6 +83,10 @@ def _state_getattr(context: Any, builder: Any, state: StateType, value: Value, n
     field = field_of(state, name)
     if field.space == "locks" or field.operations or field.container is not None:
         return value
+    if field.record is not None and len(field.shape) == 1:
+        of = RecordType(field.record, state.variant)
+        read: Value = RECORD_FIELD[0](context, builder, of, value, I64(field.offset))
+        return read
     if field.shape == ():
         return Run(context, builder, value).load(
             field.space, state.variant, field.storage, I64(field.start)
@@ -97,6 +114,10 @@ def whole_field(context: Any, builder: Any, view: ViewType, run: Value, field: F
 @intrinsic(prefer_literal=True)
 def set_field(typing_context: Any, value: Any, state: Any, name: Any) -> Any:
     """``state.name = value``: Python evaluates the value first."""
+    if isinstance(name, types.StringLiteral):
+        found = meaning_of(SET_FIELD, typing_context, (value, state, name))
+        if found is not None:
+            return signature(found[0], *found[1]), found[2]
     if not isinstance(state, StateType):
         raise refuse(
             f"an attribute of {state} cannot be assigned; only fields of the state can: keep the "

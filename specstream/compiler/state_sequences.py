@@ -63,6 +63,8 @@ __all__ = [
     "get",
     "insert",
     "item_position",
+    "limit_of",
+    "ordered",
     "part_of",
     "put",
     "refuse_none",
@@ -154,6 +156,15 @@ def stored(of: SequenceType, given: types.Type) -> types.Type:
         named = f"{what}, value {at} of the tuple,"
         check_kind(present(types.unliteral(one)), part.number, named, part.name, keeps_strings=kept)
     return of.element
+
+
+def ordered(of: SequenceType, what: str) -> None:
+    """Refuses elements that have no order."""
+    if of.container.value.has_text:
+        raise refuse(
+            f"{what} state.{of.field.name}, which holds {of.container.value}, compares strings, "
+            "and those have no order here; keep a number in place of the string, such as an index"
+        )
 
 
 class Elements(Run):
@@ -418,6 +429,13 @@ def run_of(typing_context: Any, of: Any) -> Any:
 
 
 @intrinsic
+def limit_of(typing_context: Any, of: Any) -> Any:
+    """How many elements it holds at most."""
+    most = of.container.limit
+    return types.int64(of), lambda context, builder, sig, args: I64(most)
+
+
+@intrinsic
 def run_of_either(typing_context: Any, left: Any, right: Any) -> Any:
     """The run of two values, one of which is a sequence at least."""
     at = 0 if isinstance(left, SequenceType) else 1
@@ -448,7 +466,7 @@ class _Item(AbstractTemplate):
         if not isinstance(of, SequenceType):
             return None
         index = types.unliteral(index)
-        _no_queue(of, "an item of it")
+        _no_queue(of, "x[i]")
         if isinstance(index, types.SliceType):
             _no_slice(of)
             return signature(ListType(of.element), of, index)
@@ -459,8 +477,8 @@ def _no_queue(of: SequenceType, what: str) -> None:
     if isinstance(of, QueueField):
         name = f"state.{of.field.name}"
         raise refuse(
-            f"{what} is asked of a priority queue, which gives the least one only; write "
-            f"{name}.peek() or {name}.pop(), or go through it in a loop"
+            f"{what} does not go with a priority queue, whose items have no positions; write "
+            f"{name}.peek(), {name}.pop(), or a loop over it"
         )
 
 
@@ -482,26 +500,28 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     value, of, index = args
     if not isinstance(of, SequenceType):
         return None
-    _no_queue(of, "another item")
+    _no_queue(of, "x[i] = ...")
     if isinstance(types.unliteral(index), types.SliceType):
         _no_slice(of)
         return _replacing(value, of, types.unliteral(index))
     refuse_none(of, value)
-    meaning: Meaning = _set_one(context, args)
-    return meaning
+    return _set_one(context, args)
 
 
 def refuse_none(of: SequenceType, *values: types.Type) -> None:
-    if types.none in values:
-        raise refuse(
-            f"field {of.field.name!r} holds {of.container.value} and gets None; leave it out, or "
-            "put in a number that stands for none"
-        )
+    for one in values:
+        if isinstance(one, types.Optional) or one == types.none:
+            found = "None" if one == types.none else "what may be None"
+            raise refuse(
+                f"field {of.field.name!r} holds {of.container.value} and gets {found}; test it for "
+                "None first, and leave it out"
+            )
 
 
 @of_values
 def _set_one(context: Any, args: Sequence[types.Type]) -> Meaning:
     value, of, index = args
+    assert isinstance(of, SequenceType)
     taken = (stored(of, value), of, _is_index(index))
 
     def write(head: Elements, sig: Any, args: Sequence[Value]) -> None:
@@ -528,7 +548,7 @@ def _delete_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, index = args
     if not isinstance(of, SequenceType):
         return None
-    _no_queue(of, "an item is deleted, which")
+    _no_queue(of, "del x[i]")
     index = types.unliteral(index)
     if isinstance(index, types.SliceType):
         _no_slice(of)
@@ -581,6 +601,7 @@ def sequence_iterator(context: Any, args: Sequence[types.Type]) -> Meaning | Non
     (of,) = args
     if not isinstance(of, SequenceType):
         return None
+    _no_queue(of, "reversed()")
     walk = SequenceIterator(of, True)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

@@ -19,14 +19,15 @@ from numba.core import cgutils, types
 from numba.extending import models, register_model
 
 from specstream._native import ffi, lib
-from specstream.compiler.core_function import called
-from specstream.compiler.instructions import I64, POINTER, Value
+from specstream.compiler.core_function import Meaning, called
+from specstream.compiler.instructions import I32, I64, POINTER, Value
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_tables import (
     WRITERS,
     Table,
     dict_set,
+    keys,
     set_add,
 )
 from specstream.compiler.local_types import DictType, SetType
@@ -37,8 +38,15 @@ from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import contains
 from specstream.compiler.refusals import refuse
 from specstream.compiler.state_fields import CONTAINER_TYPES
+from specstream.compiler.state_records import PLACES, Records, make_place, stored_record
 from specstream.compiler.table_methods import DictView, collect_keys, collect_pairs
-from specstream.compiler.types import ContainerType, RunType, StateType
+from specstream.compiler.types import (
+    ContainerType,
+    PlaceType,
+    RecordType,
+    RunType,
+    StateType,
+)
 from specstream.declarations.containers import Shape
 from specstream.declarations.state import Field
 
@@ -96,6 +104,9 @@ class Declared(ContainerType):
         return as_declared(self.container.key, given, f"a key of state.{self.field.name}")
 
     def value_as_declared(self, given: types.Type) -> types.Type:
+        shape, what = self.container.value, f"a value of state.{self.field.name}"
+        if shape.record is not None:
+            return stored_record(shape, given, self.variant, what)
         return as_declared(self.container.value, given, f"a value of state.{self.field.name}")
 
     def with_parts(self, *parts: types.Type) -> Any:
@@ -107,7 +118,11 @@ class StateDictType(Declared, DictType):
 
     def __init__(self, state: StateType, field: Field) -> None:
         super().__init__(state, field)
-        self._value = shape_type(self.container.value)
+        self._value = (
+            shape_type(self.container.value)
+            if self.container.value.record is None
+            else RecordType(self.container.value, state.variant)
+        )
 
 
 class StateSetType(Declared, SetType):
@@ -200,13 +215,26 @@ class StateTable(Table):
         is_new = self.is_null(found)
         before = builder.block
         with builder.if_then(is_new):
-            made = self.state_call("ss_keyed_insert", I64, packed)
-            self.fault_if(self.is_null(made), OverflowError)
+            made = self.inserted(packed)
             inserting = builder.block
         entry = builder.phi(I64)
         entry.add_incoming(found, before)
         entry.add_incoming(made, inserting)
         return entry, is_new
+
+    def inserted(self, packed: Value) -> Value:
+        """The entry of a new key. That the container is full is an error like others: a handler may
+        go on."""
+        run = self.run
+        made = self.call("ss_keyed_insert", I64, self.pointer, self.number, packed)
+        with self.builder.if_then(self.is_null(made), likely=False):
+            raised = run.load_member("raised", ir.IntType(32))
+            full = self.builder.icmp_unsigned("==", raised, I32(lib.SS_FULL))
+            with self.builder.if_then(full):
+                run.store_member("verdict", I32(lib.SS_COMPLETED))
+            self.fault_if(full, OverflowError)
+        run.leave_if_verdict()
+        return made
 
     def set(self, key: Value, value: Value) -> None:
         entry, _ = self.put(key)
@@ -218,8 +246,23 @@ class StateTable(Table):
             self.builder.add(entry, I64(first + at)) for at in range(self.container.value.words)
         ]
 
+    @property
+    def records(self) -> Records | None:
+        """Where the values are records."""
+        of = self.of.value_type
+        if not isinstance(of, RecordType):
+            return None
+        return Records(self.context, self.builder, of, self.pointer)
+
+    def place_of(self, entry: Value) -> Value:
+        """Where the value of an entry is."""
+        return self.builder.add(entry, I64(1 + self.container.key.words))
+
     def put_value(self, entry: Value, value: Value) -> None:
         shape = self.container.value
+        if self.records is not None:
+            self.records.put(self.place_of(entry), value)
+            return
         for at, (storage, word) in enumerate(
             zip(shape.parts, self.value_words(entry), strict=True)
         ):
@@ -238,6 +281,8 @@ class StateTable(Table):
         shape = self.container.value
         if not shape.parts:
             return self.context.get_dummy_value()
+        if self.records is not None:
+            return self.records.object_of(self.place_of(entry))
         parts = [
             self.run.load("state", self.of.variant, storage, word)
             for storage, word in zip(shape.parts, self.value_words(entry), strict=True)
@@ -245,9 +290,13 @@ class StateTable(Table):
         return self.of_parts(shape, parts)
 
     def remove(self, entry: Value) -> None:
+        if self.records is not None:
+            self.records.leave(self.place_of(entry))
         self.state_call("ss_keyed_remove", _VOID, entry)
 
     def clear(self) -> None:
+        if self.records is not None:
+            self.records.leave_all(I64(self.container.region), I64(self.container.region_words))
         self.state_call("ss_keyed_clear", _VOID)
 
     # -- going through it --
@@ -361,6 +410,23 @@ def _in_one(run: Any, of: Any, given: Any) -> Any:
             _discard(of, one)
         else:
             set_add(of, one)
+
+
+@PLACES.append
+def _place_of_value(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``d[key].name``: where the value is."""
+    of, key = args
+    if not isinstance(of, StateDictType) or not isinstance(of.value_type, RecordType):
+        return None
+    result = PlaceType(of.value_type.shape, of.variant)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        table = StateTable(context, builder, of, args[0])
+        entry = table.find(args[1])
+        table.fault_if_missing(entry, args[1])
+        return make_place(context, builder, result, args[0], table.place_of(entry))
+
+    return result, (of, keys(of, key)), code
 
 
 _UPDATED, _UNITED = called(compiled(_updated)), called(compiled(_united))

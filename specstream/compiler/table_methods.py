@@ -126,8 +126,12 @@ def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     return _meaning(taken[1], (of, *taken), write)
 
 
+def _value(table: Table, entry: Value) -> Value:
+    return table.value_of(entry)
+
+
 def get_or_none(
-    of: TableType, key: types.Type, default: tuple[types.Type, ...], give: Any = None
+    of: TableType, key: types.Type, default: tuple[types.Type, ...], give: Any = _value
 ) -> Meaning:
     """``d.get(key)``, ``d.pop(key, None)``: None where there is none."""
     result = types.Optional(known(of.value_type, "a dict"))
@@ -140,7 +144,7 @@ def get_or_none(
             with missing:
                 cases.append((context.make_optional_none(builder, result.type), builder.block))
             with there:
-                value = table.value_of(entry) if give is None else give(table, entry)
+                value = give(table, entry)
                 made = context.make_optional_value(builder, result.type, value)
                 cases.append((made, builder.block))
         return _phi(builder, cases)

@@ -15,7 +15,8 @@ from numba.extending import models, register_model
 from specstream._native import lib
 from specstream.compiler.kinds import NUMBA_KINDS
 from specstream.compiler.program import CompiledOperation, Program
-from specstream.declarations.element_types import Number, Storage
+from specstream.declarations.containers import Shape
+from specstream.declarations.element_types import Number, Storage, storage_of
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout, Space
 
@@ -30,6 +31,9 @@ __all__ = [
     "ContainerType",
     "EmitType",
     "EventType",
+    "PlaceType",
+    "RecordType",
+    "RecordsType",
     "RunType",
     "StateType",
     "Variant",
@@ -180,7 +184,75 @@ class ViewIterator(types.SimpleIteratorType):
         super().__init__(f"iter({view.name})", view.with_ndim(view.ndim - 1))
 
 
-for _pointer in (RunType, StateType, BoostedType, EventType, EmitType):
+class _OfRecords(types.Type):
+    """A type that is about records of a class, by what they are to code."""
+
+    what: str
+
+    def __init__(self, shape: Shape, variant: Variant, *more: object) -> None:
+        assert shape.record is not None
+        self.shape = shape
+        self.variant = variant
+        cls = shape.record
+        named = (
+            f"{cls.__module__}.{cls.__qualname__}, {', '.join(map(str, (shape, variant, *more)))}"
+        )
+        super().__init__(f"specstream.{self.what}({named})")
+
+    @property
+    def class_name(self) -> str:
+        assert self.shape.record is not None
+        return self.shape.record.__name__
+
+
+class RecordType(_OfRecords):
+    """A record: the address of its object (``object.c``)."""
+
+    what = "record"
+
+
+class PlaceType(_OfRecords):
+    """A record of the state of which a field is read or written at once, and no name is given
+    away: where it is."""
+
+    what = "place"
+
+
+class RecordsType(_OfRecords, types.IterableType):
+    """An array field of records, or a part of one: a window of records, no copy.
+
+    Attributes:
+        ndim: axes; those of the view of the words are one more.
+        view: of these.
+    """
+
+    what = "records"
+
+    def __init__(self, shape: Shape, ndim: int, variant: Variant) -> None:
+        super().__init__(shape, variant, ndim)
+        self.ndim = ndim
+        self.view = ViewType(storage_of(int, "a word"), ndim + 1, "state", variant)
+
+    def with_ndim(self, ndim: int) -> types.Type:
+        """The type of a record (``ndim`` 0), or of fewer axes."""
+        if ndim == 0:
+            return RecordType(self.shape, self.variant)
+        return RecordsType(self.shape, ndim, self.variant)
+
+    @property
+    def iterator_type(self) -> types.Type:
+        return RecordsIterator(self)
+
+
+class RecordsIterator(types.SimpleIteratorType):
+    """Walks along the first axis."""
+
+    def __init__(self, records: RecordsType) -> None:
+        self.records = records
+        super().__init__(f"iter({records.name})", records.with_ndim(records.ndim - 1))
+
+
+for _pointer in (RunType, StateType, BoostedType, EventType, EmitType, RecordType):
     register_model(_pointer)(models.OpaqueModel)
 
 
@@ -195,6 +267,25 @@ class _ViewModel(models.StructModel):
             ("strides", lengths),  # in elements of this size
         ]
         super().__init__(manager, view, members)
+
+
+@register_model(PlaceType)
+class _PlaceModel(models.StructModel):
+    def __init__(self, manager: object, place: PlaceType) -> None:
+        super().__init__(manager, place, [("run", types.voidptr), ("word", types.int64)])
+
+
+@register_model(RecordsType)
+class _RecordsModel(_ViewModel):
+    def __init__(self, manager: object, records: RecordsType) -> None:
+        super().__init__(manager, records.view)
+
+
+@register_model(RecordsIterator)
+class _RecordsIteratorModel(models.StructModel):
+    def __init__(self, manager: object, iterator: RecordsIterator) -> None:
+        members = [("records", iterator.records), ("next", types.EphemeralPointer(types.int64))]
+        super().__init__(manager, iterator, members)
 
 
 @register_model(ViewIterator)

@@ -20,7 +20,12 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from specstream._native import lib
-from specstream.compiler import cache, state_tables  # noqa: F401  (adds the containers)
+from specstream.compiler import (  # noqa: F401  (those that are not used add the containers)
+    cache,
+    sequence_operators,
+    state_heaps,
+    state_tables,
+)
 from specstream.compiler.boosting import operation_entry
 from specstream.compiler.diagnosis import translate
 from specstream.compiler.instructions import I32, I64, POINTER

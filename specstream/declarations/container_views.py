@@ -25,8 +25,10 @@ __all__ = [
     "StateSet",
     "StillEntries",
     "columns_of",
+    "entries_of",
     "key_words",
     "python_of",
+    "value_of",
     "values_of",
 ]
 
@@ -37,7 +39,8 @@ class Entries(Protocol):
     """Where a view of a dict or a set has its entries from."""
 
     def all(self) -> dict[Any, Any]:
-        """All entries, at one instant, in their order; of a set with None for the values."""
+        """All entries, at one instant, in their order; of a set with None for the values. Nobody
+        changes what it gives."""
 
     def get(self, key: Any) -> tuple[Any, ...]:
         """The value of a key, alone in a tuple; empty: the key is not there."""
@@ -60,22 +63,19 @@ class StillEntries:
         self._entries: dict[Any, Any] | None = None
 
     def all(self) -> dict[Any, Any]:
-        """A copy of them."""
-        return self._kept().copy()
-
-    def _kept(self) -> dict[Any, Any]:
+        """As of :class:`Entries`."""
         if self._entries is None:
             self._entries = entries_of(self._of, self._rows(), self._texts)
         return self._entries
 
     def get(self, key: Any) -> tuple[Any, ...]:
         """As of :class:`Entries`."""
-        kept = self._kept()
+        kept = self.all()
         return (kept[key],) if key in kept else ()
 
     def count(self) -> int:
         """As of :class:`Entries`."""
-        return len(self._kept())
+        return len(self.all())
 
 
 class StateDict(Mapping[Any, Any]):
@@ -92,7 +92,7 @@ class StateDict(Mapping[Any, Any]):
 
     def copy(self) -> dict[Any, Any]:
         """A dict with the entries at this instant."""
-        return self._entries.all()
+        return self._entries.all().copy()
 
     def __getitem__(self, key: Any) -> Any:
         found = self._entries.get(key)
@@ -111,32 +111,32 @@ class StateDict(Mapping[Any, Any]):
         return self._entries.count()
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.copy())
+        return iter(self._entries.all())
 
     def __reversed__(self) -> Iterator[Any]:
-        backwards: Iterator[Any] = reversed(self.copy())
+        backwards: Iterator[Any] = reversed(self._entries.all())
         return backwards
 
     def keys(self) -> KeysView[Any]:
-        return self.copy().keys()
+        return self._entries.all().keys()
 
     def values(self) -> ValuesView[Any]:
-        return self.copy().values()
+        return self._entries.all().values()
 
     def items(self) -> ItemsView[Any, Any]:
-        return self.copy().items()
+        return self._entries.all().items()
 
     def __eq__(self, other: object) -> bool:
-        return self.copy() == dict(other) if isinstance(other, Mapping) else NotImplemented
+        return self._entries.all() == dict(other) if isinstance(other, Mapping) else NotImplemented
 
     def __or__(self, other: Any) -> dict[Any, Any]:
-        return self.copy() | dict(other)
+        return self._entries.all() | dict(other)
 
     def __ror__(self, other: Any) -> dict[Any, Any]:
-        return dict(other) | self.copy()
+        return dict(other) | self._entries.all()
 
     def __repr__(self) -> str:
-        return repr(self.copy())
+        return repr(self._entries.all())
 
     def __reduce__(self) -> Any:
         return dict, (self.copy(),)
@@ -203,7 +203,25 @@ def entries_of(of: Container, rows: Words, texts: Texts) -> dict[Any, Any]:
 def values_of(shape: Shape, rows: Words, texts: Texts) -> list[Any]:
     """Keys, values or elements as Python values, one for each row."""
     columns = [column.tolist() for column in columns_of(shape, rows, texts)]
+    if shape.record is not None:
+        return list(map(shape.record, *columns))
     return list(zip(*columns, strict=True)) if shape.is_tuple else columns[0]
+
+
+def value_of(shape: Shape, row: Words, text: Callable[[int], str | None]) -> Any:
+    """One key, value or element as a Python value; ``text`` gives a string by its code."""
+    parts = [_one(part, word, text) for part, word in zip(shape.parts, row.tolist(), strict=True)]
+    return shape.made(parts)
+
+
+def _one(part: Storage, word: int, text: Callable[[int], str | None]) -> Any:
+    if part.number == "float":
+        return np.array(word, np.int64).view(np.float64).item()
+    if part.number == "bool":
+        return word != 0
+    if part.number == "str":
+        return text(word) if word else ""
+    return word
 
 
 def columns_of(shape: Shape, rows: Words, texts: Texts) -> list[npt.NDArray[Any]]:

@@ -6,12 +6,13 @@ See ``stm_native/include/specstream_containers.h`` for the words.
 from __future__ import annotations
 
 import typing
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from specstream._native import lib
-from specstream.declarations.element_types import Storage, storage_of, type_named
-from specstream.declarations.options import integer, shown
+from specstream.declarations.element_types import Storage, found_storage, type_named, type_shown
+from specstream.declarations.options import integer
 from specstream.declarations.records import is_record, record_fields, record_named
 from specstream.errors import DeclarationError
 
@@ -52,6 +53,17 @@ class Shape:
         return len(self.parts)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether its one part is all of it: it is neither a tuple nor a record."""
+        return not self.is_tuple and self.record is None
+
+    def made(self, parts: Iterable[Any]) -> Any:
+        """The value, of those of its parts."""
+        if self.record is not None:
+            return self.record(*parts)
+        return tuple(parts) if self.is_tuple else next(iter(parts))
+
+    @property
     def has_text(self) -> bool:
         """Whether a string is in it."""
         return any(part.number == "str" for part in self.parts)
@@ -90,6 +102,11 @@ class Container:
     @property
     def is_keyed(self) -> bool:
         return self.kind in KEYED
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a string is in a key or a value."""
+        return self.key.has_text or self.value.has_text
 
     @property
     def entry_words(self) -> int:
@@ -199,11 +216,13 @@ def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
         parts = (declared,)
     if not parts:
         raise DeclarationError(f"{what} is an empty tuple; expected one type at least")
-    storages = tuple(storage_of(part, what) for part in parts)
-    for storage, part in zip(storages, parts, strict=True):
-        if storage.name not in allowed:
+    storages = []
+    for part in parts:
+        storage = found_storage(part)
+        if storage is None or storage.name not in allowed:
             raise DeclarationError(
-                f"{what} has type {shown(part)}; expected {', '.join(allowed)}, or a tuple of these"
-                + (", or a class derived from ss.Record" if "float" in allowed else "")
+                f"{what} has type {type_shown(part)}; expected {', '.join(allowed)}, or a tuple of "
+                "these" + (", or a class derived from ss.Record" if "float" in allowed else "")
             )
-    return Shape(storages, is_tuple)
+        storages.append(storage)
+    return Shape(tuple(storages), is_tuple)

@@ -117,6 +117,8 @@ def record_fields(cls: type) -> tuple[RecordField, ...]:
 
 
 def _field(given: dataclasses.Field[Any], hint: Any, what: str) -> RecordField:
+    if given.name.startswith("_"):
+        raise DeclarationError(f"{what}: a field's name does not begin with an underscore")
     if hint not in _TYPES:
         found = hint.__name__ if isinstance(hint, type) else shown(hint)
         raise DeclarationError(f"{what} has type {found}; expected int, float, bool or str")

@@ -283,6 +283,7 @@ class Layout:
             assert isinstance(fill, tuple)
             pairs = zip(shape.parts, fill, strict=True)
             fills += [value for part, value in pairs if part.number == "str"]
+        fills += ["" for one in self.containers if one.container and one.container.has_text]
         return tuple(dict.fromkeys(["", *fills] if fills else []))
 
     @property
@@ -461,7 +462,7 @@ def _declared(described: Description) -> Declaration | Declared:
         None if value is None else shape_named(str(value)),
         None,
         described.get("limit"),
-        described.get("maxlen"),
+        described.get("maxlen") if kind == "deque" else None,
     )
 
 

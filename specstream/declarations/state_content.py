@@ -18,10 +18,11 @@ import numpy.typing as npt
 from specstream.declarations import container_words
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.containers import Container
+from specstream.declarations.element_types import Storage
 from specstream.declarations.state import Field, Layout
 from specstream.files.untrusted import Buffer, Malformed, natural
 
-__all__ = ["StateContent", "first_repeated", "fixed_words", "row_bytes"]
+__all__ = ["StateContent", "first_repeated", "fixed_words", "row_bytes", "row_codes"]
 
 Words = npt.NDArray[np.int64]
 
@@ -95,6 +96,10 @@ class StateContent:
             at += last - first
         raise AssertionError(begin)
 
+    def records(self, field: Field) -> Words:
+        """The records of a field that holds some, a row for each."""
+        return self.elements(field).reshape(-1, field.shape[-1])
+
     def rows_of(self, field: Field) -> Words:
         """The rows of a field that is a container."""
         return dict(zip(self._names, self.rows, strict=True))[field.name]
@@ -111,11 +116,18 @@ class StateContent:
     @property
     def codes_by_field(self) -> dict[str, Words]:
         """The codes of the strings that each field holds."""
-        found = {field.name: self.elements(field).reshape(-1) for field in self.layout.texts}
+        found = self.fixed_codes
         for field, rows in zip(self.layout.containers, self.rows, strict=True):
-            texts = [rows[:, at] for at, of in enumerate(_parts(field)) if of.number == "str"]
-            if texts:
-                found[field.name] = np.concatenate(texts)
+            found[field.name] = row_codes(field, rows)
+        return found
+
+    @property
+    def fixed_codes(self) -> dict[str, Words]:
+        """The same of the fields that are no containers."""
+        found = {field.name: self.elements(field).reshape(-1) for field in self.layout.texts}
+        for field in self.layout.plain:
+            if field.record is not None:
+                found[field.name] = _texts_in(field.record.parts, self.records(field))
         return found
 
     # ---- as bytes ----
@@ -168,6 +180,8 @@ class StateContent:
                 twice, a container has more than it may; names the field.
         """
         for field in self.layout.plain:
+            if field.record is not None:
+                _check_columns(field.record.parts, self.records(field), f"field {field.name!r}")
             if field.kind == "bool":
                 elements = self.elements(field)
                 bits = elements.view(np.uint64 if field.storage.size == 8 else np.uint8)
@@ -187,10 +201,27 @@ def _parts(field: Field) -> tuple[Any, ...]:
     return _of(field).key.parts + _of(field).value.parts
 
 
+def row_codes(field: Field, rows: Words) -> Words:
+    """The codes of the strings in rows of a container."""
+    return _texts_in(_parts(field), rows)
+
+
+def _texts_in(parts: tuple[Storage, ...], rows: Words) -> Words:
+    texts = [rows[:, at] for at, of in enumerate(parts) if of.number == "str"]
+    return np.concatenate([np.empty(0, np.int64), *texts])
+
+
 def _check_rows(field: Field, rows: Words) -> None:
     of, what = _of(field), f"field {field.name!r}"
     natural(len(rows), f"{what}: its number of rows", of.most)
-    for at, part in enumerate(_parts(field)):
+    _check_columns(_parts(field), rows, what)
+    twice = first_repeated(rows[:, : of.key.words]) if of.is_keyed else None
+    if twice is not None:
+        raise Malformed(f"{what} has the key of row {twice} twice")
+
+
+def _check_columns(parts: tuple[Storage, ...], rows: Words, what: str) -> None:
+    for at, part in enumerate(parts):
         column = rows[:, at]
         if part.number == "bool" and ((column < 0) | (column > 1)).any():
             strange = column[(column < 0) | (column > 1)]
@@ -201,9 +232,6 @@ def _check_rows(field: Field, rows: Words) -> None:
             isnan = np.isnan(np.ascontiguousarray(column).view(np.float64))
             if (column[isnan] != _ONE_NAN).any():
                 raise Malformed(f"{what} holds a NaN with other bits than all NaNs of a state")
-    twice = first_repeated(rows[:, : of.key.words]) if of.is_keyed else None
-    if twice is not None:
-        raise Malformed(f"{what} has the key of row {twice} twice")
 
 
 def first_repeated(keys: Words) -> int | None:

@@ -16,9 +16,11 @@ from specstream.declarations.container_views import (
     StillEntries,
     columns_of,
     python_of,
+    values_of,
 )
 from specstream.declarations.container_words import entries
 from specstream.declarations.containers import Shape
+from specstream.declarations.records import Record
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent
 
@@ -26,6 +28,7 @@ __all__ = ["Moving", "StateView"]
 
 Words = npt.NDArray[np.int64]
 
+_NUMPY: dict[str, type] = {"int": np.int64, "float": np.float64, "bool": np.bool_, "str": object}
 _ARROW = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": pa.large_string()}
 
 
@@ -48,7 +51,8 @@ class StateView:
     The arrays are of the declared NumPy type and keep their memory alive, also after the engine was
     closed. A field of type ``bool`` comes as a NumPy array of bool, which is a copy; one of type
     ``np.bool_`` is a view like the others. Strings come as Python's own: an array of them is a
-    copy, of NumPy's type ``object``.
+    copy, of NumPy's type ``object``. An array of records comes as a structured array, one record as
+    an object of its class.
 
     Containers come as Python's: a list or a ``collections.deque``, which are copies; of a priority
     queue a list, the least first; a dict or a set as a read-only view, that equals, shows and
@@ -109,6 +113,8 @@ class StateView:
             elements = memory.elements(field)
         else:
             elements = self._layout.elements(memory, field)
+        if field.record is not None:
+            return _records(field.record, elements, self._texts)
         if field.storage.name == "bool":
             elements = elements != 0
         elif field.kind == "str":
@@ -138,7 +144,7 @@ class StateView:
         if field.container is not None:
             return python_of(field.container, *self._rows(field))
         value = self._plain(field)
-        return value if isinstance(value, str) else np.copy(value)
+        return value if isinstance(value, str | Record) else np.copy(value)
 
     def table(self, name: str) -> pa.Table:
         """A container as an Arrow table, one row for each entry or element, in their order.
@@ -148,8 +154,9 @@ class StateView:
 
         Returns:
             Columns ``key`` and ``value``, those of them that it has; where one is a tuple,
-            ``key_0``, ``key_1`` and so on. Of type int64, float64, bool or large_string. A priority
-            queue has its elements as the heap has them, the least first.
+            ``key_0``, ``key_1`` and so on, where it is a record, ``value_price`` and so on. Of type
+            int64, float64, bool or large_string. A priority queue has its elements as the heap has
+            them, the least first.
 
         Raises:
             KeyError: the state has no such field, or it is no container.
@@ -181,11 +188,30 @@ class StateView:
         return pa.table(columns)
 
 
+def _records(shape: Shape, words: Words, texts: Texts) -> Any:
+    """Records of the fixed part: one as an object, an array as a structured array of NumPy's. That
+    shares the memory of what has no bools and strings."""
+    if words.ndim == 1:
+        return values_of(shape, words.reshape(1, -1), texts)[0]
+    kinds = [_NUMPY[part.number] for part in shape.parts]
+    of = np.dtype(list(zip(shape.names, kinds, strict=True)))
+    if all(part.number in ("int", "float") for part in shape.parts):
+        found: npt.NDArray[Any] = words.view(of)[..., 0]
+    else:
+        found = np.empty(words.shape[:-1], of)
+        for name, column in zip(
+            shape.names, columns_of(shape, words.reshape(-1, shape.words), texts), strict=True
+        ):
+            found[name] = column.reshape(found.shape)
+    found.flags.writeable = False
+    return found
+
+
 def column_names(what: str, shape: Shape) -> list[str]:
     """The columns of keys or values in a table."""
-    return (
-        [f"{what}_{at}" for at in range(shape.words)] if shape.is_tuple else [what][: shape.words]
-    )
+    if shape.is_whole:
+        return [what][: shape.words]
+    return [f"{what}_{name}" for name in shape.names or range(shape.words)]
 
 
 def rows_of(layout: Layout, memory: Words | StateContent, field: Field) -> Words:

@@ -17,8 +17,8 @@ from specstream.columns.field_values import initial_state
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.declarations.container_words import used_bytes
-from specstream.declarations.state_content import StateContent
-from specstream.declarations.state_view import StateView
+from specstream.declarations.state_content import StateContent, fixed_words
+from specstream.declarations.state_view import Moving, StateView
 from specstream.engine.options import Options
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot, refused
@@ -103,14 +103,16 @@ class Committed:
         containers = sum(used_bytes(words, field) for field in layout.containers)
         return 8 * layout.words("state") + containers
 
-    def view(self, copied: bool = False) -> StateView:
-        """The state, live or as it is now."""
+    def view(self, moving: Moving | None = None, copied: bool = False) -> StateView:
+        """The state, live or as it is now; containers as ``moving`` has them."""
         layout, words = self._operator.layout, self.words
         if not copied:
-            return StateView(layout, words, lambda codes: self.strings.objects(codes))
-        content = StateContent.of(layout, words)
+            return StateView(layout, words, lambda codes: self.strings.objects(codes), moving)
+        content = StateContent(layout, fixed_words(layout, words).copy())
         # The strings that it holds as well: a rollback may take them out of the table.
-        return StateView(layout, content, self.strings.part(content.codes).objects)
+        codes = [np.empty(0, np.int64), *content.fixed_codes.values()]
+        texts = self.strings.part(np.concatenate(codes))
+        return StateView(layout, content, texts, moving)
 
     def expect(self, sources: Iterable[Name], late: Late | None) -> None:
         """Declares more sources, and what happens to late events."""

@@ -135,8 +135,11 @@ class Durable:
         """Goes on from another state, which a step that may be begun anew puts into place."""
 
         def changed() -> None:
+            native = self._parts.native
+            native.change(True)
             take_over()
-            self._parts.native.state_changed()
+            native.state_changed()
+            native.change(False)
 
         def step() -> None:
             # With what follows: the runtime forgets events that are pending until then.

@@ -27,6 +27,7 @@ from specstream.engine.durable import Durable
 from specstream.engine.flight import Flight
 from specstream.engine.hooks import Describer, Hook, Hooks
 from specstream.engine.lifetime import Lifetime, check_unused
+from specstream.engine.live_state import LiveState
 from specstream.engine.machine_code import MachineCode
 from specstream.engine.memory import fit
 from specstream.engine.native import Native, configuration
@@ -37,7 +38,7 @@ from specstream.engine.snapshot import Migrate, checked_snapshot
 from specstream.engine.sources import Late, Name
 from specstream.engine.statistics import Counted, Statistics
 from specstream.engine.turn import Turn
-from specstream.errors import ConfigurationError, EngineClosedError, SnapshotError
+from specstream.errors import ConfigurationError, SnapshotError
 from specstream.operator.operator import Operator, check_order
 from specstream.predictors.checked import speculates_of
 from specstream.predictors.predictor import Predictor
@@ -501,22 +502,17 @@ class Engine:
     def state(self) -> StateView:
         """Committed state: a live read-only view, or a copy while a batch is in flight.
 
-        It always shows a whole number of events. It can be read after ``close()``, and in a process
-        forked from the engine's while no batch was in flight.
+        It always shows a whole number of events. Containers are read when they are asked for, a
+        list or a whole dict at one instant; ``state.positions.get(key)``, ``key in
+        state.positions`` and ``len`` keep no commits waiting. It can be read after ``close()``, and
+        in a process forked from the engine's while no batch was in flight.
 
         Raises:
             EngineClosedError: this process was forked from the engine's during a batch.
             SpecstreamError: it was asked for by a hook, or in the middle of another call of the
                 same thread, by a signal handler for example.
         """
-        lifetime, committed = self._parts.lifetime, self._parts.committed
-        if not lifetime.closed or lifetime.is_inherited():
-            try:
-                return self._parts.turn.still(lambda idle: committed.view(copied=not idle))
-            except EngineClosedError:
-                if not lifetime.closing or lifetime.is_inherited() or not lifetime.await_end():
-                    raise
-        return committed.view()
+        return LiveState(self._parts).view()
 
     @property
     def stats(self) -> Statistics:

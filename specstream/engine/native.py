@@ -21,6 +21,8 @@ from specstream.operator.operator import Operator
 
 __all__ = ["ABORT_REASONS", "WAIT_MILLISECONDS", "Native", "configuration", "memory_needed"]
 
+Words = npt.NDArray[np.int64]
+
 # Between two looks at the interpreter's signals.
 WAIT_MILLISECONDS = 50
 # From a request to stop until the event in flight is rolled back.
@@ -111,12 +113,14 @@ class Native:
     Attributes:
         pointer: ``struct ss_engine *``; NULL when it was freed.
         threads: ids of its threads; none when it was freed.
+        edition: another number whenever a job may change the state, or somebody else does.
         release_turn: gives the turn to the workers. Of C, so that no signal handler can raise
             before it has begun (interrupts.py).
     """
 
     def __init__(self, config: Any, name: str) -> None:
         self._name = name
+        self.edition = 0
         self.pointer = lib.ss_engine_new(config)
         self.threads = _NOBODY
         if self.pointer == ffi.NULL:
@@ -170,6 +174,7 @@ class Native:
         Raises:
             MemoryError: there is none for its logs.
         """
+        self.edition += 1
         if not lib.ss_engine_start(self.pointer, ffi.new("struct ss_job *", job)):
             raise MemoryError(
                 f"engine of {self._name!r}: no memory for logs: use a smaller horizon"
@@ -259,6 +264,35 @@ class Native:
     def state_changed(self) -> None:
         """With the turn, and no job: the state was written to by somebody who is no worker."""
         lib.ss_engine_state_changed(self.pointer)
+
+    def change(self, begins: bool) -> None:
+        """With the turn, before and after such a change: who looks without the turn is told."""
+        self.edition += 1
+        lib.ss_engine_change(self.pointer, begins)
+
+    # ---- keys ----
+
+    def look(self, container: int, key: Words | None, width: int) -> Words | bool | None:
+        """Without the turn: the row of a key of a container, as it is committed.
+
+        It has ``width`` words; None: it is not there. Without a key it is one word, the number of
+        entries. False: there was no instant at which the state was whole; take the turn.
+        """
+        row = np.empty(width, np.int64)
+        found = lib.ss_engine_look(
+            self.pointer,
+            container,
+            ffi.NULL if key is None else ffi.from_buffer("uint64_t[]", key),
+            ffi.from_buffer("uint64_t[]", row, require_writable=True),
+        )
+        if found == lib.SS_LOOK_AGAIN:
+            return False
+        return row if found == lib.SS_LOOK_FOUND else None
+
+    def find(self, container: int, key: Words) -> int | None:
+        """With the turn: the first word of a key's entry."""
+        found = lib.ss_engine_find(self.pointer, container, ffi.from_buffer("uint64_t[]", key))
+        return None if found == lib.SS_NOWHERE else int(found)
 
     def is_idle(self) -> bool:
         """Whether no job is in flight; for a forked process, as it takes no mutex."""

@@ -26,7 +26,7 @@ enum {
     SS_HEADER_COUNT = 0,    /* entries, or elements */
     SS_HEADER_CHANGES = 1,  /* keyed: another number after each insertion and removal; never one twice */
     SS_HEADER_USED = 2,     /* keyed: entries from the first on that have ever been taken; no part of
-                             * what the state means, and never logged */
+                             * what the state means, never logged, and grows without the turn as well */
     SS_HEADER_START = 3,    /* deque: position of the first element in the ring */
     SS_HEADER_FIRED = 3,    /* timers: how many have fired */
     SS_HEADER_CAPACITY = 4, /* deque: elements of the ring, a power of two; 0: none yet */
@@ -118,5 +118,19 @@ enum { SS_FULL = 1 };
  * SS_NOWHERE. Without the turn as well: then the entry may be changed or removed at any moment, and the
  * caller reads its stamp before and after. */
 uint64_t ss_engine_find(struct ss_engine *engine, uint64_t container, const uint64_t *key);
+
+/* Without the turn: the words of the row of a key as it is committed, behind a whole number of events,
+ * into `row`; without a key (NULL) the number of entries or elements, into its first word. */
+enum ss_look {
+    SS_LOOK_ABSENT = 0,
+    SS_LOOK_FOUND = 1,
+    SS_LOOK_AGAIN = 2 /* there was no instant at which the state was whole: take the turn */
+};
+enum ss_look ss_engine_look(struct ss_engine *engine, uint64_t container, const uint64_t *key,
+                            uint64_t *row);
+
+/* With the turn, before and after the owner of the state changes it; who looks meanwhile is told to look
+ * again. Beginning twice is beginning once. */
+void ss_engine_change(struct ss_engine *engine, bool begins);
 
 #endif

@@ -20,7 +20,7 @@ enum ss_kind {
     SS_KIND_TEXT = 5, /* a code: equal or not */
     SS_KIND_LIST = 6, /* a struct ss_list: equal if the elements are */
     SS_KIND_TABLE = 7, /* likewise a struct ss_table */
-    SS_KIND_OBJECT = 8 /* a struct ss_object: equal if it is the same, or all of its words are */
+    SS_KIND_OBJECT = 8 /* a struct ss_object: equal if all of its words are */
 };
 
 enum ss_comparison {

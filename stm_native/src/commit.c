@@ -20,6 +20,7 @@
 #include "hooks.h"
 #include "keyed_changes.h"
 #include "keyed_entries.h"
+#include "look.h"
 #include "now.h"
 #include "open_job.h"
 #include "processor.h"
@@ -73,10 +74,12 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
                 ss_queue_tell_applied(transaction);
             ss_lend_turn(engine);
         }
+        ss_let_look(engine);
 
         if (ss_has_timers(engine) &&
             !ss_timers_before(worker, transaction, run->columns[0], from, &end_of_range))
             return false;
+        ss_version_begin(engine);
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
         run->emit_end = engine->rows + engine->row_capacity;
@@ -92,6 +95,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         ss_touched_settle(worker, run->verdict != SS_COMPLETED);
         if (engine->protocol->invalidate_readers != NULL && engine->job.horizon > 0)
             engine->protocol->invalidate_readers(worker, number, end);
+        ss_version_end(engine);
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
         ss_apply(worker, *first - from);
         if (ss_has_timers(engine) && *first > from)
@@ -218,9 +222,11 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
         } else {
             ss_rows_append(engine, transaction->rows, transaction->row_words);
             assert(ss_is_open(engine) || transaction->first == engine->consumed); /* invariant 2 */
+            ss_version_begin(engine);
             protocol->publish(engine, transaction);
             if (ss_has_timers(engine))
                 ss_timers_pass_transaction(engine, transaction);
+            ss_version_end(engine);
             engine->was_rerun = false;
             ss_apply(worker, transaction->last - transaction->first);
             return SS_COMMITTED;

@@ -257,9 +257,13 @@ void ss_engine_free(struct ss_engine *engine)
 void ss_engine_state_changed(struct ss_engine *engine)
 {
     ss_boost_state_changed(engine);
-    /* Relaxed: no job runs, and who is told of it another way. */
-    if (engine->config.container_count > 0)
-        atomic_store_explicit(&engine->containers_stale, 1, memory_order_relaxed);
+    if (engine->config.container_count == 0)
+        return;
+    /* With the mutex: somebody who looks at a key may be making it of words that have changed meanwhile,
+     * and must not call it done afterwards. */
+    pthread_mutex_lock(&engine->containers_mutex);
+    atomic_store_explicit(&engine->containers_stale, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&engine->containers_mutex);
 }
 
 void ss_engine_set_entry(struct ss_engine *engine, enum ss_variant variant, ss_entry entry)

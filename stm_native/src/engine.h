@@ -85,6 +85,8 @@ struct ss_engine {
     int64_t reading_since;        /* that a reader holds the turn; with the turn */
     int64_t patience_nanoseconds; /* of a reader, until a worker has come */
     _Atomic uint32_t lookers; /* threads outside the pool that look into an index */
+    _Atomic uint32_t looking; /* those that have not yet seen it whole; look.c */
+    _Atomic uint64_t version; /* odd: the state is being changed; look.c */
     _Atomic uint32_t sleepers;
     _Atomic int64_t head_since; /* when the head was first seen overstaying; 0: not yet; watchdog.c */
     _Atomic int64_t overstayed_nanoseconds; /* heads of this job, until they were suspected */

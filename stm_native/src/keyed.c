@@ -38,11 +38,6 @@ static struct ss_keyed *container_of(const struct ss_run *run, uint64_t containe
     return &run->keyed[container];
 }
 
-static uint64_t absence_word(const struct ss_keyed *keyed, uint64_t hash)
-{
-    return keyed->of.header + SS_HEADER_WORDS + (hash >> 32) % SS_ABSENCE_WORDS;
-}
-
 /* ---- in place ---- */
 
 static void put(struct ss_run *run, const struct ss_keyed *keyed, uint64_t word, uint64_t value)
@@ -73,7 +68,7 @@ static void count_in_place(struct ss_run *run, const struct ss_keyed *keyed, uin
     put(run, keyed, keyed->of.header + SS_HEADER_COUNT,
         header_word(run, keyed, SS_HEADER_COUNT) + more);
     if (SS_UNLIKELY(keyed->eager))
-        put(run, keyed, absence_word(keyed, hash), 0);
+        put(run, keyed, ss_absence_word(keyed, hash), 0);
     /* Whoever sees the number sees what has come or gone. */
     atomic_thread_fence(memory_order_release);
     put(run, keyed, keyed->of.header + SS_HEADER_CHANGES, stamp);
@@ -98,10 +93,8 @@ static uint64_t insert_in_place(struct ss_run *run, struct ss_keyed *keyed, cons
     }
     uint64_t entry = ss_entry_take_in_place(run, keyed);
     assert(entry != SS_NOWHERE);
-    if (keyed->undone) {
-        run->worker->touched.has_grown = run->worker->touched.has_grown || keyed->before != NULL;
-        ss_touch(run, keyed, entry);
-    }
+    if (SS_UNLIKELY(keyed->before != NULL))
+        run->worker->touched.has_grown = true;
     for (uint64_t i = 0; i < words; i++)
         put(run, keyed, entry + SS_KEY_WORD + i, key[i]);
     /* Whoever sees the stamp sees the key. */
@@ -198,7 +191,7 @@ static uint64_t find_ahead(struct ss_run *run, const struct ss_keyed *keyed, con
         ss_log_absence(run, keyed, key);
         return SS_NOWHERE;
     }
-    load(run, absence_word(keyed, hash));
+    load(run, ss_absence_word(keyed, hash));
     if (run->verdict != SS_COMPLETED)
         return SS_NOWHERE;
     /* Only now: what was inserted before the word was read is seen here, and what comes later gives
@@ -211,7 +204,7 @@ static void count_ahead(struct ss_run *run, const struct ss_keyed *keyed, uint64
 {
     uint64_t byte = 8 * (keyed->of.header + SS_HEADER_COUNT);
     if (is_eager(run))
-        store(run, absence_word(keyed, hash), 0);
+        store(run, ss_absence_word(keyed, hash), 0);
     if (run->verdict != SS_COMPLETED)
         return;
     if (is_eager(run))
@@ -312,28 +305,31 @@ static uint64_t remembered(struct ss_run *run, const struct ss_keyed *keyed, con
     return entry;
 }
 
-static uint64_t find(struct ss_run *run, struct ss_keyed *keyed, const uint64_t *key)
+/* Not inlined: it would take registers from the way that most go. */
+__attribute__((noinline)) static uint64_t find_otherwise(struct ss_run *run, struct ss_keyed *keyed,
+                                                         const uint64_t *key)
 {
+    uint64_t words = keyed->of.key_words;
     if (run->speculative)
         return find_ahead(run, keyed, key);
-    uint64_t words = keyed->of.key_words;
-    if (SS_UNLIKELY(keyed->locked)) {
-        ss_keyed_lock(keyed);
-        uint64_t found =
-            ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
-        ss_keyed_unlock(keyed);
-        return found;
-    }
-    /* Most keys are one word: the compiler makes a path of its own for them. */
-    if (words == 1)
-        return ss_index_find(keyed, run->state, key, 1, ss_hash_word(key[0])).first;
-    return ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
+    ss_keyed_lock(keyed);
+    uint64_t found = ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
+    ss_keyed_unlock(keyed);
+    return found;
 }
 
 uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *key)
 {
-    struct ss_keyed *keyed = container_of(run, container);
-    return remembered(run, keyed, key, find(run, keyed, key));
+    struct ss_keyed *keyed = &run->keyed[container];
+    if (run->speculative || keyed->locked || keyed->of.key_words != 1)
+        return remembered(run, keyed, key, find_otherwise(run, keyed, key));
+    uint64_t found = ss_index_find(keyed, run->state, key, 1, ss_hash_word(key[0])).first;
+    if (found != SS_NOWHERE) {
+        run->found_in = container + 1;
+        run->found_key[0] = key[0];
+        run->found_entry = found;
+    }
+    return found;
 }
 
 uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t *key)

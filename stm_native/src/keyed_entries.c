@@ -31,6 +31,7 @@
 #include "specstream.h"
 #include "specstream_containers.h"
 #include "state_words.h"
+#include "statistics.h"
 #include "timers.h"
 #include "worker.h"
 
@@ -118,9 +119,13 @@ uint64_t ss_entry_take_in_place(struct ss_run *run, struct ss_keyed *keyed)
     }
     if (part->count != 0) {
         atomic_fetch_sub_explicit(&keyed->lent, 1, memory_order_relaxed);
-        return part->entries[--part->count];
+        entry = part->entries[--part->count];
     }
-    return entry != SS_NOWHERE ? entry : take_removed(run, keyed);
+    if (entry == SS_NOWHERE)
+        return take_removed(run, keyed); /* touched it is already: twice, and it would be given twice */
+    if (keyed->undone)
+        ss_touch(run, keyed, entry);
+    return entry;
 }
 
 void ss_chain_add(uint64_t *state, struct ss_chain *chain, uint64_t entry)
@@ -163,7 +168,7 @@ static bool grow(struct ss_touched *touched)
     if (grown == NULL)
         return false;
     touched->entries = grown;
-    touched->capacity = capacity;
+    ss_grow(&touched->capacity, capacity);
     return true;
 }
 

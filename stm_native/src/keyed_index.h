@@ -46,6 +46,12 @@ static inline uint64_t ss_hash_key(const uint64_t *key, uint64_t words)
     return hash;
 }
 
+/* The word that stands for the absence of a key. */
+static inline uint64_t ss_absence_word(const struct ss_keyed *keyed, uint64_t hash)
+{
+    return keyed->of.header + SS_HEADER_WORDS + (hash >> 32) % SS_ABSENCE_WORDS;
+}
+
 static inline bool ss_key_is(const uint64_t *entry, const uint64_t *key, uint64_t words)
 {
     for (uint64_t i = 0; i < words; i++)

@@ -31,8 +31,6 @@ static bool is_equal(uint64_t kind, uint64_t left, uint64_t right);
 
 static bool are_equal_objects(const struct ss_object *left, const struct ss_object *right)
 {
-    if (left == right)
-        return true;
     if (left->kinds != right->kinds)
         return false;
     for (uint64_t at = 0; at < ss_width_of(left->kinds); at++)

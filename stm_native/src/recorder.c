@@ -7,6 +7,9 @@
 
 #include "delta.h"
 #include "engine.h"
+#include "keyed.h"
+#include "keyed_changes.h"
+#include "keyed_index.h"
 #include "now.h"
 #include "ranges.h"
 #include "specstream.h"
@@ -42,11 +45,24 @@ void ss_record_in_place(struct ss_engine *engine, const struct ss_transaction *t
 
 /* Reads, word by word also where a range is one entry of the log (ranges.c). Returns how many;
  * `entries` may be NULL. */
-static uint64_t take_reads(const struct ss_transaction *transaction, struct ss_read *entries)
+static uint64_t take_reads(const struct ss_engine *engine,
+                           const struct ss_transaction *transaction, struct ss_read *entries)
 {
     uint64_t count = 0;
     const struct ss_read *end = transaction->reads + transaction->read_count;
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
+        if (read->bytes == SS_ABSENT) {
+            /* Of a key that was not there: the word that stands for that, which insertions write. */
+            const struct ss_keyed *keyed = &engine->keyed[read->value];
+            uint64_t words = keyed->of.key_words;
+            uint64_t hash = ss_hash_key((const uint64_t *)(read + 1), words);
+            if (entries != NULL)
+                entries[count] = (struct ss_read){
+                    (uint32_t)ss_absence_word(keyed, hash), 0, read->site, 0};
+            count++;
+            read += ss_range_entries(words);
+            continue;
+        }
         if (read->bytes != SS_RANGE) {
             if (entries != NULL)
                 entries[count] = *read;
@@ -90,6 +106,17 @@ static uint64_t take_writes(const struct ss_engine *engine,
             entries[count] = (struct ss_read){write->word, (uint16_t)bytes, kind, value};
         count++;
     }
+    for (uint64_t i = 0; i < transaction->change_count; i++) {
+        const struct ss_change *change = &transaction->changes[i];
+        if (change->kind != SS_INSERTED)
+            continue;
+        /* No hash is needed but its upper half, which the tag is. */
+        uint64_t word =
+            ss_absence_word(&engine->keyed[change->container], (uint64_t)change->tag << 32);
+        if (entries != NULL)
+            entries[count] = (struct ss_read){(uint32_t)word, 0, SS_NO_DELTA, 1};
+        count++;
+    }
     return count;
 }
 
@@ -102,7 +129,7 @@ void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction
     uint64_t reads = completed ? transaction->read_count : 0;
     uint64_t writes = completed ? transaction->redo_count : 0;
     if (takes && completed) {
-        reads = take_reads(transaction, NULL);
+        reads = take_reads(engine, transaction, NULL);
         writes = take_writes(engine, transaction, NULL);
     }
     struct ss_record *record = next_record(recorder, reads + writes);
@@ -121,7 +148,7 @@ void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction
     };
     if (!takes || !completed)
         return;
-    take_reads(transaction, recorder->entries + recorder->entry_count);
+    take_reads(engine, transaction, recorder->entries + recorder->entry_count);
     take_writes(engine, transaction, recorder->entries + recorder->entry_count + reads);
     recorder->entry_count += reads + writes;
 }

@@ -33,6 +33,7 @@
 #include "fault.h"
 #include "keyed.h"
 #include "keyed_entries.h"
+#include "look.h"
 #include "narrow.h"
 #include "open_job.h"
 #include "processor.h"
@@ -509,7 +510,10 @@ static enum ss_fired fire_all(struct ss_worker *worker, struct ss_transaction *l
                 has_fired = false;
             }
         } else {
+            ss_let_look(engine);
+            ss_version_begin(engine);
             outcome = fire(worker, *item);
+            ss_version_end(engine);
             has_fired = true;
         }
     }

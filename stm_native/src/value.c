@@ -48,16 +48,14 @@ static bool unchanged(const struct ss_engine *engine, struct ss_transaction *tra
     const uint64_t *state = engine->config.state;
     const struct ss_read *end = transaction->reads + transaction->read_count;
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
-        if (SS_UNLIKELY(read->bytes == SS_RANGE)) {
-            if (!ss_range_unchanged(engine, read, &transaction->conflict))
+        /* One question for both: words are asked it, too. */
+        if (SS_UNLIKELY(read->bytes >= SS_ABSENT)) {
+            bool is_range = read->bytes == SS_RANGE;
+            if (!(is_range ? ss_range_unchanged(engine, read, &transaction->conflict)
+                           : ss_is_still_absent(engine, read, &transaction->conflict)))
                 return false;
-            read += ss_range_entries(read->value);
-            continue;
-        }
-        if (SS_UNLIKELY(read->bytes == SS_ABSENT)) {
-            if (!ss_is_still_absent(engine, read, &transaction->conflict))
-                return false;
-            read += ss_range_entries(engine->keyed[read->value].of.key_words);
+            read += ss_range_entries(is_range ? read->value
+                                              : engine->keyed[read->value].of.key_words);
             continue;
         }
         uint64_t changed = ss_word_read(&state[read->word]) ^ read->value;

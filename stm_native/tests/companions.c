@@ -57,6 +57,9 @@ static void *watch_figures(void *argument)
         if (ss_engine_waiting(companions->engine) > 1 << 20 ||
             ss_engine_memory(companions->engine) == 0)
             fail("a wait queue or memory of impossible length");
+        for (uint64_t looks = companions->looking ? below(&dice, 50) : 0; looks > 0; looks--)
+            container_look_up(&companions->shape->containers, companions->engine,
+                              companions->state, &dice);
         nap(spread(&dice, 1000000));
     }
     return NULL;

@@ -16,6 +16,7 @@ struct companions {
     const uint64_t *state;
     uint64_t seed;
     bool reading; /* whether there is a reader at all: it slows the job down */
+    bool looking; /* the watcher looks keys up, without the turn */
     pthread_t reader;
     pthread_t watcher;
     pthread_t stopper;
@@ -28,7 +29,7 @@ struct companions {
     uint64_t delay_nanoseconds;
 };
 
-/* The caller has filled in the first five fields. */
+/* The caller has filled in the fields up to `looking`. */
 void companions_start(struct companions *companions);
 void companions_end(struct companions *companions);
 /* To be called after the job's start, as a request before it belongs to no job. */

@@ -163,6 +163,8 @@ static void compare(struct open_batch *open, struct plan *plan, int64_t *done, i
     uint64_t words = open->shape->words + open->shape->boosted_words;
     if (memcmp(model->state, open->state, words * sizeof(uint64_t)) != 0)
         fail("after %" PRId64 " events out of order the state differs", outcome->consumed);
+    if (open->shape->containers.words > 0)
+        contents_compare(&open->shape->containers, open->engine, open->state, &model->contents);
     if (outcome->row_count * open->emit_words != model->row_words ||
         (model->row_words > 0 &&
          memcmp(model->rows, outcome->rows, model->row_words * sizeof(uint64_t)) != 0))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "boosted.h"
 #include "counter_prediction.h"
 #include "delta.h"
@@ -590,6 +591,36 @@ static bool overwrite(struct execution *execution)
     }
 }
 
+/* Containers have their own words; only what was seen of them comes back. */
+static bool use_containers(struct execution *execution, bool (*step)(struct container_work *))
+{
+    struct model *model = execution->model;
+    struct container_work work = {.run = execution->run,
+                                  .variant = execution->variant,
+                                  .shape = &execution->shape->containers,
+                                  .dice = &execution->dice,
+                                  .mixed = &execution->mixed,
+                                  .may_raise = execution->temper == TEMPER_MAY_RAISE};
+    if (work.shape->words == 0)
+        return true;
+    if (model != NULL) {
+        if (!model->has_changed)
+            model->before = model->contents;
+        model->has_changed = true;
+        work.contents = &model->contents;
+    }
+    for (uint64_t times = 1 + below(&execution->dice, 3); times > 0; times--) {
+        if (!step(&work)) {
+            if (model != NULL)
+                model->raised = true;
+            return false;
+        }
+        if (!dawdle(execution))
+            return false;
+    }
+    return true;
+}
+
 static bool take_step(struct execution *execution, enum step step)
 {
     struct dice *dice = &execution->dice;
@@ -645,6 +676,10 @@ static bool take_step(struct execution *execution, enum step step)
         return use_boosted(execution);
     case STEP_OVERWRITE:
         return overwrite(execution);
+    case STEP_KEYED:
+        return use_containers(execution, container_step_keyed);
+    case STEP_SEQUENCE:
+        return use_containers(execution, container_step_sequence);
     case STEP_SCRATCH:
         return use_scratch(execution);
     default:
@@ -707,6 +742,7 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
         run->event = i;
         run->emit_mark = run->emit_top;
         run->undo_top = run->undo_base;
+        ss_arena_begin(run);
         struct execution execution = begin(run->columns, i, run->first_sequence + i);
         execution.variant = variant;
         execution.run = run;
@@ -762,7 +798,7 @@ void shape_steps(struct shape *shape, struct dice *dice)
         [STEP_SCRATCH] = 10,  [STEP_WORK] = 60,   [STEP_NARROW] = 120,
         [STEP_REMIT] = 60,    [STEP_DELTA] = 120, [STEP_COUNT] = 60,  [STEP_RANGE] = 60,
         [STEP_BOOST] = 80,
-        [STEP_OVERWRITE] = 40,
+        [STEP_OVERWRITE] = 40, [STEP_KEYED] = 120, [STEP_SEQUENCE] = 60,
     };
     memcpy(shape->weights, usual, sizeof usual);
     /* Operators differ: each leaves some steps out and is fond of one. */
@@ -828,6 +864,7 @@ bool model_event(struct model *model, void *const *columns, int64_t event, int64
     execution.model = model;
     execution.scratch = model->scratch;
     model->journal_count = 0;
+    model->has_changed = false;
     model->raised = false;
     if (process(&execution, temper_of(columns, event)))
         return true;
@@ -836,6 +873,8 @@ bool model_event(struct model *model, void *const *columns, int64_t event, int64
         model->state[model->journal[model->journal_count].word] =
             model->journal[model->journal_count].value;
     }
+    if (model->has_changed)
+        model->contents = model->before;
     model->row_words = rows_before;
     return false;
 }

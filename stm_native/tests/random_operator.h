@@ -3,9 +3,10 @@
  * An event is a seed: from it the operator draws a row of steps, and every step may depend on what
  * the earlier ones read. One body serves all variants; only how it loads, stores and emits differs.
  *
- * The state has five regions:
+ * The state has six regions:
  *
- *     free words | narrow words | accounts | pairs | a boosted structure (boosted.h)
+ *     free words | narrow words | accounts | pairs | a boosted structure (boosted.h) |
+ *     containers (random_containers.h)
  *
  * Anything may happen to the free words, and to the elements of 1, 2 or 4 bytes in the narrow ones.
  * Steps move amounts between accounts, so their sum is constant; the two words of a pair are always
@@ -20,6 +21,7 @@
 #include <stdatomic.h>
 
 #include "dice.h"
+#include "random_containers.h"
 #include "specstream.h"
 
 enum step {
@@ -42,6 +44,8 @@ enum step {
     STEP_RANGE,   /* reads neighbouring words at once, moves one of them */
     STEP_BOOST,   /* operations on a boosted structure */
     STEP_OVERWRITE, /* stores neighbouring words at once, and meets them again */
+    STEP_KEYED,     /* reads and changes a dict */
+    STEP_SEQUENCE,  /* a list or deque */
     STEP_SCRATCH,
     STEP_WORK,
     STEPS
@@ -62,6 +66,7 @@ struct shape {
     uint64_t accounts;
     uint64_t pairs;
     uint64_t boosted_words; /* behind the others, and not counted in `words` */
+    struct container_shape containers; /* behind those */
     uint64_t total; /* of the accounts */
     uint64_t scratch_words;
     uint64_t emit_words;
@@ -108,6 +113,9 @@ struct model {
     } *journal;
     uint64_t journal_count;
     uint64_t journal_capacity;
+    struct contents contents; /* of the containers */
+    struct contents before;   /* the event began */
+    bool has_changed;         /* the event has worked on them */
     bool raised;
     bool astray; /* met something that cannot be on committed state: the test itself is wrong */
 };

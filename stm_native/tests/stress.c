@@ -63,6 +63,8 @@ static struct {
     uint64_t large_jobs;
     uint64_t abandoned_jobs;
     uint64_t eager_worlds;
+    uint64_t container_worlds;
+    uint64_t restored;
     struct ss_statistics engines;
 } totals;
 
@@ -150,6 +152,12 @@ static void report_progress(void)
     fflush(stdout);
 }
 
+/* Of a state, those before the containers. */
+static uint64_t plain_words(const struct shape *shape)
+{
+    return shape->words + shape->boosted_words;
+}
+
 static void compare_words(const char *what, const uint64_t *expected, const uint64_t *found,
                           uint64_t count)
 {
@@ -191,7 +199,10 @@ static void compare(struct world *world, const struct ss_job *job, const struct 
              outcome->consumed, job->count);
     }
     /* Without the turn: between two jobs the state stands still. */
-    compare_words("state", model->state, world->config.state, world->config.state_words);
+    compare_words("state", model->state, world->config.state, plain_words(&world->regions));
+    if (world->regions.containers.words > 0)
+        contents_compare(&world->regions.containers, world->engine, world->config.state,
+                         &model->contents);
     if (outcome->row_count * world->config.emit_words != model->row_words)
         fail("%" PRIu64 " rows, but %" PRIu64 " in the sequential run", outcome->row_count,
              model->row_words / world->config.emit_words);
@@ -209,7 +220,10 @@ static void check_locked(struct world *world, const struct ss_job *job,
         fail("%" PRId64 " of %" PRId64 " events consumed under locks", outcome->consumed,
              job->count);
     memcpy(world->model.state, world->config.state,
-           world->config.state_words * sizeof(uint64_t));
+           plain_words(&world->regions) * sizeof(uint64_t));
+    if (world->regions.containers.words > 0)
+        contents_read(&world->regions.containers, world->engine, world->config.state,
+                      &world->model.contents);
 }
 
 static void draw_job(struct world *world, const struct batch *batch, int64_t offset,
@@ -348,6 +362,16 @@ static void run_open(struct world *world, const struct batch *batch, struct dice
     report_progress();
 }
 
+/* The containers are put in anew, as from a snapshot. */
+static void restore(struct world *world)
+{
+    ss_engine_take_turn(world->engine); /* the reader stays out */
+    contents_restore(&world->regions.containers, world->config.state, &world->model.contents);
+    ss_engine_state_changed(world->engine);
+    ss_engine_release_turn(world->engine);
+    totals.restored++;
+}
+
 static void run_batch(struct world *world, uint64_t number, int64_t *sequence)
 {
     struct dice dice = dice_for(world->seed, 100 + number);
@@ -355,6 +379,8 @@ static void run_batch(struct world *world, uint64_t number, int64_t *sequence)
     draw_batch(world, &batch, &dice);
     int64_t offset = 0;
     uint64_t part = 0;
+    if (world->regions.containers.words > 0 && !world->companions.looking && chance(&dice, 3))
+        restore(world);
     if (chance(&dice, 3)) {
         run_open(world, &batch, &dice);
     } else {
@@ -444,11 +470,19 @@ static void run_world(uint64_t number)
 
     shape_regions(&world.regions, 1 + spread(&dice, 65535), &dice);
     config->threads = 1 + below(&dice, options.threads);
-    config->state_words = world.regions.words + world.regions.boosted_words;
+    config->state_words = plain_words(&world.regions);
     if (world.regions.boosted_words > 0) {
         config->operations = BOOSTED_OPERATIONS;
         config->boosted_first = world.regions.words;
         config->boosted_end = config->state_words;
+    }
+    if (chance(&dice, 2)) {
+        container_shape_draw(&world.regions.containers, config->state_words, &dice);
+        config->state_words += world.regions.containers.words;
+        config->containers = world.regions.containers.of;
+        config->container_count = CONTAINERS;
+        config->element_limit = chance(&dice, 4) ? 16 : 4096;
+        totals.container_worlds++;
     }
     config->scratch_words = world.regions.scratch_words;
     config->emit_words = world.regions.emit_words;
@@ -481,6 +515,7 @@ static void run_world(uint64_t number)
     world.companions.state = config->state;
     world.companions.seed = world.seed;
     world.companions.reading = chance(&dice, 2);
+    world.companions.looking = world.regions.containers.words > 0 && chance(&dice, 2);
     companions_start(&world.companions);
 
     int64_t sequence = (int64_t)below(&dice, 1000);
@@ -516,6 +551,8 @@ static bool summarize(void)
         {"worlds", totals.worlds},
         {"worlds of protocol value", totals.worlds - totals.eager_worlds},
         {"worlds of protocol eager", totals.eager_worlds},
+        {"worlds with containers", totals.container_worlds},
+        {"containers restored", totals.restored},
         {"jobs", totals.jobs},
         {"open jobs", totals.open_jobs},
         {"events that raise in open jobs", totals.open_failures},

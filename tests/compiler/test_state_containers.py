@@ -8,12 +8,13 @@ from __future__ import annotations
 import bisect
 import heapq
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import witness
-from conftest import run_oracle
+from conftest import assert_identical, run_engine, run_oracle
 
 import specstream as ss
 
@@ -41,6 +42,12 @@ class Rows(ss.State):
 EVENT = {"what": int, "i": int, "x": float, "s": str}
 EMITS = {"a": int, "y": ss.nullable(float), "s": ss.nullable(str)}
 
+PATHS: list[dict[str, Any]] = [
+    {"horizon": 0},
+    {"threads": 2, "horizon": 4, "chunk": 2, "execution": "speculate"},
+    {"threads": 2, "horizon": 4, "chunk": 1, "protocol": "eager"},
+]
+
 
 def table_of(cases: int, rounds: int = 12) -> pa.Table:
     """Each case several times, in a mixed order."""
@@ -63,6 +70,8 @@ def agree(function: Callable[..., None], state: type[ss.State], cases: int, *rai
     expected = run_oracle(operator, table)
     assert {kind for _, kind, _ in expected.raised} == set(raises)
     assert expected.output.num_rows > 0
+    for path in PATHS:
+        assert_identical(run_engine(operator, table, **path), expected)
 
 
 def dicts(state, event, emit):

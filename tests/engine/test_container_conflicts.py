@@ -48,15 +48,24 @@ def comes_and_goes(state, event, emit):  # type: ignore[no-untyped-def]
     state.seen.discard(event.key)
 
 
+def _long(value: int) -> int:
+    """Some microseconds between a read and a write, in which others run."""
+    for _ in range(2000):
+        value = (value ^ (value >> 7)) * 31 + 1
+    return value
+
+
 @_operator
 def updates(state, event, emit):  # type: ignore[no-untyped-def]
-    state.by_key[event.key] = state.by_key.get(event.key, 0) + 1
+    before = state.by_key.get(event.key, 0)
+    state.by_key[event.key] = before + 1 + _long(before) * 0
 
 
 @_operator
 def counts(state, event, emit):  # type: ignore[no-untyped-def]
-    emit(len(state.by_key))
-    state.by_key[event.key] = 0
+    before = len(state.by_key)
+    state.by_key[event.key + 2 * (_long(before) & 0xFFFF)] = 0
+    emit(before)
 
 
 def _events(keys: Any) -> dict[str, Any]:
@@ -85,7 +94,7 @@ def test_different_keys_do_not_conflict(operator: ss.Operator, chunk: int) -> No
 @pytest.mark.parametrize("protocol", ["value", "eager"])
 def test_what_both_touch_conflicts(operator: ss.Operator, protocol: Any) -> None:
     """Else the count above would say nothing."""
-    events = _events([1, 2] * 2000)
+    events = _events([1] * 1000)
     with ss.Engine(
         operator, threads=2, horizon=8, chunk=1, execution="speculate", protocol=protocol
     ) as engine:

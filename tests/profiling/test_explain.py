@@ -213,8 +213,7 @@ def changed(operator: ss.Operator, table: pa.Table) -> None:
     expected = run_oracle(operator, table, seed=3)
     start = {
         field.name: operator.layout.elements(operator.layout.allocate(), field)
-        for field in operator.layout.fields
-        if field.space == "state"
+        for field in operator.layout.plain
     }
     for name, before in start.items():
         after = np.asarray(expected.state[name]).reshape(-1)

@@ -6,6 +6,8 @@ import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from specstream.declarations.container_views import values_of
+
 NAN = float("nan")
 
 
@@ -30,6 +32,9 @@ def of_view(view: Any) -> dict[str, Any]:
     """All fields; containers as lists of what is in them."""
     fields: dict[str, Any] = view.to_dict()
     for field in view._layout.containers:
-        # Not of the dict: a set has no order there.
-        fields[field.name] = contents(getattr(view, field.name))
+        # Not of the dict: a set has no order there, and a heap another one than its own.
+        held = getattr(view, field.name)
+        if field.container.kind == "priority_queue":
+            held = values_of(field.container.value, *view._rows(field))
+        fields[field.name] = contents(held)
     return fields

@@ -1,0 +1,256 @@
+"""Operators and builtins of lists and deques of the state: plain Python, compiled along.
+
+What makes a list makes one of the event's own.
+"""
+
+# Numba's internals are only partly typed; what is compiled along carries no types, as operators do.
+# mypy: allow-untyped-calls, allow-untyped-defs
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numba.core import types
+
+from specstream.compiler import arithmetic, conversions
+from specstream.compiler.arithmetic import add, eq, lt, mul
+from specstream.compiler.core_function import Meaning, Rule, also, called, of_held
+from specstream.compiler.instructions import BIT, raise_error
+from specstream.compiler.kinds import scalar_kind
+from specstream.compiler.list_methods import as_list, list_from, reversed_list
+from specstream.compiler.local_methods import method, truth, written_by
+from specstream.compiler.local_types import ListType
+from specstream.compiler.pipeline import compiled
+from specstream.compiler.polling import poll_for
+from specstream.compiler.reductions import OF_AN_ARRAY, contains
+from specstream.compiler.refusals import refuse
+from specstream.compiler.sequence_methods import extended
+from specstream.compiler.state_sequences import (
+    DequeField,
+    Elements,
+    ListField,
+    QueueField,
+    SequenceType,
+    get,
+    ordered,
+    run_of,
+    run_of_either,
+    sequence_iterator,
+)
+
+__all__: list[str] = []
+
+_meaning = written_by(Elements)
+
+# ---- operators ----
+
+
+def _extended_in_place(values, given):
+    _extend(values, as_list(run_of(values), given))
+    return values
+
+
+_extend = compiled(extended, apart=True)
+_ADD_IN_PLACE = called(compiled(_extended_in_place, apart=True))
+
+
+def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if not isinstance(args[0], SequenceType):
+        return None
+    if isinstance(args[0], QueueField):
+        name = f"state.{args[0].field.name}"
+        raise refuse(f"+= does not go with a priority queue; write {name}.push(x) in a loop")
+    if scalar_kind(args[1]) is not None:
+        raise refuse(
+            f"+= puts {types.unliteral(args[1])} behind a {args[0].container.kind}; write "
+            f"state.{args[0].field.name}.append(x)"
+        )
+    return _ADD_IN_PLACE(context, args)
+
+
+def _joined(values, other):
+    made = list_from(run_of(values), values)
+    list_extend(made, as_list(run_of(values), other))
+    return made
+
+
+def _joined_to(other, values):
+    made = list_from(run_of(values), other)
+    list_extend(made, list_from(run_of(values), values))
+    return made
+
+
+def _repeated(values, times):
+    return mul(list_from(run_of(values), values), times)
+
+
+def _repeated_times(times, values):
+    return mul(list_from(run_of(values), values), times)
+
+
+list_extend = method("extend")
+_JOINED = called(compiled(_joined, apart=True)), called(compiled(_joined_to, apart=True))
+_REPEATED = called(compiled(_repeated, apart=True)), called(compiled(_repeated_times, apart=True))
+
+
+def _new_list(what: str, meanings: tuple[Rule, Rule], others: type | None) -> Any:
+    """A rule: an operator that makes a list of a list of the state, on either side."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 2 or not any(isinstance(one, SequenceType) for one in args):
+            return None
+        at = 0 if isinstance(args[0], SequenceType) else 1
+        of, other = args[at], args[1 - at]
+        assert isinstance(of, SequenceType)
+        fits = others is None or isinstance(other, ListType | ListField)
+        if not isinstance(of, ListField) or not fits:
+            shown = types.unliteral(other)
+            raise refuse(
+                f"{what} between {of} and {shown}; make lists of them before, like "
+                f"list(state.{of.field.name})"
+            )
+        return meanings[at](context, args)
+
+    return rule
+
+
+arithmetic.iadd.others.append(_add_in_place)
+arithmetic.add.others.append(_new_list("+", _JOINED, ListType))
+arithmetic.mul.others.append(_new_list("*", _REPEATED, None))
+arithmetic.not_.others.append(truth(SequenceType, _meaning, True))
+conversions.bool_.others.append(truth(SequenceType, _meaning, False))
+also(bool, truth(SequenceType, _meaning, False), SequenceType)
+
+
+def _comparison(function: Any, is_equality: bool) -> Any:
+    """The first elements that differ decide, else the lengths."""
+
+    def compare(left, right):
+        if is_equality and len(left) != len(right):
+            return function(0, 1)
+        for at in range(min(len(left), len(right))):
+            poll_for(run_of_either(left, right))
+            if not eq(left[at], right[at]):
+                return function(left[at], right[at])
+        return function(len(left), len(right))
+
+    meaning_of_both = called(compiled(compare, apart=True))
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 2 or not any(isinstance(one, SequenceType) for one in args):
+            return None
+        lists = all(isinstance(one, ListType | ListField) for one in args)
+        if not lists and not all(isinstance(one, DequeField) for one in args):
+            left, right = map(types.unliteral, args)
+            raise refuse(f"{left} is compared with {right}; compare two lists: list(x) makes one")
+        return meaning_of_both(context, args)
+
+    return rule
+
+
+for _function in (
+    *(arithmetic.eq, arithmetic.ne),
+    *(arithmetic.lt, arithmetic.le, arithmetic.gt, arithmetic.ge),
+):
+    _function.others.append(_comparison(_function, _function in (arithmetic.eq, arithmetic.ne)))
+
+
+def _found(values, value):
+    for one in values:
+        poll_for(run_of(values))
+        if eq(one, value):
+            return True
+    return False
+
+
+_found_in = compiled(_found, apart=True)
+
+
+def _is_in(value, values):
+    return _found_in(values, value)
+
+
+_CONTAINS = of_held(called(compiled(_is_in, apart=True)))
+
+
+def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if len(args) != 2 or not isinstance(args[1], SequenceType):
+        return None
+    if args[0] == types.none:  # no element is None
+        return types.boolean, args, lambda context, builder, sig, args: BIT(0)
+    return _CONTAINS(context, args)
+
+
+also(contains, _contains, types.Any, SequenceType)
+
+
+# ---- builtins ----
+
+reversed_list.rule(sequence_iterator)
+
+
+def _least(values):
+    if len(values) == 0:
+        raise_error(ValueError)
+    found = get(values, 0)
+    for one in values:
+        poll_for(run_of(values))
+        if lt(one, found):
+            found = one
+    return found
+
+
+def _greatest(values):
+    if len(values) == 0:
+        raise_error(ValueError)
+    found = get(values, 0)
+    for one in values:
+        poll_for(run_of(values))
+        if lt(found, one):
+            found = one
+    return found
+
+
+def _total(values):
+    total = 0
+    for one in values:
+        poll_for(run_of(values))
+        total = add(total, one)
+    return total
+
+
+def _total_of_floats(values):
+    total = 0.0
+    for one in values:
+        poll_for(run_of(values))
+        total = add(total, one)
+    return total
+
+
+_EXTREMES = {
+    "min": called(compiled(_least, apart=True)),
+    "max": called(compiled(_greatest, apart=True)),
+}
+_TOTALS = called(compiled(_total, apart=True)), called(compiled(_total_of_floats, apart=True))
+
+
+def _builtin(name: str) -> Any:
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], SequenceType):
+            return None
+        (of,) = args
+        if name != "sum":
+            ordered(of, f"{name} of")
+            return _EXTREMES[name](context, args)
+        if scalar_kind(of.element) is None:
+            raise refuse(
+                f"sum of state.{of.field.name}, which holds {of.container.value}; write a loop"
+            )
+        return _TOTALS[of.element == types.float64](context, args)
+
+    return rule
+
+
+for _name in ("min", "max", "sum"):
+    also(OF_AN_ARRAY[_name], _builtin(_name), SequenceType)

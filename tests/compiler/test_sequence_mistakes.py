@@ -1,0 +1,200 @@
+"""What cannot be done with a sequence of the state: told with its line, why, and what to write."""
+
+# Operators carry no types, as those of users do not; these are wrong on purpose.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from test_mistakes import THEIRS
+
+import specstream as ss
+
+
+class S(ss.State):
+    xs = ss.list(float)
+    rows = ss.list((str, int))
+    names = ss.list(str)
+    numbers = ss.list(int)
+    q = ss.deque(int, maxlen=3)
+    h = ss.priority_queue((float, int))
+    named = ss.priority_queue((float, str))
+    x = ss.scalar(float)
+    cells = ss.array(float, 4)
+
+
+EVENT = {"a": int, "name": str}
+WRONG: dict[Callable[..., None], tuple[str, str]] = {}
+
+
+def refused(problem: str, way_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        WRONG[function] = problem, way_out
+        return function
+
+    return add
+
+
+@refused("field 'xs' is declared float and gets string", "keep it in a field")
+def a_string_among_floats(state, event, emit):
+    state.xs.append(event.name)
+
+
+@refused("field 'numbers' is declared int and gets float64", "int(x)")
+def a_float_among_ints(state, event, emit):
+    state.numbers[0] = 0.5
+
+
+@refused("holds tuple[str, int] and gets a tuple of 3 values", "give it 2")
+def a_longer_tuple(state, event, emit):
+    state.rows.append((event.name, 1, 2))
+
+
+@refused("holds tuple[str, int] and gets int64", "put in a tuple of (str, int)")
+def no_tuple(state, event, emit):
+    state.rows.insert(0, event.a)
+
+
+@refused("'rows', value 1 of the tuple, is declared int and gets float64", "int(x)")
+def a_tuple_of_other_parts(state, event, emit):
+    state.rows[0] = (event.name, 0.5)
+
+
+@refused("field 'xs' holds float and gets None", "leave it out")
+def none(state, event, emit):
+    state.xs.append(None)
+
+
+@refused("gets what may be None", "test it for None first")
+def what_may_be_none(state, event, emit):
+    best = None
+    if event.a > 0:
+        best = 0.5
+    state.xs.append(best)
+
+
+@refused("a list of the state has no method 'push'", "it has append")
+def a_method_of_another_kind(state, event, emit):
+    state.xs.push(1.0)
+
+
+@refused("a deque of the state has no method 'apendleft'", "did you mean 'appendleft'?")
+def a_misspelt_method(state, event, emit):
+    state.q.apendleft(event.a)
+
+
+@refused("a priority queue of the state has no method 'append'", "push")
+def append_to_a_queue(state, event, emit):
+    state.h.append((0.5, 1))
+
+
+@refused("append of state.xs gets 2 values", "it takes 1")
+def two_values(state, event, emit):
+    state.xs.append(1.0, 2.0)
+
+
+@refused("field 'xs' is a list and cannot be replaced", "state.xs.clear()")
+def another_list(state, event, emit):
+    state.xs = [1.0]
+
+
+@refused("a deque has no slices", "list(state.q)[a:b]")
+def a_slice_of_a_deque(state, event, emit):
+    state.x = state.q[1:]
+
+
+@refused("x[i] does not go with a priority queue", "state.h.peek()")
+def an_item_of_a_queue(state, event, emit):
+    state.x = state.h[0][0]
+
+
+@refused("reversed() does not go with a priority queue", "a loop over it")
+def a_queue_backwards(state, event, emit):
+    for x, _ in reversed(state.h):
+        state.x = x
+
+
+@refused("push of state.named", "keep a number in place of the string")
+def strings_without_an_order(state, event, emit):
+    state.named.push((0.5, event.name))
+
+
+@refused("max of state.names", "keep a number in place of the string")
+def the_greatest_string(state, event, emit):
+    state.names[0] = max(state.names)
+
+
+@refused("is declared float and gets a list of the state", "list(x)")
+def a_list_for_a_number(state, event, emit):
+    state.x = state.xs
+
+
+@refused("sum of state.rows", "write a loop")
+def a_sum_of_tuples(state, event, emit):
+    state.x = sum(state.rows)
+
+
+@refused("+= puts int64 behind a list", "state.numbers.append(x)")
+def a_number_behind(state, event, emit):
+    state.numbers += event.a
+
+
+@refused("a deque of the state is compared with list", "list(x)")
+def a_deque_and_a_list(state, event, emit):
+    state.x = 1.0 if state.q == [1] else 0.0
+
+
+@refused("+ between a deque of the state and a deque of the state", "list(state.q)")
+def a_sum_of_deques(state, event, emit):
+    state.xs += state.q + state.q
+
+
+@refused("a value is list here and a list of the state elsewhere", "list(x) makes a list")
+def one_list_or_another(state, event, emit):
+    values = state.numbers if event.a > 0 else [event.a]
+    values.append(1)
+
+
+@pytest.mark.parametrize("function", WRONG, ids=lambda one: one.__name__)
+def test_a_mistake_is_told_with_its_line_and_what_to_write(function: Callable[..., None]) -> None:
+    problem, way_out = WRONG[function]
+    with pytest.raises(ss.CompileError) as caught:
+        ss.Engine(ss.operator(state=S, event=EVENT, emits={})(function), horizon=0)
+    said, _, told = str(caught.value).partition("; ")
+    assert problem in said
+    assert way_out in told
+    assert 0 < caught.value.line - function.__code__.co_firstlineno < 6
+    assert not THEIRS.search(re.sub(r"/\S+", "", str(caught.value)))
+
+
+@ss.operator(state=S, event=EVENT, emits={"n": int})
+def mended(state, event, emit):
+    """What the messages lead to."""
+    state.numbers.append(int(0.5))
+    state.rows.append((event.name, int(1.5)))
+    best = None
+    if event.a > 0:
+        best = 0.5
+    if best is not None:
+        state.xs.append(best)
+    state.q.appendleft(event.a)
+    state.h.push((0.5, 1))
+    state.xs.clear()
+    state.xs.extend([1.0])
+    state.x = state.h.peek()[0] + sum(list(state.q)[1:])
+    for x, _ in state.h:
+        state.x += x
+    values = list(state.numbers) if event.a > 0 else [event.a]
+    values.append(1)
+    state.cells[:1] = list(state.xs)
+    state.numbers += list(state.q) + list(state.q)
+    if list(state.q) == [1]:
+        state.x = 0.0
+    emit(len(state.numbers) + len(values) + state.q.maxlen)
+
+
+def test_what_to_write_instead_is_an_operator() -> None:
+    ss.Engine(mended, horizon=0).close()
