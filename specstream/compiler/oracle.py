@@ -339,7 +339,7 @@ class OracleTimer(OracleEvent):
         self, schema: Schema, at: int, key: Any, time: int, number: int, seed: int
     ) -> None:
         self._seed = seed
-        self._schema, self._nulls, self._readers = schema, {}, {"at": None, "key": None}
+        self._schema, self._nulls, self._readers = schema, {}, {}
         self.key, self.at = key, Int64(at)
         self.timestamp, self.source, self.sequence = Int64(time), Int64(-(2**63)), Int64(number)
 
@@ -542,8 +542,8 @@ class Oracle:
             self.failed_timer = at, 0, key
             vars(error)["specstream_timer"] = plain(key), at
             error.add_note(
-                f"raised by operator {program.operator!r} when the timer {plain(key)!r} fired, which "
-                f"was set for {at}"
+                f"raised by operator {program.operator!r} when the timer {plain(key)!r} fired, "
+                f"which was set for {at}"
             )
             raise
         finally:

@@ -68,8 +68,8 @@ class StateTimers:
         at = STORE["int"](at, f"the time of a timer of state.{self._name}")
         if self.floor is not None and at <= self.floor:
             raise ValueError(
-                f"state.{self._name}.set: the timer that fires is for {self.floor} and sets one for "
-                f"{int(at)}; expected a later time"
+                f"state.{self._name}.set: the timer that fires is for {self.floor} and sets one "
+                f"for {int(at)}; expected a later time"
             )
         key = self.members.held_key(key)
         if key in self.members:

@@ -92,7 +92,7 @@ class Program:
     reads_frozen: bool = False
     is_on_timer: bool = False
     on_timer: Program | None = None
-    event: Schema = Schema((), ())
+    event: Schema = field(default_factory=lambda: Schema((), ()))
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""

@@ -66,7 +66,7 @@ def analyse(
     event: Schema,
     emits: Schema,
     layout: Layout,
-    on_timer: Callable[..., Any] | None = None,
+    on_timer: Any = None,
 ) -> Program:
     """Checks and rewrites an operator's function, the operations on its boosted fields, and what
     runs when a timer fires.
@@ -77,21 +77,21 @@ def analyse(
             and nothing to run, or the other way round.
     """
     what = f"operator {operator!r}"
-    _check_signature(function, what, "process", "event")
+    checked = _checked(function, what, "process", "event")
     timers = layout.timers
     if on_timer is not None:
-        _check_signature(on_timer, f"{what}: on_timer", "on_timer", "timer")
+        on_timer = _checked(on_timer, f"{what}: on_timer", "on_timer", "timer")
         if timers is None:
             raise DeclarationError(
-                f"{what} has on_timer=, and its state {layout.name!r} has no timers: declare a field "
-                "timers = ss.timers(key)"
+                f"{what} has on_timer=, and its state {layout.name!r} has no timers: declare a "
+                "field timers = ss.timers(key)"
             )
     elif timers is not None:
         raise DeclarationError(
             f"{what} has no on_timer=, and its state has the timers {timers.name!r}: give "
             "@ss.operator(..., on_timer=f) with def f(state, timer, emit), or leave the field out"
         )
-    program = _Analysis(operator, event, emits, layout).program(function)
+    program = _Analysis(operator, event, emits, layout).program(checked)
     if timers is not None and on_timer is not None:
         of_timer = _Analysis(operator, _TIMER, emits, layout)
         of_timer.lifting.forms += program.forms
@@ -105,7 +105,7 @@ def analyse(
     return program
 
 
-def _check_signature(function: Any, what: str, name: str, of: str) -> None:
+def _checked(function: Any, what: str, name: str, of: str) -> types.FunctionType:
     expected = f"(state, {of}, emit)"
     if not isinstance(function, types.FunctionType):
         raise DeclarationError(
@@ -123,6 +123,7 @@ def _check_signature(function: Any, what: str, name: str, of: str) -> None:
         raise DeclarationError(
             f"{what} takes ({', '.join(names)}); expected {expected}, in this order"
         )
+    return function
 
 
 def parameters_by_use(

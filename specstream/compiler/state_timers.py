@@ -1,9 +1,9 @@
 """Timers in Numba's terms: the field of the state that holds them, and the one that fires.
 
-The field is a table of the state whose keys have a time each (:mod:`.state_tables`); setting one goes
-by the runtime (``timers.c``), which has to know of it. What ``on_timer`` gets is an event of its own
-kind: one row whose columns are the time of the firing, the null of a source, the timer's time, and
-the words of its key as they lie in the state.
+The field is a table of the state whose keys have a time each (:mod:`.state_tables`); setting one
+goes by the runtime (``timers.c``), which has to know of it. What ``on_timer`` gets is an event of
+its own kind: one row whose columns are the time of the firing, the null of a source, the timer's
+time, and the words of its key as they lie in the state.
 """
 
 # Numba's internals are only partly typed.
@@ -26,7 +26,6 @@ from specstream.compiler.local_methods import adding, written_by
 from specstream.compiler.local_tables import WRITERS, Table, keys, table_of
 from specstream.compiler.local_types import TableType
 from specstream.compiler.memory import Run
-from specstream.compiler.refusals import refuse
 from specstream.compiler.state_fields import CONTAINER_TYPES
 from specstream.compiler.state_tables import Declared, StateTable, shape_type
 from specstream.compiler.table_methods import get_or_none, is_null

@@ -179,7 +179,7 @@ class Layout:
     def pack(cls, name: str, declared: Mapping[str, Declaration | Declared]) -> Layout:
         """Fields one after the other, each space for itself, each from a whole word on; behind
         them the regions of the containers."""
-        fields = []
+        fields: list[Field] = []
         used = {"state": 0, "scratch": 0, "locks": 0}
         for field_name, declaration in declared.items():
             what = f"state {name!r}, field {field_name!r}"

@@ -75,11 +75,11 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
     field = operator.layout.timers
     assert field is not None
     oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
-    dtypes = [np.int64, np.int64, *operator.event.dtypes]
+    dtypes: list[Any] = [np.int64, np.int64, *operator.event.dtypes]
     oracle.begin(
         operator.event,
         operator.emits,
-        [np.empty(0, np.dtype(dtype)) for dtype in dtypes],
+        [np.empty(0, dtype) for dtype in dtypes],
         0,
         parts.options.seed,
         strings=parts.committed.strings,
@@ -93,7 +93,7 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
         fault = outcome.fault
         error = OperatorCrashError(
             parts.name,
-            f"of timer {plain(key)!r}, set for {failed.at}, key = ({failed.time}, None, {failed.number})",
+            f"({failed.time}, None, {failed.number}), the timer {plain(key)!r} set for {failed.at}",
             fault.signal,
             stack_overflow=fault.stack_overflow,
             address=fault.address if fault.has_address else None,
@@ -111,8 +111,8 @@ def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
             raised.specstream_partial = partial  # type: ignore[attr-defined]
             raise
         error = SpecstreamError(
-            f"operator {parts.name!r}: compiled code raised {what}, and Python does not; its effects "
-            "are undone. Please report the operator and the timer"
+            f"operator {parts.name!r}: compiled code raised {what}, and Python does not; its "
+            "effects are undone. Please report the operator and the timer"
         )
     vars(error).update(specstream_partial=partial, specstream_timer=(plain(key), failed.at))
     raise error

@@ -91,8 +91,8 @@ class Options:
             object.__setattr__(self, name, value)
         if self.execution == "locked" and self.operator.on_timer is not None:
             raise ConfigurationError(
-                f"operator {self.operator.name!r} has timers, which fire in the order of events, and "
-                'execution="locked" has none: leave it out'
+                f"operator {self.operator.name!r} has timers, which fire in the order of events, "
+                'and execution="locked" has none: leave it out'
             )
         clash = [name for name in KEY_COLUMNS if name in self.operator.emits.names]
         if self.keys and clash:

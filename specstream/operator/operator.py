@@ -143,7 +143,8 @@ class Operator:
         fired = self.program.on_timer
         written = (fired.written if fired is not None else {}) | self.program.written
         # The operator's own function last, as of all that has no timers.
-        written[self.function] = written.pop(self.function)
+        function: Any = self.function
+        written[function] = written.pop(function)
         places: dict[Any, int] = {one: at for at, one in enumerate(written)}
         return {
             "name": self.name,

@@ -367,7 +367,8 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
     };
     if (engine->timers != NULL) {
         outcome.timer_failed = engine->timers->failed;
-        outcome.failed_timer = engine->timers->firing;
+        if (outcome.timer_failed)
+            outcome.failed_timer = engine->timers->firing;
         outcome.firings = engine->timers->firings;
         outcome.firing_count = engine->timers->firing_count;
     }

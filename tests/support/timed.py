@@ -91,7 +91,8 @@ class Model:
         number, self.fired = self.fired, self.fired + 1
 
         def random(draw: int) -> float:
-            return (lib.ss_random_bits(0, self.clock, NULL, number, draw) >> 11) * 2.0**-53
+            bits = int(lib.ss_random_bits(0, self.clock, NULL, number, draw))
+            return (bits >> 11) * 2.0**-53
 
         timer = SimpleNamespace(
             key=key, at=at, timestamp=self.clock, source=NULL, sequence=number, random=random
