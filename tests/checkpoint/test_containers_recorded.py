@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace as replace_in
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,20 @@ import pytest
 from held import Held, events, exactly, hold, values
 
 import specstream as ss
+from specstream._native import lib
 from specstream.checkpoint.batch import Batch
 from specstream.checkpoint.batch_runner import BatchRunner
+from specstream.checkpoint.chain import Chain
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.container_changes import Held as Contents
 from specstream.checkpoint.container_changes import applied, changes
 from specstream.checkpoint.difference import first_difference_of_states
-from specstream.checkpoint.file_format import CheckpointFile
+from specstream.checkpoint.file_format import CheckpointFile, pack
+from specstream.checkpoint.replay import replay
 from specstream.checkpoint.stream_options import StreamOptions
 from specstream.columns.tables import as_table
 from specstream.declarations.container_words import entries, replace
-from specstream.declarations.state import Layout
+from specstream.declarations.state import Field, Layout
 from specstream.files.untrusted import Malformed
 
 
@@ -43,60 +47,60 @@ class Few(ss.State):
 
 def moved(dice: random.Random, words: np.ndarray, layout: Layout) -> None:
     """Changes containers as events do: entries keep their places and stamps, a ring turns."""
-    d, r, names = layout.containers
-    assert d.container
-    assert r.container
-    region, width = d.container.region, d.container.entry_words
-    used = int(words[d.offset + 2])
-    stamp = int(words[d.offset + 1])
+    for change, field in zip((move_entries, turn, move_rows), layout.containers, strict=True):
+        change(dice, words, field)
+
+
+def move_entries(dice: random.Random, words: np.ndarray, field: Field) -> None:
+    assert field.container
+    header = words[field.offset :]
+    width, most = field.container.entry_words, field.container.most
+    entry = words[field.container.region :][: most * width].reshape(most, width)
     for _ in range(dice.randrange(12)):
-        at = region + dice.randrange(used + 1 if used < 300 else used) * width
-        if at == region + used * width:
-            used += 1
-        if dice.random() < 0.5:
-            words[at + 1 : at + 3] = dice.randrange(2**60), 3
-            if words[at] == 0:
-                stamp += 1
-                words[at] = stamp
-        elif dice.random() < 0.5:
-            words[at] = 0
-    words[d.offset : d.offset + 3] = (
-        np.count_nonzero(words[region : region + used * width : width]),
-        stamp,
-        used,
-    )
-    held = list(entries(words, r)[:, 0])
-    start = int(words[r.offset + 3])
+        used = int(header[lib.SS_HEADER_USED])
+        at = dice.randrange(min(used + 1, most))
+        header[lib.SS_HEADER_USED] = max(used, at + 1)
+        if dice.random() < 0.3:
+            entry[at, 0] = 0
+            continue
+        if entry[at, 0] == 0:
+            header[lib.SS_HEADER_CHANGES] += 1
+            entry[at] = header[lib.SS_HEADER_CHANGES], dice.randrange(2**60), 0
+        entry[at, 2] = dice.randrange(5)
+    header[lib.SS_HEADER_COUNT] = np.count_nonzero(entry[:, 0])
+
+
+def turn(dice: random.Random, words: np.ndarray, field: Field) -> None:
+    assert field.container
+    ring = 64
+    start, held = int(words[field.offset + lib.SS_HEADER_START]), list(entries(words, field)[:, 0])
     for _ in range(dice.randrange(6)):
         way = dice.randrange(5)
         if way == 0 and held:
             held.pop(0)
             start += 1
-        elif way == 1 and len(held) < 60:
+        elif way == 1 and len(held) < ring:
             held.insert(0, dice.randrange(99))
             start -= 1
         elif way == 2 and held:
             held[dice.randrange(len(held))] = -1
-        elif len(held) < 60:
+        elif len(held) < ring:
             held.append(dice.randrange(99))
-    ring = 64
-    words[r.offset], words[r.offset + 3], words[r.offset + 4] = len(held), start % ring, ring
+    words[field.offset + lib.SS_HEADER_COUNT] = len(held)
+    words[field.offset + lib.SS_HEADER_START] = start % ring
+    words[field.offset + lib.SS_HEADER_CAPACITY] = ring
     for at, value in enumerate(held):
-        words[r.container.region + (start + at) % ring] = value
-    rows = entries(words, names)
-    at = dice.randrange(len(rows) + 1)
-    replace(
-        words,
-        names,
-        np.insert(
-            np.delete(
-                rows, dice.randrange(len(rows)) if len(rows) and dice.random() < 0.5 else [], axis=0
-            ),
-            min(at, max(len(rows) - 1, 0)),
-            5,
-            axis=0,
-        )[:50],
-    )
+        words[field.container.region + (start + at) % ring] = value
+
+
+def move_rows(dice: random.Random, words: np.ndarray, field: Field) -> None:
+    rows = entries(words, field).tolist()
+    for _ in range(dice.randrange(4)):
+        if rows and dice.random() < 0.4:
+            rows.pop(dice.randrange(len(rows)))
+        elif len(rows) < 50:
+            rows.insert(dice.randrange(len(rows) + 1), [dice.randrange(9), 5])
+    replace(words, field, np.array(rows, np.int64).reshape(-1, 2))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -206,7 +210,7 @@ def test_a_batch_that_touches_few_keys_of_many_writes_little(tmp_path: Path) -> 
 
     many = 200_000
     dice = random.Random(2)
-    with ss.Engine(count, horizon=0, initial={"counts": {n: 0 for n in range(many)}}) as engine:
+    with ss.Engine(count, horizon=0, initial={"counts": dict.fromkeys(range(many), 0)}) as engine:
         checkpoint = Checkpoint(engine, tmp_path)
         for batch_id in range(4):
             # All over the memory of the dict.
@@ -266,9 +270,16 @@ def still_of(operator: ss.Operator, rows: Any) -> bytes:
 
 def test_an_increment_without_its_containers_is_refused(tmp_path: Path) -> None:
     write(tmp_path, range(2))
-    name = tmp_path / "0000000001.increment"
-    file = CheckpointFile.from_bytes(name.read_bytes())
-    assert file.named("containers") is not None
+    full, second = (
+        CheckpointFile.from_bytes((tmp_path / name).read_bytes())
+        for name in ("0000000000.full", "0000000001.increment")
+    )
+    assert second.about.named == ("containers",)
+    parts, _ = pack(replace_in(second.about, named=()), [[one] for one in second.sections[:-1]])
+    without = CheckpointFile.from_bytes(b"".join(map(bytes, parts)))
+    with pytest.raises(ss.SnapshotError, match="it has no changes of the containers"):
+        Chain(full, "a file").add(without, "the next")
+    Chain(full, "a file").add(second, "the next")
 
 
 def test_a_replay_has_the_same_containers(tmp_path: Path) -> None:
@@ -285,22 +296,24 @@ def test_a_replay_has_the_same_containers(tmp_path: Path) -> None:
         runner.checkpoint.close()
         runner.close()
     for batch_id in range(4):
-        found = ss.checkpoint.replay.replay(tmp_path, batch_id)
+        found = replay(tmp_path, batch_id)
         assert found.difference is None
         assert {name: exactly(one) for name, one in found.state.to_dict().items()} == runs[batch_id]
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "text"),
+    ("name", "one", "other", "text"),
     [
-        ({"totals": {"a": 1}}, {"totals": {"a": 2}}, "state.totals[0]: recorded ('a', 1), replayed ('a', 2)"),
-        ({"totals": {"a": 1, "b": 1}}, {"totals": {"b": 1, "a": 1}}, "state.totals[0]: recorded ('a', 1), replayed ('b', 1)"),
-        ({"prices": [1.0, 0.0]}, {"prices": [1.0, -0.0]}, "state.prices[1]: recorded 0.0, replayed -0.0"),
-        ({"recent": [1]}, {"recent": []}, "state.recent[0]: recorded 1, replayed nothing"),
-        ({"seen": [(1, True), (2, True)]}, {"seen": [(2, True), (1, True)]}, "state.seen[0]: recorded (1, True), replayed (2, True)"),
+        ("totals", {"a": 1}, {"a": 2}, "[0]: recorded ('a', 1), replayed ('a', 2)"),
+        ("totals", {"a": 1, "b": 1}, {"b": 1, "a": 1}, "[0]: recorded ('a', 1), replayed ('b', 1)"),
+        ("prices", [1.0, 0.0], [1.0, -0.0], "[1]: recorded 0.0, replayed -0.0"),
+        ("recent", [1], [], "[0]: recorded 1, replayed nothing"),
+        ("seen", [(1, True)], [(2, True)], "[0]: recorded (1, True), replayed (2, True)"),
     ],
-)  # fmt: skip
-def test_the_first_difference_names_the_entry(one: Any, other: Any, text: str) -> None:
-    with ss.Engine(hold, initial=one) as first, ss.Engine(hold, initial=other) as second:
-        assert str(first_difference_of_states(first.state, second.state)) == text
+)
+def test_the_first_difference_names_the_entry(name: str, one: Any, other: Any, text: str) -> None:
+    begin, end = ({name: value} for value in (one, other))
+    with ss.Engine(hold, initial=begin) as first, ss.Engine(hold, initial=end) as second:
+        found = first_difference_of_states(first.state, second.state)
+        assert str(found) == f"state.{name}{text}"
         assert first_difference_of_states(first.state, first.state) is None
