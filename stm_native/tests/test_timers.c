@@ -226,6 +226,22 @@ static void divides_a_transaction(void)
     CHECK(fired() == 2 && state[X] == 2 && state[Y] == 4);
 }
 
+static void its_own_divides_it(void)
+{
+    divides = true;
+    reads = true;
+    CHECK(head(3) == SS_COMMITTED && strcmp(story, "t1e1t7e2e3") == 0);
+    CHECK(engine->workers[1].statistics.aborts[SS_ABORT_TIMER] == 1 && state[Y] == 1 + 2 + 2);
+}
+
+static void anothers_divides_it(void)
+{
+    times[1] = 9;
+    CHECK(head(2) == SS_COMMITTED && strcmp(story, "e1t1e2") == 0);
+    times[1] = 12;
+    CHECK(engine->workers[1].statistics.aborts[SS_ABORT_TIMER] == 1);
+}
+
 static void one_event_is_not_divided(void)
 {
     divides = true;
@@ -311,7 +327,9 @@ static const struct {
     {"a timer fires before the event", fires_before_the_event},
     {"one that is not due does not", is_not_due},
     {"what it has done is a conflict", conflicts_with_what_it_has_done},
-    {"one that is due between events", divides_a_transaction},
+    {"two are due between events", divides_a_transaction},
+    {"its own timer divides it", its_own_divides_it},
+    {"another's timer divides it", anothers_divides_it},
     {"a single event is not divided", one_event_is_not_divided},
     {"one that raises is consumed", is_consumed_when_it_raises},
     {"one that was killed fires again", fires_again_when_it_was_killed},
