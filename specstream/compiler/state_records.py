@@ -212,13 +212,12 @@ class Records(Run):
 
 
 def stored_record(shape: Shape, given: types.Type, variant: str, what: str) -> RecordType:
-    """The type as which a record is kept; refuses what is none of the class."""
+    """The type as which a record is kept; refuses what is none of the class. What may be None is
+    cast to it, which raises TypeError where it is."""
     wanted = RecordType(shape, variant)
-    if may_be_none(given):
-        raise refuse(f"{what} gets what may be None; test it for None first, and leave it out")
-    if given != wanted:
+    if present(given) != wanted:
         raise refuse(
-            f"{what} holds {wanted.class_name} and gets {_told(given)}; give it a "
+            f"{what} holds {wanted.class_name} and gets {_told(present(given))}; give it a "
             f"{wanted.class_name}(...)"
         )
     return wanted
@@ -227,6 +226,8 @@ def stored_record(shape: Shape, given: types.Type, variant: str, what: str) -> R
 def _told(given: types.Type) -> str:
     if isinstance(given, RecordType | PlaceType):
         return f"a {given.class_name}"
+    if given == types.none:
+        return "None"
     return f"an array of {given.class_name}" if isinstance(given, RecordsType) else str(given)
 
 

@@ -10,7 +10,7 @@
  * A place of which a name is given away gets one object (ss_object_of). Before a place is overwritten or
  * removed, the objects that forward to it leave it (ss_object_leave); what is stored there
  * afterwards forwards to it (ss_object_settle). When elements of a sequence move, their objects go
- * with them (ss_objects_moved). See src/object.c. */
+ * with them (ss_object_moved). See src/object.c. */
 #ifndef SPECSTREAM_OBJECTS_H
 #define SPECSTREAM_OBJECTS_H
 
@@ -42,8 +42,8 @@ struct ss_object *ss_objects_leave(struct ss_run *run, uint64_t first, uint64_t 
 /* The words of an object have been copied to a place, which is not where it forwards. False: no
  * memory. */
 bool ss_object_settle(struct ss_object *object, uint64_t place);
-/* The records in these words now lie so many words behind; nothing has left them. */
-void ss_objects_moved(struct ss_run *run, uint64_t first, uint64_t words, int64_t distance);
+/* The record at a place now lies at another, where none is any more. */
+void ss_object_moved(struct ss_run *run, uint64_t from, uint64_t to);
 /* A word of a record, under every variant; the run may end. */
 uint64_t ss_object_word(const struct ss_object *object, uint64_t at);
 

@@ -231,43 +231,31 @@ bool ss_object_settle(struct ss_object *object, uint64_t place)
     return true;
 }
 
-void ss_objects_moved(struct ss_run *run, uint64_t first, uint64_t words, int64_t distance)
+void ss_object_moved(struct ss_run *run, uint64_t from, uint64_t to)
 {
     struct ss_objects *objects = run->objects;
-    struct ss_object *moved = NULL, *also = NULL;
-    if (objects == NULL || objects->count == 0 || words == 0)
+    if (objects == NULL || objects->count == 0)
         return;
-    for (uint64_t i = 0; i <= objects->mask; i++) {
-        for (struct ss_object **chain = &objects->buckets[i]; *chain != NULL;) {
-            struct ss_object *object = *chain;
-            if (object->forward - first >= words) {
-                chain = &object->next;
-                continue;
-            }
-            *chain = object->next;
-            object->next = moved;
-            moved = object;
+    uint64_t at = bucket_of(objects, from);
+    for (struct ss_object **chain = &objects->buckets[at]; *chain != NULL;) {
+        struct ss_object *object = *chain;
+        if (object->forward != from) {
+            chain = &object->next;
+            continue;
         }
-        for (struct ss_object **chain = &objects->also[i]; *chain != NULL;) {
-            struct ss_object *object = *chain;
-            if (object->also - first >= words) {
-                chain = &object->next_also;
-                continue;
-            }
-            *chain = object->next_also;
-            object->next_also = also;
-            also = object;
+        *chain = object->next;
+        object->forward = to;
+        link(objects, object);
+    }
+    for (struct ss_object **chain = &objects->also[at]; *chain != NULL;) {
+        struct ss_object *object = *chain;
+        if (object->also != from) {
+            chain = &object->next_also;
+            continue;
         }
-    }
-    for (struct ss_object *next; moved != NULL; moved = next) {
-        next = moved->next;
-        moved->forward += (uint64_t)distance;
-        link(objects, moved);
-    }
-    for (struct ss_object *next; also != NULL; also = next) {
-        next = also->next_also;
-        also->also += (uint64_t)distance;
-        link_also(objects, also);
+        *chain = object->next_also;
+        object->also = to;
+        link_also(objects, object);
     }
 }
 

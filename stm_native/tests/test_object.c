@@ -152,7 +152,8 @@ static void shift(struct dice *dice)
         take_along(ss_objects_leave(&run, place_of(first), count * WIDTH));
     memmove(&state[place_of(first)], &state[place_of(end)], rest * WIDTH * sizeof *state);
     memmove(&places[first], &places[end], rest * sizeof *places);
-    ss_objects_moved(&run, place_of(end), rest * WIDTH, -(int64_t)(count * WIDTH));
+    for (uint64_t at = end; at < PLACES; at++)
+        ss_object_moved(&run, place_of(at), place_of(at - count));
     for (uint64_t at = first + rest; at < PLACES; at++) {
         places[at] = &all[made++];
         for (uint64_t i = 0; i < WIDTH; i++)
@@ -254,7 +255,7 @@ static void an_object_in_two_places(void)
     CHECK(object->forward == place_of(2) && object->also == SS_NOWHERE);
     put(1, object);
     CHECK(object->forward == place_of(2) && object->also == place_of(1));
-    ss_objects_moved(&run, place_of(1), WIDTH, 5 * WIDTH);
+    ss_object_moved(&run, place_of(1), place_of(6));
     CHECK(object->also == place_of(6));
     take_along(ss_object_leave(&run, place_of(6)));
     CHECK(object->forward == place_of(2) && object->also == SS_NOWHERE);
