@@ -225,7 +225,7 @@ class FieldValues:
         if of.kind == "priority_queue" and _has_nan(of, rows):
             raise self._wrong(f"a NaN for field {field.name!r}, which is in no order: leave it out")
         if len(rows) > of.most:
-            bound = "limit" if of.most == of.limit else "maxlen"
+            bound = "maxlen" if of.most == of.maxlen else "limit"
             raise self._wrong(
                 f"{len(rows)} entries for field {field.name!r}, whose {bound} is {of.most}: give "
                 f"fewer, or declare a larger {bound}="

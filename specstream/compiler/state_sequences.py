@@ -130,7 +130,10 @@ class _SequenceIteratorModel(models.StructModel):
         members = [
             ("walked", of.walked),
             ("next", types.EphemeralPointer(types.int64)),
-            ("changes", types.int64),  # of a deque, when the walk began
+            ("count", types.EphemeralPointer(types.int64)),
+            ("changes", types.EphemeralPointer(types.int64)),  # when they were counted
+            ("start", types.int64),
+            ("mask", types.int64),
         ]
         super().__init__(manager, of, members)
 
@@ -184,39 +187,46 @@ class Elements(Run):
 
     # -- words --
 
-    def count(self) -> Value:
-        return self.load("state", self.variant, _WORD, self.header(lib.SS_HEADER_COUNT))
-
     def header(self, word: int) -> Value:
-        return I64(self.of.field.offset + word)
+        return self.load("state", self.variant, _WORD, I64(self.of.field.offset + word))
+
+    def set_header(self, word: int, value: Value) -> None:
+        self.store("state", self.variant, _WORD, I64(self.of.field.offset + word), value)
+
+    def count(self) -> Value:
+        return self.header(lib.SS_HEADER_COUNT)
 
     def set_count(self, count: Value) -> None:
-        self.store("state", self.variant, _WORD, self.header(lib.SS_HEADER_COUNT), count)
+        self.set_header(lib.SS_HEADER_COUNT, count)
+        self.changed()
 
-    def in_c(self, symbol: str, result: ir.Type, *arguments: Value) -> Value:
-        """Calls C, which may end the run."""
-        value = self.call(symbol, result, self.pointer, I64(self.of.number), *arguments)
-        self.leave_if_verdict()
-        return value
+    def ring(self) -> tuple[Value, Value]:
+        """Where elements begin, and how many of them the ring has, less one; of a list both are
+        constants."""
+        most = I64(self.of.container.room - 1)
+        if not self.is_deque:
+            return I64(0), most
+        start = self.header(lib.SS_HEADER_START)
+        capacity = self.header(lib.SS_HEADER_CAPACITY)
+        # Whatever a run on inconsistent data has read: it stays within the region.
+        return start, self.builder.and_(self.builder.sub(capacity, I64(1)), most)
 
-    def word_of(self, at: Value) -> Value:
+    def word_of(self, at: Value, ring: tuple[Value, Value] | None = None) -> Value:
         """The first word of an element; the caller has checked the bounds."""
+        builder = self.builder
         if self.is_deque:
-            return self.in_c("ss_sequence_element", I64, at)
-        offset = self.builder.mul(at, I64(self.width))
-        return self.builder.add(I64(self.of.container.region), offset)
+            start, mask = self.ring() if ring is None else ring
+            at = builder.and_(builder.add(start, at), mask)
+        offset = builder.mul(at, I64(self.width))
+        return builder.add(I64(self.of.container.region), offset)
 
     def changed(self) -> None:
-        """A deque gets or loses an element, or turns: who goes through it is told."""
-        if self.is_deque:
-            at = self.counter()
-            before = self.load("scratch", self.variant, _WORD, at)
-            after = self.builder.add(before, I64(1))
-            self.store("scratch", self.variant, _WORD, at, after)
+        """It gets or loses an element, or turns: who goes through it is told."""
+        at = self.counter()
+        after = self.builder.add(self.load("scratch", self.variant, _WORD, at), I64(1))
+        self.store("scratch", self.variant, _WORD, at, after)
 
     def changes(self) -> Value:
-        if not self.is_deque:
-            return I64(0)
         return self.load("scratch", self.variant, _WORD, self.counter())
 
     def counter(self) -> Value:
@@ -243,8 +253,8 @@ class Elements(Run):
             at = builder.add(first, builder.mul(loop.index, step))
             records.leave(self.word_of(at))
 
-    def get(self, at: Value) -> Value:
-        word = self.word_of(at)
+    def get(self, at: Value, ring: tuple[Value, Value] | None = None) -> Value:
+        word = self.word_of(at, ring)
         if self.records is not None:
             return self.records.object_of(word)
         parts = [
@@ -255,8 +265,8 @@ class Elements(Run):
             return parts[0]
         return self.context.make_tuple(self.builder, self.of.element, parts)
 
-    def put(self, at: Value, value: Value) -> None:
-        self.put_words(self.word_of(at), value)
+    def put(self, at: Value, value: Value, ring: tuple[Value, Value] | None = None) -> None:
+        self.put_words(self.word_of(at, ring), value)
 
     def put_words(self, word: Value, value: Value) -> None:
         if self.records is not None:
@@ -268,6 +278,8 @@ class Elements(Run):
                 own = self.builder.extract_value(value, place)
             target = self.builder.add(word, I64(place))
             self.store("state", self.variant, part, target, own)
+
+    # -- putting in and taking out --
 
     def insert(self, at: Value, value: Value) -> None:
         """Before position ``at``, from 0 to the count."""
@@ -283,15 +295,53 @@ class Elements(Run):
         self.put_words(word, value)
         self.changed()
 
-    def append(self, value: Value) -> None:
-        if self.is_deque:
-            self.insert(self.count(), value)
+    def append(self, value: Value, left: bool = False) -> None:
+        """Behind all, or before. Only to make room C is called."""
+        builder, count = self.builder, self.count()
+        full = builder.icmp_unsigned(">=", count, I64(self.of.container.limit))
+        if not self.is_deque:
+            self.fault_if(full, OverflowError)
+            self.put(count, value)
+            self.set_count(builder.add(count, I64(1)))
+            return
+        capacity = self.header(lib.SS_HEADER_CAPACITY)
+        full = builder.or_(full, builder.icmp_unsigned(">=", count, capacity))
+        with builder.if_else(full, likely=False) as (by_c, here):
+            with by_c:
+                self.insert(I64(0) if left else count, value)
+            with here:
+                self.put_beside(count, value, left)
+                self.set_count(builder.add(count, I64(1)))
+
+    def push(self, value: Value, left: bool = False) -> None:
+        """To a deque that drops what is at the other end."""
+        most, builder = self.of.container.maxlen, self.builder
+        if most is None:
+            self.append(value, left)
+            return
+        if most == 0:
+            self.changed()
             return
         count = self.count()
-        limit = I64(self.of.container.limit)
-        self.fault_if(self.builder.icmp_unsigned(">=", count, limit), OverflowError)
-        self.put(count, value)
-        self.set_count(self.builder.add(count, I64(1)))
+        with builder.if_else(builder.icmp_unsigned(">=", count, I64(most))) as (over, room):
+            with over:  # it is as long as before
+                start, mask = self.put_beside(count, value, left)
+                if not left:
+                    after = builder.and_(builder.add(start, I64(1)), mask)
+                    self.set_header(lib.SS_HEADER_START, after)
+                self.changed()
+            with room:
+                self.append(value, left)
+
+    def put_beside(self, count: Value, value: Value, left: bool) -> tuple[Value, Value]:
+        """Puts an element into a deque's ring, next to the others, and gives the ring."""
+        builder = self.builder
+        start, mask = self.ring()
+        if left:
+            start = builder.and_(builder.sub(start, I64(1)), mask)
+            self.set_header(lib.SS_HEADER_START, start)
+        self.put(I64(0) if left else count, value, (start, mask))
+        return start, mask
 
     def delete(self, first: Value, step: Value, length: Value) -> None:
         """Elements first, first + step ...; ``step`` may be negative."""
@@ -303,18 +353,29 @@ class Elements(Run):
         some = builder.icmp_signed(">", length, I64(0))
         with builder.if_then(some):
             self.leave(first, step, length)
-            self.in_c("ss_sequence_delete", _VOID, first, step, length)
+            arguments = (self.pointer, I64(self.of.number), first, step, length)
+            self.call("ss_sequence_delete", _VOID, *arguments)
+            self.leave_if_verdict()
             self.changed()
 
-    def delete_last(self) -> Value:
+    def take_last(self) -> Value:
         """Takes the last one out; a fault where there is none."""
         last = self.position(I64(-1), types.int64)
         value = self.get(last)
-        if self.is_deque:
-            self.delete(last, I64(1), I64(1))
-        else:
-            self.leave(last, I64(1), I64(1))
-            self.set_count(last)
+        self.leave(last, I64(1), I64(1))
+        self.set_count(last)
+        return value
+
+    def take_first(self) -> Value:
+        """Likewise the first one of a deque."""
+        builder, count = self.builder, self.count()
+        self.fault_if(builder.icmp_unsigned("==", count, I64(0)), IndexError)
+        start, mask = self.ring()
+        value = self.get(I64(0), (start, mask))
+        self.leave(I64(0), I64(1), I64(1))
+        after = builder.and_(builder.add(start, I64(1)), mask)
+        self.set_header(lib.SS_HEADER_START, after)
+        self.set_count(builder.sub(count, I64(1)))
         return value
 
     # -- indices --
@@ -406,7 +467,7 @@ def _take_last(context: Any, args: Sequence[types.Type]) -> Meaning:
     """The last element, which is there no more; IndexError where there is none."""
     (of,) = args
     assert isinstance(of, SequenceType)
-    return _meaning(of.element, (of,), lambda head, sig, args: head.delete_last())
+    return _meaning(of.element, (of,), lambda head, sig, args: head.take_last())
 
 
 @insert.rule
@@ -640,11 +701,14 @@ def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
 
 def _iterator(context: Any, builder: Any, walk: SequenceIterator, value: Value) -> Value:
     head = Elements(context, builder, walk.walked, value)
-    first = builder.sub(head.count(), I64(1)) if walk.backwards else I64(0)
+    count = head.count()
+    first = builder.sub(count, I64(1)) if walk.backwards else I64(0)
     made = cgutils.create_struct_proxy(walk)(context, builder)
     made.walked = value
     made.next = cgutils.alloca_once_value(builder, first)
-    made.changes = head.changes()
+    made.count = cgutils.alloca_once_value(builder, count)
+    made.changes = cgutils.alloca_once_value(builder, head.changes())
+    made.start, made.mask = head.ring()
     return made._getvalue()
 
 
@@ -670,14 +734,19 @@ def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> N
     iterator = cgutils.create_struct_proxy(walk)(context, builder, value=args[0])
     head = Elements(context, builder, walk.walked, iterator.walked)
     at = builder.load(iterator.next)
+    changes = head.changes()
+    apart = builder.icmp_unsigned("!=", changes, builder.load(iterator.changes))
     if head.is_deque:
-        apart = builder.icmp_unsigned("!=", head.changes(), iterator.changes)
         if walk.backwards:  # CPython looks whether it is at the end before
             apart = builder.and_(apart, builder.icmp_signed(">=", at, I64(0)))
         head.fault_if(apart, RuntimeError)
-    more = builder.icmp_unsigned("<", at, head.count())  # -1 is the largest
+    else:
+        with builder.if_then(apart):
+            builder.store(changes, iterator.changes)
+            builder.store(head.count(), iterator.count)
+    more = builder.icmp_unsigned("<", at, builder.load(iterator.count))  # -1 is the largest
     result.set_valid(more)
     with builder.if_then(more):
         step = I64(-1 if walk.backwards else 1)
         builder.store(builder.add(at, step), iterator.next)
-        result.yield_(head.get(at))
+        result.yield_(head.get(at, (iterator.start, iterator.mask)))

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from specstream._native import lib
-from specstream.declarations.element_types import Storage, storage_of, type_named
-from specstream.declarations.options import integer, shown
+from specstream.declarations.element_types import Storage, found_storage, type_named, type_shown
+from specstream.declarations.options import integer
 from specstream.declarations.records import is_record, record_fields, record_named
 from specstream.errors import DeclarationError
 
 __all__ = [
+    "KEYED",
     *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
     "shape_of",
 ]
 
-ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue"]
-KEYED: tuple[ContainerKind, ...] = ("dict", "set")
+ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue", "timers"]
+KEYED: tuple[ContainerKind, ...] = ("dict", "set", "timers")
 
 DEFAULT_LIMIT = 2**24
 # Entries that speculative runs may have taken beside those that are there.
@@ -220,11 +221,13 @@ def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
         parts = (declared,)
     if not parts:
         raise DeclarationError(f"{what} is an empty tuple; expected one type at least")
-    storages = tuple(storage_of(part, what) for part in parts)
-    for storage, part in zip(storages, parts, strict=True):
-        if storage.name not in allowed:
+    storages = []
+    for part in parts:
+        storage = found_storage(part)
+        if storage is None or storage.name not in allowed:
             raise DeclarationError(
-                f"{what} has type {shown(part)}; expected {', '.join(allowed)}, or a tuple of these"
-                + (", or a class derived from ss.Record" if "float" in allowed else "")
+                f"{what} has type {type_shown(part)}; expected {', '.join(allowed)}, or a tuple of "
+                "these" + (", or a class derived from ss.Record" if "float" in allowed else "")
             )
-    return Shape(storages, is_tuple)
+        storages.append(storage)
+    return Shape(tuple(storages), is_tuple)

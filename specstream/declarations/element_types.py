@@ -18,7 +18,7 @@ import numpy as np
 from specstream.declarations.options import shown
 from specstream.errors import DeclarationError
 
-__all__ = ["Number", "Storage", "storage_of", "type_named"]
+__all__ = ["Number", "Storage", "found_storage", "storage_of", "type_named", "type_shown"]
 
 Number = Literal["int", "uint", "float", "bool", "str"]
 
@@ -88,18 +88,28 @@ def storage_of(declared: object, what: str) -> Storage:
     >>> storage_of(np.uint8, "field 'a'").bounds
     (0, 255)
     """
-    storage = _STORAGES.get(declared) if isinstance(declared, type) else None
+    storage = found_storage(declared)
     if storage is None:
-        found = declared.__name__ if isinstance(declared, type) else shown(declared)
         numpy = ", ".join(
             f"np.{of.__name__}"
             for of in _STORAGES
             if isinstance(of, type) and issubclass(of, np.generic)
         )
         raise DeclarationError(
-            f"{what} has type {found}; expected one of int, float, bool, str, or of {numpy}"
+            f"{what} has type {type_shown(declared)}; expected one of int, float, bool, str, or of "
+            f"{numpy}"
         )
     return storage
+
+
+def found_storage(declared: object) -> Storage | None:
+    """The element type that a type stands for; None: there is none."""
+    return _STORAGES.get(declared) if isinstance(declared, type) else None
+
+
+def type_shown(declared: object) -> str:
+    """What was declared as a type, for messages."""
+    return declared.__name__ if isinstance(declared, type) else shown(declared)
 
 
 def type_named(name: str) -> type:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from specstream.compiler.own_code import is_own
 from specstream.compiler.program import Program
+from specstream.compiler.scopes import is_named_lambda, named_lambda
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.updates import update_name
 
@@ -30,7 +31,11 @@ _LAZY = ("enumerate", "zip", "reversed", "iter")
 _NO_READ = ("len", "range", "isinstance", "type")
 _WRITERS = ("fill", "sort")
 _READERS = {"all", "any", "argmax", "argmin", "copy", "count", "dot", "get", "index", "items"}
-_READERS |= {"keys", "max", "mean", "min", "sum", "tolist", "values"}
+_READERS |= {"keys", "max", "mean", "min", "peek", "sum", "tolist", "values"}
+# Methods of dicts and sets that are about one key; and functions of the library that change a list.
+_OF_A_KEY = {"add", "discard", "get", "pop", "remove", "setdefault"}
+_CHANGING = {"heapify", "heappop", "heappush", "heappushpop", "heapreplace"}
+_CHANGING |= {"insort", "insort_left", "insort_right"}
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,12 @@ class _Place:
     rank: int = 0
     is_cut: bool = False  # by a slice, behind which indices count from elsewhere
 
+    @property
+    def is_keyed(self) -> bool:
+        """Whether it is all of a dict or set."""
+        container = self.field.container
+        return container is not None and container.is_keyed and self.rank > 0
+
     def item(self, index: ast.expr) -> _Place:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         shown = ", ".join(map(ast.unparse, parts))
@@ -90,8 +101,10 @@ class _Place:
             return replace(self, rank=self.rank - 1)
         length = self.field.shape[len(self.at)] if len(self.at) < len(self.field.shape) else 0
         number = _number(index)
-        if number is not None and number < 0:
+        if number is not None and number < 0 and self.field.container is None:
             number += length
+        if self.field.container is not None and not self.is_keyed and (number or 0) < 0:
+            number = None  # where the end is, the events say
         return replace(self, at=(*self.at, number), rank=self.rank - 1)
 
     def any_item(self) -> _Place:
@@ -171,6 +184,7 @@ class Accesses:
             self.known[key] = _NOTHING  # should it call itself
             written = self.program.written[function]
             tree = ast.parse(textwrap.dedent(written.text)).body[0]
+            tree = named_lambda(tree) if is_named_lambda(tree) else tree
             assert isinstance(tree, ast.FunctionDef)
             ast.increment_lineno(tree, written.line - 1)
             walk = _Walk(self, function, {}, site)
@@ -243,7 +257,9 @@ class _Walk(ast.NodeVisitor):
 
     def scalar(self, name: str) -> _Place | None:
         found = self.all.layout.field(name)
-        return _Place(found, name, (), len(found.shape)) if found is not None else None
+        if found is None:
+            return None
+        return _Place(found, name, (), len(found.shape) if found.container is None else 1)
 
     def value(self, node: ast.AST | None) -> None:
         """An expression whose value is taken: of an array all of it is read."""
@@ -397,6 +413,21 @@ class _Walk(ast.NodeVisitor):
     def visit_DictComp(self, node: ast.DictComp) -> _Values:
         return self.comprehension(node, node.key, node.value)
 
+    def visit_Compare(self, node: ast.Compare) -> _Values:
+        """``key in d`` is about this key alone."""
+        self.value(node.left)
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            values = self.visit(right)
+            keyed = [one for one in values if isinstance(one, _Place) and one.is_keyed]
+            if not isinstance(op, ast.In | ast.NotIn):
+                keyed = []
+            for place in keyed:
+                self.note("read", place.item(left), node)
+            self.read_all(values - frozenset(keyed), right)
+            left = right
+        return _NOTHING
+
     # ---- calls ----
 
     def visit_Call(self, node: ast.Call) -> _Values:
@@ -424,9 +455,12 @@ class _Walk(ast.NodeVisitor):
             if name == "enumerate":
                 each = [frozenset([_Several((_NOTHING, *each[:1]))])]
             return frozenset([_Each(frozenset().union(*each))])
-        if name not in _NO_READ:
-            for values, part in zip((*given, *named.values()), _parts(node), strict=True):
-                self.read_all(values, part)
+        for values, part in zip((*given, *named.values()), _parts(node), strict=True):
+            if name in _NO_READ:  # the length of an array is known
+                values = frozenset(one for one in values if _is_container(one))
+            self.read_all(values, part)
+        if name in _CHANGING:
+            self.changed(given[:1], node)
         return frozenset(one for one in called if not isinstance(one, str | _Local))
 
     def local(
@@ -466,11 +500,20 @@ class _Walk(ast.NodeVisitor):
             self.read_all(values, part)
         return _NOTHING
 
+    def changed(self, given: Iterable[_Values], node: ast.Call) -> None:
+        """The containers that a function of the library is given to change."""
+        for one in frozenset().union(*given):
+            if _is_container(one):
+                self.note("written", one, node)
+
     def method(self, node: ast.Call, callee: ast.Attribute) -> _Values:
         base = self.visit(callee.value)
-        for part in _parts(node):
-            self.value(part)
+        given = [self.visit(part) for part in _parts(node)]
+        for values, part in zip(given, _parts(node), strict=True):
+            self.read_all(values, part)
         name = callee.attr
+        if name in _CHANGING:
+            self.changed(given[:1], node)
         if _EVENT in base:
             is_null = name == "is_null" and bool(node.args)
             asked = node.args[0] if is_null else ast.Constant(name)  # or event.random(...)
@@ -486,6 +529,8 @@ class _Walk(ast.NodeVisitor):
                 shown = replace(place, text=f"{place.text}.{name}({key})", rank=0)
                 self.note("operated", shown, node, name)
             else:
+                if place.is_keyed and name in _OF_A_KEY and node.args:
+                    place = place.item(node.args[0])
                 if name not in _WRITERS or name == "sort":
                     self.note("read", place, node)
                 if name not in _READERS:
@@ -542,7 +587,19 @@ class _Walk(ast.NodeVisitor):
 
     def visit_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            self.bind(target, _NOTHING, node)
+            if isinstance(target, ast.Subscript):
+                self.removed(target)
+            else:
+                self.bind(target, _NOTHING, node)
+
+    def removed(self, target: ast.Subscript) -> None:
+        """An item of a dict goes by itself; of a sequence, what is behind it moves."""
+        for one in self.visit(target.value):
+            if _is_container(one):
+                place = one.item(target.slice) if one.is_keyed else one
+                self.note("read", place, target)
+                self.note("written", place, target)
+        self.value(target.slice)
 
     def visit_Match(self, node: ast.Match) -> None:
         values = self.visit(node.subject)
@@ -554,6 +611,10 @@ class _Walk(ast.NodeVisitor):
             self.value(case.guard)
             for statement in case.body:
                 self.visit(statement)
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, _Place) and value.field.container is not None and value.rank > 0
 
 
 def _parts(node: ast.Call) -> list[ast.expr]:

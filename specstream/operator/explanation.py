@@ -51,7 +51,9 @@ class FieldUse:
         type: of an element.
         shape: empty for a scalar.
         bytes: that its elements take.
-        words: of 8 bytes that it takes in the state.
+        words: of 8 bytes that it takes in the state. Of a container bytes and words are those of
+            an entry or element.
+        limit: entries or elements of a container at most; else None.
         read, written, updated, operated, locked: numbers of the accesses in
             :attr:`Explanation.accesses`; updated ones are not read.
     """
@@ -67,12 +69,15 @@ class FieldUse:
     updated: tuple[int, ...] = ()
     operated: tuple[int, ...] = ()
     locked: tuple[int, ...] = ()
+    limit: int | None = None
 
     def __str__(self) -> str:
         what = f"{' x '.join(map(str, self.shape))} {self.type}" if self.shape else self.type
         if self.space == "locks":
             return f"{self.shape[0]} locks"
         size = f"{_many(self.bytes, 'byte')}, {_many(self.words, 'word')}"
+        if self.limit is not None:
+            return f"{what}, each of {size}; {self.limit:,} at most"
         return f"{what}, {size}" + (", scratch" if self.space == "scratch" else "")
 
 
@@ -185,7 +190,7 @@ class Explanation:
         yield "emits", [f"{name}: {of}" for name, of in self.emits] or ["no columns"]
         if self.lifted:
             yield "computed by Python before the operator runs", list(self.lifted)
-        total = sum(one.words for one in self.fields if one.space == "state")
+        total = sum(one.words for one in self.fields if one.space == "state" and one.limit is None)
         yield f"state: {_many(total, 'word')} of 8 bytes", list(self._layout())
         yield (
             "what could conflict, of an earlier and a later event that run at once",
@@ -261,7 +266,7 @@ def explained(program: Program, layout: Layout, event: Schema, emits: Schema) ->
 
 
 def _field_use(field: Field, accesses: tuple[Access, ...]) -> FieldUse:
-    numbers = {
+    numbers: dict[str, Any] = {
         action: tuple(
             at
             for at, one in enumerate(accesses)
@@ -269,6 +274,13 @@ def _field_use(field: Field, accesses: tuple[Access, ...]) -> FieldUse:
         )
         for action in ("read", "written", "updated", "operated", "locked")
     }
+    if field.container is not None:
+        of = field.container
+        words = of.key.words + of.value.words
+        kind = f"{of.kind}[{', '.join(str(one) for one in (of.key, of.value) if one.parts)}]"
+        return FieldUse(
+            field.name, field.space, kind, (), 8 * words, words, **numbers, limit=of.limit
+        )
     takes = field.space != "locks"
     return FieldUse(
         field.name,
@@ -311,8 +323,13 @@ def _when(field: Field, change: Access, need: Access) -> str | None:
         return None  # constant indices that differ
     if predicted:
         return "wrong prediction"
+    if field.container is not None and not field.container.is_keyed and change.is_part:
+        # One that changes the length, or all of it, meets all that ask for the length.
+        return "always" if need.is_part else "overlap"
     if change.is_part or need.is_part:
         return "overlap"
+    if field.container is not None and field.container.is_keyed:
+        return "same key" if any(None in pair for pair in pairs) else "always"
     return "same element" if any(None in pair for pair in pairs) else "always"
 
 

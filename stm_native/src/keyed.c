@@ -305,28 +305,31 @@ static uint64_t remembered(struct ss_run *run, const struct ss_keyed *keyed, con
     return entry;
 }
 
-static uint64_t find(struct ss_run *run, struct ss_keyed *keyed, const uint64_t *key)
+/* Not inlined: it would take registers from the way that most go. */
+__attribute__((noinline)) static uint64_t find_otherwise(struct ss_run *run, struct ss_keyed *keyed,
+                                                         const uint64_t *key)
 {
+    uint64_t words = keyed->of.key_words;
     if (run->speculative)
         return find_ahead(run, keyed, key);
-    uint64_t words = keyed->of.key_words;
-    if (SS_UNLIKELY(keyed->locked)) {
-        ss_keyed_lock(keyed);
-        uint64_t found =
-            ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
-        ss_keyed_unlock(keyed);
-        return found;
-    }
-    /* Most keys are one word: the compiler makes a path of its own for them. */
-    if (words == 1)
-        return ss_index_find(keyed, run->state, key, 1, ss_hash_word(key[0])).first;
-    return ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
+    ss_keyed_lock(keyed);
+    uint64_t found = ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
+    ss_keyed_unlock(keyed);
+    return found;
 }
 
 uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *key)
 {
-    struct ss_keyed *keyed = container_of(run, container);
-    return remembered(run, keyed, key, find(run, keyed, key));
+    struct ss_keyed *keyed = &run->keyed[container];
+    if (run->speculative || keyed->locked || keyed->of.key_words != 1)
+        return remembered(run, keyed, key, find_otherwise(run, keyed, key));
+    uint64_t found = ss_index_find(keyed, run->state, key, 1, ss_hash_word(key[0])).first;
+    if (found != SS_NOWHERE) {
+        run->found_in = container + 1;
+        run->found_key[0] = key[0];
+        run->found_entry = found;
+    }
+    return found;
 }
 
 uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t *key)

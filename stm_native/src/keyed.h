@@ -31,11 +31,12 @@ struct ss_keyed_part {
 
 /* A container of the engine. For sequences all but `of` is empty. */
 struct ss_keyed {
+    /* What finding a key in place needs is in one cache line. */
     _Alignas(SS_CACHE_LINE) struct ss_index *_Atomic index;
-    struct ss_container of;
     bool locked; /* this job's mode is SS_MODE_LOCKED: `operation` is held during each */
     bool undone; /* stores in place can be taken back: not so without an undo log */
     bool eager;  /* insertions and removals in place have to be told to the readers of absences */
+    struct ss_container of;
     struct ss_index *before; /* the index when the event in place began, if it has grown since */
     uint64_t running;        /* with the turn: the count, while changes are gone through */
     struct ss_index *retired; /* indices that somebody may still look at */

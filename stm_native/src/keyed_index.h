@@ -46,7 +46,7 @@ static inline uint64_t ss_hash_key(const uint64_t *key, uint64_t words)
     return hash;
 }
 
-/* The word that stands for the absence of a key. */
+/* The word that stands for the absence of keys of this hash. */
 static inline uint64_t ss_absence_word(const struct ss_keyed *keyed, uint64_t hash)
 {
     return keyed->of.header + SS_HEADER_WORDS + (hash >> 32) % SS_ABSENCE_WORDS;

@@ -13,6 +13,7 @@
 #include "now.h"
 #include "ranges.h"
 #include "specstream.h"
+#include "specstream_containers.h"
 #include "transaction.h"
 
 void ss_engine_record(struct ss_engine *engine, struct ss_recorder *recorder)
@@ -52,15 +53,13 @@ static uint64_t take_reads(const struct ss_engine *engine,
     const struct ss_read *end = transaction->reads + transaction->read_count;
     for (const struct ss_read *read = transaction->reads; read != end; read++) {
         if (read->bytes == SS_ABSENT) {
-            /* Of a key that was not there: the word that stands for that, which insertions write. */
             const struct ss_keyed *keyed = &engine->keyed[read->value];
-            uint64_t words = keyed->of.key_words;
-            uint64_t hash = ss_hash_key((const uint64_t *)(read + 1), words);
+            uint64_t hash = ss_hash_key((const uint64_t *)(read + 1), keyed->of.key_words);
             if (entries != NULL)
-                entries[count] = (struct ss_read){
-                    (uint32_t)ss_absence_word(keyed, hash), 0, read->site, 0};
+                entries[count] = (struct ss_read){(uint32_t)ss_absence_word(keyed, hash), 0,
+                                                  read->site, 0};
             count++;
-            read += ss_range_entries(words);
+            read += ss_range_entries(keyed->of.key_words);
             continue;
         }
         if (read->bytes != SS_RANGE) {
@@ -75,6 +74,28 @@ static uint64_t take_reads(const struct ss_engine *engine,
                 entries[count] =
                     (struct ss_read){read->word + (uint32_t)i, 0, read->site, values[i]};
         read += ss_range_entries(read->value);
+    }
+    return count;
+}
+
+/* What publication stores for the changes of keyed containers beside the redo log, and which keys are no
+ * longer absent, or present. */
+static uint64_t take_changes(const struct ss_engine *engine,
+                             const struct ss_transaction *transaction, struct ss_read *entries)
+{
+    const struct ss_change *end = transaction->changes + transaction->change_count;
+    uint64_t count = 0;
+    for (const struct ss_change *change = transaction->changes; change != end; change++) {
+        const struct ss_keyed *keyed = &engine->keyed[change->container];
+        uint64_t absence = ss_absence_word(keyed, (uint64_t)change->tag << 32);
+        uint64_t changes = keyed->of.header + SS_HEADER_CHANGES;
+        /* Any values that were not there before. */
+        uint64_t value = (uint64_t)transaction->first + 1;
+        if (entries != NULL) {
+            entries[count] = (struct ss_read){(uint32_t)absence, 0, 0, value};
+            entries[count + 1] = (struct ss_read){(uint32_t)changes, 0, 0, value | ss_own_stamp};
+        }
+        count += 2;
     }
     return count;
 }
@@ -100,24 +121,14 @@ static uint64_t take_writes(const struct ss_engine *engine,
         uint16_t kind = (uint16_t)write->delta;
         if (write->is_last)
             ss_delta_chain(engine, transaction, write, &value, &bytes);
-        else if (write->delta != SS_NO_DELTA && write->delta != SS_FORESEEN)
+        else if (write->delta != SS_NO_DELTA && write->delta != SS_FORESEEN &&
+                 write->delta != SS_STAMP)
             continue; /* the last one of its chain stands for all */
         if (entries != NULL)
             entries[count] = (struct ss_read){write->word, (uint16_t)bytes, kind, value};
         count++;
     }
-    for (uint64_t i = 0; i < transaction->change_count; i++) {
-        const struct ss_change *change = &transaction->changes[i];
-        if (change->kind != SS_INSERTED)
-            continue;
-        /* No hash is needed but its upper half, which the tag is. */
-        uint64_t word =
-            ss_absence_word(&engine->keyed[change->container], (uint64_t)change->tag << 32);
-        if (entries != NULL)
-            entries[count] = (struct ss_read){(uint32_t)word, 0, SS_NO_DELTA, 1};
-        count++;
-    }
-    return count;
+    return count + take_changes(engine, transaction, entries == NULL ? NULL : entries + count);
 }
 
 void ss_record_speculative(struct ss_engine *engine, const struct ss_transaction *transaction,

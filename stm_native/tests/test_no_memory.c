@@ -17,6 +17,7 @@
 #include "arena.h"
 #include "locks.h"
 #include "specstream.h"
+#include "specstream_containers.h"
 #include "specstream_local.h"
 #include "state_words.h"
 
@@ -25,7 +26,18 @@ enum { WORDS = 700, BOOSTED = WORDS, ALL = WORDS + 1, EVENTS = 48, CHUNK = 3, TH
  * and use a buffer. */
 enum { LARGE = 17, ROWS = 400, EMITTED = 2 };
 
-static uint64_t state[ALL];
+/* A dict behind the other words: large events insert more than its first index holds. */
+enum {
+    KEYS = 150,
+    LIMIT = KEYS * (EVENTS / LARGE + 1),
+    ROOM = 2 * LIMIT,
+    HEADER = ALL,
+    REGION = HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
+    EVERYTHING = REGION + 3 * ROOM
+};
+static const struct ss_container dict = {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, 3};
+
+static uint64_t state[EVERYTHING];
 static uint64_t seeds[EVENTS];
 static int64_t times[EVENTS];
 static uint64_t model[ALL];
@@ -140,6 +152,39 @@ static bool make_list(struct ss_run *run, uint64_t seed)
     return list != NULL;
 }
 
+static uint64_t key_of(uint64_t seed, uint64_t number)
+{
+    return seed * 1024 + number;
+}
+
+static bool insert_keys(struct ss_run *run, enum ss_variant variant, uint64_t seed)
+{
+    for (uint64_t i = 0; i < KEYS; i++) {
+        uint64_t key = key_of(seed, i);
+        if (ss_keyed_find(run, 0, &key) != SS_NOWHERE || is_left(run))
+            return !is_left(run);
+        uint64_t entry = ss_keyed_insert(run, 0, &key);
+        if (entry == SS_NOWHERE || !store(run, variant, entry + 2, seed))
+            return false;
+    }
+    return true;
+}
+
+/* What the large events that have not failed have inserted. */
+static void check_keys(struct ss_engine *engine)
+{
+    uint64_t count = 0;
+    for (int64_t event = 0; event < EVENTS; event++)
+        for (uint64_t i = 0; is_large(seeds[event]) && i < KEYS; i++) {
+            uint64_t key = key_of(seeds[event], i);
+            uint64_t entry = ss_engine_find(engine, 0, &key);
+            CHECK((entry == SS_NOWHERE) == has_failed[event]);
+            CHECK(entry == SS_NOWHERE || state[entry + 2] == seeds[event]);
+            count += !has_failed[event];
+        }
+    CHECK(state[HEADER + SS_HEADER_COUNT] == count);
+}
+
 static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
 {
     uint64_t seed = ((const uint64_t *)run->columns[1])[event];
@@ -147,7 +192,7 @@ static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
     uint64_t rows = is_large(seed) ? ROWS : 1;
     if (is_large(seed) && ss_buffer(run, WORDS) == NULL)
         return false;
-    if (is_large(seed) && !make_list(run, seed))
+    if (is_large(seed) && (!make_list(run, seed) || !insert_keys(run, variant, seed)))
         return false;
     for (uint64_t word = 0; word < words; word++) {
         uint64_t value = load(run, variant, word);
@@ -221,19 +266,20 @@ static void model_events(const struct ss_outcome *outcome, int64_t first, int64_
             CHECK(!ordered || (row[0] == (uint64_t)event && row[1] == seeds[event] + i));
     }
     CHECK((uint64_t)(row - outcome->rows) == outcome->row_count * EMITTED);
-    CHECK(memcmp(state, model, sizeof state) == 0);
+    CHECK(memcmp(state, model, sizeof model) == 0);
 }
 
 /* ---- the cases ---- */
 
 static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
 {
-    struct ss_config config = {.state = state, .state_words = ALL, .scratch_words = 8,
+    struct ss_config config = {.state = state, .state_words = EVERYTHING, .scratch_words = 8,
                                .emit_words = EMITTED, .threads = THREADS, .locks = 1,
                                .read_limit = 3000, .redo_limit = 2400, .emit_limit = 3 * ROWS,
                                .element_limit = 1 << 14,
                                .protocol = protocol, .operations = 1, .boosted_first = BOOSTED,
-                               .boosted_end = ALL};
+                               .boosted_end = ALL,
+                               .containers = &dict, .container_count = 1};
     static const struct ss_boosted operation = {
         .entry = enter_add, .inverse = enter_subtract, .first = BOOSTED, .words = 1};
     struct ss_engine *engine = ss_engine_new(&config);
@@ -278,6 +324,7 @@ static void run_jobs(struct ss_engine *engine, int64_t horizon, enum ss_mode mod
             has_failed[first++] = true;
         }
     }
+    check_keys(engine);
 }
 
 /* The same events, every other one first, so that transactions are dissolved. */
@@ -309,8 +356,10 @@ static void run_open(struct ss_engine *engine, int64_t horizon)
         } else if (outcome.failed) {
             CHECK(refused > 0 && !outcome.no_memory);
         }
-        if (settled)
+        if (settled) {
             model_events(&outcome, 0, EVENTS, true);
+            check_keys(engine);
+        }
         ss_engine_release_turn(engine);
         if (outcome.failed)
             ss_engine_resume(engine, outcome.failed_row);
@@ -360,7 +409,7 @@ static void all_in_turn(const char *name, enum ss_protocol_kind protocol, int64_
 int main(void)
 {
     for (int i = 0; i < EVENTS; i++) {
-        seeds[i] = 1 + (uint64_t)i;
+        seeds[i] = 3 * LARGE + 1 - EVENTS + (uint64_t)i; /* the last one is large */
         times[i] = i;
     }
     all_in_turn("a plain job", SS_PROTOCOL_VALUE, 0, SS_MODE_ORDERED);

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import json
 import random
 from decimal import Decimal
@@ -213,16 +214,20 @@ def changed(operator: ss.Operator, table: pa.Table) -> None:
     expected = run_oracle(operator, table, seed=3)
     start = {
         field.name: operator.layout.elements(operator.layout.allocate(), field)
-        for field in operator.layout.fields
-        if field.space == "state"
+        for field in operator.layout.plain
     }
+    for field in operator.layout.containers:
+        if len(expected.state[field.name]):
+            assert uses[field.name].written, field.name
     for name, before in start.items():
         after = np.asarray(expected.state[name]).reshape(-1)
         if not np.array_equal(after, before.reshape(-1).astype(after.dtype), equal_nan=True):
             assert uses[name].written or uses[name].updated or uses[name].operated, name
     unread = [name for name, one in uses.items() if not (one.read or one.updated or one.operated)]
     fields = tuple(
-        dataclasses.replace(field, fill=1) if field.name in unread else field
+        dataclasses.replace(field, fill=1)
+        if field.name in unread and field.name in start
+        else field
         for field in operator.layout.fields
     )
     other = ss.Operator.of_layout(
@@ -276,3 +281,61 @@ def test_what_python_computes_before_is_listed() -> None:
         found
     )
     assert "startswith" in found._repr_html_().partition("</details>")[2]
+
+
+class Held(ss.State):
+    xs = ss.list((float, int), limit=50)
+    d = ss.dict((str, int), float)
+    s = ss.set(str)
+    q = ss.deque(int, maxlen=5)
+
+
+def put(values, value):
+    values.append(value)
+
+
+shortened = lambda values: values.pop()  # noqa: E731
+
+
+@ss.operator(state=Held, event={"i": int, "name": str}, emits={"n": int})
+def holding(state, event, emit):
+    put(state.q, event.i)
+    state.d[event.name, 1] = state.d.get((event.name, 2), 0.0)
+    if event.name in state.s and len(state.d) > 3:
+        state.s.discard(event.name)
+    heapq.heappush(state.xs, (0.5, event.i))
+    last = state.xs[-1]
+    if state.q[0] > 3:
+        del state.xs[0]
+        emit(shortened(state.q) + last[1])
+
+
+def test_of_containers_keys_and_lengths_are_told() -> None:
+    fields = {one.name: str(one) for one in holding.explain().fields}
+    assert fields["xs"] == "list[tuple[float, int]], each of 16 bytes, 2 words; 50 at most"
+    assert fields["d"].startswith("dict[tuple[str, int], float], each of 24 bytes, 3 words; ")
+    assert said(holding, "read") == {
+        ("d[event.name, 2]", 2),
+        ("s[event.name]", 3),
+        ("d", 3),
+        ("s[event.name]", 4),
+        ("xs", 5),
+        ("xs[-1]", 6),
+        ("q[0]", 7),
+        ("xs", 8),
+    }
+    assert said(holding, "written") == {
+        ("d[event.name, 1]", 2),
+        ("s[event.name]", 4),
+        ("xs", 5),
+        ("xs", 8),
+    }
+    whens = {(one.field, one.when) for one in holding.explain().conflicts}
+    assert whens == {
+        ("xs", "always"),  # both change the length
+        ("xs", "overlap"),
+        ("d", "overlap"),  # a new key, and len()
+        ("s", "same key"),
+        ("q", "always"),
+        ("q", "overlap"),
+    }

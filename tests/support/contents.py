@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import specstream as ss
+from specstream.declarations.container_views import values_of
 
 NAN = float("nan")
 
@@ -41,8 +42,11 @@ def of_view(view: Any) -> dict[str, Any]:
     """All fields; containers and records as lists of what is in them."""
     fields: dict[str, Any] = view.to_dict()
     for field in view._layout.containers:
-        # Not of the dict: a set has no order there.
-        fields[field.name] = contents(getattr(view, field.name))
+        # Not of the dict: a set has no order there, and a heap another one than its own.
+        held = getattr(view, field.name)
+        if field.container.kind == "priority_queue":
+            held = values_of(field.container.value, *view._rows(field))
+        fields[field.name] = contents(held)
     for field in view._layout.fields:
         if field.record is not None:
             fields[field.name] = contents(fields[field.name])

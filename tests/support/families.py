@@ -12,6 +12,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from container_families import CONTAINERS
 
 import specstream as ss
 
@@ -365,6 +366,7 @@ FAMILY = [
     *(one_word, scattered, chase, raises_often, views, names, silent, recent),
     effects,
     *(narrow_integers, narrow_others, out_of_range),
+    *CONTAINERS,
 ]
 
 

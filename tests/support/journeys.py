@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Literal
 
+import contents
 import pyarrow as pa
 from conftest import Result, partial_of
 
@@ -138,7 +139,9 @@ def run_journey(
                 journey.tell(partial.output, at + partial.consumed + 1, error)
         last(journey.engine)
         told = journey.told
-        return Result(pa.concat_tables(told.parts), journey.engine.state.to_dict(), told.raised)
+        return Result(
+            pa.concat_tables(told.parts), contents.of_view(journey.engine.state), told.raised
+        )
 
 
 # What is done with one source's events: a table, and a look or an advance afterwards.
@@ -199,4 +202,4 @@ def run_submitted(
         told = journey.told
         assert journey.engine.stats.head_aborts == 0
         raised = tuple((0, kind, text) for _, kind, text in told.raised)
-        return Result(pa.concat_tables(told.parts), journey.engine.state.to_dict(), raised)
+        return Result(pa.concat_tables(told.parts), contents.of_view(journey.engine.state), raised)
