@@ -130,7 +130,7 @@ class StateView:
         else:
             elements = self._layout.elements(memory, field)
         if field.record is not None:
-            return _records(field.record, elements, self._texts)
+            return _records(field.record, elements, texts)
         if field.storage.name == "bool":
             elements = elements != 0
         elif field.kind == "str":
