@@ -621,10 +621,9 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 
 def refuse_none(of: SequenceType, *values: types.Type) -> None:
-    if isinstance(of.element, RecordType):
-        return  # what may be None is looked at when it is stored
+    is_record = isinstance(of.element, RecordType)  # it is looked at when it is stored
     for one in values:
-        if isinstance(one, types.Optional) or one == types.none:
+        if (isinstance(one, types.Optional) and not is_record) or one == types.none:
             found = "None" if one == types.none else "what may be None"
             raise refuse(
                 f"field {of.field.name!r} holds {of.container.value} and gets {found}; test it for "
