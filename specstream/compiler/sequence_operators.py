@@ -29,7 +29,7 @@ from specstream.compiler.core_function import (
 from specstream.compiler.instructions import BIT, Value, raise_error
 from specstream.compiler.item_assignment import SET_ITEM, set_item
 from specstream.compiler.kinds import scalar_kind
-from specstream.compiler.list_methods import as_list, list_from, reversed_list
+from specstream.compiler.list_methods import as_list, list_from
 from specstream.compiler.local_methods import method, truth, written_by
 from specstream.compiler.local_types import ListType
 from specstream.compiler.pipeline import compiled
@@ -37,18 +37,14 @@ from specstream.compiler.polling import poll_for
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 from specstream.compiler.row_assignment import assigned
+from specstream.compiler.sequence_elements import Elements, get, run_of, run_of_either
 from specstream.compiler.sequence_methods import extended
-from specstream.compiler.state_sequences import (
+from specstream.compiler.sequence_types import (
     DequeField,
-    Elements,
     ListField,
     QueueField,
     SequenceType,
-    get,
     ordered,
-    run_of,
-    run_of_either,
-    sequence_iterator,
 )
 from specstream.compiler.types import RunType
 
@@ -264,8 +260,6 @@ for _core in (*array_methods.MATH.values(), *array_methods.NUMPY.values()):
 SET_ITEM.append(_of_lists(assigned))
 
 # ---- builtins ----
-
-reversed_list.rule(sequence_iterator)
 
 
 def _least(values):
