@@ -358,3 +358,15 @@ def test_an_operator_with_timers_travels() -> None:
     assert copied.program.fingerprint == operator.program.fingerprint
     timers = [one.program.on_timer for one in (operator, copied)]
     assert len({one.fingerprint for one in timers if one is not None}) == 1
+
+
+def test_it_is_explained() -> None:
+    told = timed.explain()
+    assert [one.function for one in told.functions] == ["sets", "divides"]
+    texts = [(one.action, one.text, one.function) for one in told.accesses]
+    assert ("written", "timers[event.x]", "sets") in texts
+    told = operator.explain()
+    # A timer is never run ahead of its turn.
+    of_timers = {at for at, one in enumerate(told.accesses) if one.function == "fires"}
+    assert of_timers & {one.earlier for one in told.conflicts}
+    assert not of_timers & {one.later for one in told.conflicts}
