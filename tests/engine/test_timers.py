@@ -73,6 +73,13 @@ operator = ss.operator(
 )(act)
 
 ENGINES = {name: options for name, options in PATHS.items() if options is not None}
+# The head runs ahead of the timers before it, and nothing else of anything.
+ENGINES["eager, the head alone"] = {
+    "threads": 3,
+    "horizon": 0,
+    "protocol": "eager",
+    "execution": "speculate",
+}
 
 
 def model_of(table: pa.Table) -> Model:
