@@ -185,7 +185,7 @@ def python_of(of: Container, rows: Words, texts: Texts) -> Any:
     queue as a list, the least first."""
     if of.is_keyed:
         entries = entries_of(of, rows, texts)
-        return entries if of.kind == "dict" else set(entries)
+        return set(entries) if of.kind == "set" else entries
     values = values_of(of.value, rows, texts)
     if of.kind == "deque":
         return collections.deque(values, of.maxlen)

@@ -17,12 +17,13 @@ from specstream.declarations.records import is_record, record_fields, record_nam
 from specstream.errors import DeclarationError
 
 __all__ = [
+    "KEYED",
     *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
     "shape_of",
 ]
 
-ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue"]
-KEYED: tuple[ContainerKind, ...] = ("dict", "set")
+ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue", "timers"]
+KEYED: tuple[ContainerKind, ...] = ("dict", "set", "timers")
 
 DEFAULT_LIMIT = 2**24
 # Entries that speculative runs may have taken beside those that are there.

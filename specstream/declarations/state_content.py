@@ -88,6 +88,15 @@ class StateContent:
             at += end - first
         raise AssertionError(field.name)
 
+    def clock(self) -> Words:
+        """The words of ``layout.clock``, over :attr:`fixed`."""
+        at, (begin, end) = 0, self.layout.clock
+        for first, last in self.layout.stretches:
+            if first <= begin < last:
+                return self.fixed[at + begin - first : at + end - first]
+            at += last - first
+        raise AssertionError(begin)
+
     def records(self, field: Field) -> Words:
         """The records of a field that holds some, a row for each."""
         return self.elements(field).reshape(-1, field.shape[-1])

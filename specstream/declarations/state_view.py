@@ -112,7 +112,7 @@ class StateView:
                 if self._moving is None
                 else self._moving.entries(field)
             )
-            return (StateDict if of.kind == "dict" else StateSet)(entries)
+            return (StateSet if of.kind == "set" else StateDict)(entries)
         return python_of(of, *self._rows_and_texts(field))
 
     def _rows_and_texts(self, field: Field) -> tuple[Words, Texts]:

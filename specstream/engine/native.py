@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from specstream._native import ffi, lib
 from specstream.compiler.types import VARIANTS, Variant
+from specstream.declarations.containers import KEYED
 from specstream.declarations.state import Field, Layout
 from specstream.operator.operator import Operator
 
@@ -43,6 +44,7 @@ ABORT_REASONS = {
     "hook": lib.SS_ABORT_HOOK,
     "fault": lib.SS_ABORT_FAULT,
     "shadow": lib.SS_ABORT_SHADOW,
+    "timer": lib.SS_ABORT_TIMER,
 }
 
 
@@ -74,6 +76,7 @@ def configuration(
             "region_count": len(regions),
             "containers": containers,
             "container_count": len(containers),
+            "timers": 0 if layout.timers is None else layout.containers.index(layout.timers) + 1,
             "operations": len(layout.operations),
             "boosted_first": min((f.offset for f, _ in layout.operations), default=0),
             "boosted_end": max((f.offset + f.words for f, _ in layout.operations), default=0),
@@ -87,7 +90,8 @@ def _container(field: Field) -> dict[str, int]:
     """The ``struct ss_container`` of a field."""
     of = field.container
     assert of is not None
-    kinds = {"dict": lib.SS_KEYED, "set": lib.SS_KEYED, "deque": lib.SS_DEQUE}
+    keyed = dict.fromkeys(KEYED, lib.SS_KEYED)
+    kinds = {**keyed, "deque": lib.SS_DEQUE}
     return {
         "kind": kinds.get(of.kind, lib.SS_LIST),
         "header": field.offset,
@@ -207,6 +211,14 @@ class Native:
         """A job's emitted rows, of ``width`` words each; valid until the next job."""
         buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
         return np.frombuffer(buffer, np.int64).reshape(-1, width)
+
+    @staticmethod
+    def firings(outcome: Any) -> list[tuple[int, int]]:
+        """Number and time of the timers that have emitted rows, in order."""
+        return [
+            (outcome.firings[at].number, outcome.firings[at].time)
+            for at in range(outcome.firing_count)
+        ]
 
     # ---- the open job ----
 

@@ -19,6 +19,7 @@
 #include "specstream_containers.h"
 #include "state_words.h"
 #include "statistics.h"
+#include "timers.h"
 #include "transaction.h"
 #include "worker.h"
 
@@ -81,7 +82,8 @@ void ss_containers_start(struct ss_engine *engine)
         struct ss_keyed *keyed = &engine->keyed[i];
         keyed->locked = mode == SS_MODE_LOCKED;
         keyed->undone = mode != SS_MODE_LOCKED && mode != SS_MODE_LOG_FREE;
-        keyed->eager = keyed->undone && engine->job.horizon > 0 &&
+        /* Without a horizon a timer may come before a head that has run. */
+        keyed->eager = keyed->undone && (engine->job.horizon > 0 || mode == SS_MODE_SPECULATE) &&
                        engine->config.protocol == SS_PROTOCOL_EAGER;
     }
 }
@@ -105,7 +107,7 @@ static bool renew(struct ss_engine *engine)
             return false;
     }
     engine->stamp = last_stamp;
-    return true;
+    return ss_timers_renew(engine);
 }
 
 bool ss_containers_renew(struct ss_engine *engine)
