@@ -17,7 +17,14 @@ import importlib
 from typing import Any
 
 from specstream.columns.instants import when
-from specstream.declarations.container_fields import deque, dict, list, priority_queue, set
+from specstream.declarations.container_fields import (
+    deque,
+    dict,
+    list,
+    priority_queue,
+    set,
+    timers,
+)
 from specstream.declarations.limits import Limits
 from specstream.declarations.locks import locks
 from specstream.declarations.pure import pure
@@ -93,6 +100,7 @@ __all__ = [
     "spark",
     "structures",
     "testing",
+    "timers",
     "timestamp",
     "when",
 ]

@@ -23,6 +23,7 @@ __all__ = [
     "is_text",
     "of_order",
     "order_distance",
+    "order_values",
     "time_at",
     "to_arrow",
 ]
@@ -120,6 +121,18 @@ def of_order(array: pa.Array) -> tuple[npt.NDArray[np.int64], Mask] | None:
         plain = array.cast(pa.int32()) if of.bit_width == 32 else array
         return _numpy(plain.cast(pa.int64())), np.zeros(len(array), np.bool_)
     return None
+
+
+def order_values(numbers: npt.NDArray[np.int64], of: pa.DataType) -> pa.Array:
+    """Numbers of :func:`of_order` as a column of integers or times; of int64 where one does not
+    fit."""
+    values = pa.array(numbers)
+    try:
+        if pa.types.is_temporal(of) and of.bit_width == 32:
+            values = values.cast(pa.int32())
+        return values.cast(of)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array(numbers)
 
 
 def order_distance(of: pa.DataType, later: int, earlier: int) -> float:

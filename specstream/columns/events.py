@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns import compute as pc
-from specstream.columns.conversion import accepts, from_arrow, hint, of_order, to_arrow
+from specstream.columns.conversion import (
+    accepts,
+    from_arrow,
+    hint,
+    of_order,
+    order_values,
+    to_arrow,
+)
 from specstream.columns.derived import derived_columns
 from specstream.columns.forms import formed_texts
 from specstream.columns.rejected_rows import Policy, RowError
@@ -25,6 +32,7 @@ __all__ = [
     "Events",
     "column",
     "keys_of",
+    "keys_with_firings",
     "order_key",
     "plain_value",
     "read_events",
@@ -415,6 +423,46 @@ def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:
         wrong,
         f"order column {name!r} does not fit int64",
     )
+
+
+def keys_with_firings(
+    rows: npt.NDArray[np.int64],
+    of_events: Callable[[npt.NDArray[np.int64]], dict[str, pa.Array]],
+    firings: Sequence[tuple[int, int]],
+) -> dict[str, pa.Array]:
+    """The order-key columns of emitted rows, of which some are of timers.
+
+    Args:
+        rows: the events' rows, and of the timer that has fired as number n INT64_MIN + n.
+        of_events: gives the columns of events.
+        firings: number and time of those timers at least.
+    """
+    is_fired = rows < -(2**62)
+    found = of_events(rows[~is_fired])
+    if not is_fired.any():
+        return found
+    numbers = rows[is_fired] ^ np.int64(-(2**63))
+    known = np.array(firings, np.int64).reshape(-1, 2)
+    times = known[np.searchsorted(known[:, 0], numbers), 1]
+    of_type = found["timestamp"].type
+    fired = {
+        "timestamp": order_values(times, of_type),
+        "source": pa.nulls(len(numbers), found["source"].type),
+        "sequence": pa.array(numbers),
+    }
+    # Behind the events; this brings each row back to its place.
+    back = pa.array(np.argsort(np.argsort(is_fired, kind="stable"), kind="stable"))
+    return {name: _both(found[name], fired[name]).take(back) for name in found}
+
+
+def _both(one: pa.Array, other: pa.Array) -> pa.Array:
+    of = other.type if pa.types.is_integer(other.type) else one.type
+    parts = [part for half in (one, other) for part in _pieces(half.cast(of))]
+    return pa.concat_arrays(parts)
+
+
+def _pieces(array: Any) -> list[pa.Array]:
+    return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
 
 
 def rows_to_table(

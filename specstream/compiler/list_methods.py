@@ -41,7 +41,7 @@ from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT
-from specstream.compiler.types import ContainerType
+from specstream.compiler.types import ContainerType, RecordType
 
 __all__ = [
     "as_list",
@@ -202,6 +202,10 @@ def _ordered(element: types.Type, what: str) -> None:
         raise refuse(
             f"{what} of strings, which have no order here: sort by a number, with key=, or give "
             "the table a column that says their order"
+        )
+    elif isinstance(element, RecordType):
+        raise refuse(
+            f"{what} of records, which have no order: sort by a field of theirs, with key="
         )
     elif isinstance(element, LocalType):
         raise refuse(f"{what} of {element}, which has no order: sort by a number, with key=")

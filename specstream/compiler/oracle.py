@@ -31,6 +31,7 @@ from specstream.compiler.oracle_elements import (
     store_of,
 )
 from specstream.compiler.oracle_records import forget, record_view, scalar_record
+from specstream.compiler.oracle_timers import Due, StateTimers, plain
 from specstream.compiler.oracle_view import View
 from specstream.compiler.program import CompiledOperation, Program
 from specstream.compiler.reserved import RESERVED_COLUMNS
@@ -116,7 +117,10 @@ class OracleState:
     def settle(self) -> None:
         for field in self._layout.containers:
             if field.name in self.__dict__:
-                replace(self._memory, field, rows_of(field, self.__dict__[field.name]))
+                container = self.__dict__[field.name]
+                replace(self._memory, field, rows_of(field, container))
+                if isinstance(container, StateTimers):
+                    container.write(field, self._memory)
 
     def __setattr__(self, name: str, value: Any) -> None:
         scalar = self.__dict__["_scalars"].get(name)
@@ -328,6 +332,18 @@ class OracleEvent:
         return self.integer(0, count, draw)
 
 
+class OracleTimer(OracleEvent):
+    """What ``on_timer`` gets as its timer."""
+
+    def __init__(
+        self, schema: Schema, at: int, key: Any, time: int, number: int, seed: int
+    ) -> None:
+        self._seed = seed
+        self._schema, self._nulls, self._readers = schema, {}, {}
+        self.key, self.at = key, Int64(at)
+        self.timestamp, self.source, self.sequence = Int64(time), Int64(-(2**63)), Int64(number)
+
+
 class OracleEmit:
     """Collects rows: the event's row number, the values, and the words of the nulls."""
 
@@ -384,6 +400,10 @@ class Oracle:
         layout: the state's layout.
         words: state words, changed in place (int64, as :meth:`Layout.allocate` makes them).
         overlay: leave ``words`` as they are and keep changes on the side.
+
+    Attributes:
+        firings: number and time of the timers that have fired.
+        failed_timer: what :meth:`run` or :meth:`end` has raised, a timer has; else None.
     """
 
     def __init__(
@@ -394,6 +414,11 @@ class Oracle:
         overlay: bool = False,
     ) -> None:
         self._function = program.oracle
+        self._program = program
+        self._timers = layout.timers
+        self.firings: list[tuple[int, int]] = []
+        self.failed_timer: Due | None = None
+        self._end: int | None = None
         self._journal: Journal = []
         self._texts: list[TextWords] = []
         scratch = np.zeros(layout.words("scratch"), np.int64)
@@ -432,6 +457,7 @@ class Oracle:
         for words in self._texts:
             words.texts = strings
         self._state.__dict__["_texts"] = strings
+        self._seed = seed
         self._event = OracleEvent(event, columns, first_sequence, seed, sequences, strings)
         self._emit = OracleEmit(emits, strings)
 
@@ -445,15 +471,80 @@ class Oracle:
         return self._emit.rows
 
     def run(self, row: int) -> None:
-        """Runs one event; one that raises changes nothing and emits nothing."""
+        """Fires the timers that are due before it, and runs one event; what raises changes nothing
+        and emits nothing.
+
+        Of a timer that raises, ``failed_timer`` tells; it has fired, and the event is still to run.
+        """
+        if self._timers is not None:
+            time = int(self._event._columns[0][row])
+            self.fire(time)
+        self._event._row = row
+        self._run(self._function, self._event, row)
+        if self._timers is not None:
+            self.timers.clock = max(self.timers.clock, time)
+
+    def _run(self, function: Callable[..., None], event: Any, row: int) -> None:
         self._journal.clear()
         forget(self._state._met)
         self._scratch[:] = 0
-        self._event._row = self._emit.row = row
+        self._emit.row = row
         emitted = len(self._emit.rows)
         try:
-            self._function(self._state, self._event, self._emit)
+            function(self._state, event, self._emit)
         except BaseException:
             undo(self._journal, 0)
             del self._emit.rows[emitted:]
             raise
+
+    # ---- timers ----
+
+    @property
+    def timers(self) -> StateTimers:
+        """Those of the state."""
+        assert self._timers is not None
+        found: StateTimers = getattr(self._state, self._timers.name)
+        return found
+
+    def fire(self, time: int) -> None:
+        """Fires what is due by a time, or by that of an event before."""
+        timers = self.timers
+        self.failed_timer = self._end = None
+        while (due := timers.due(max(time, timers.clock))) is not None:
+            self._fire(due)
+
+    def end(self) -> None:
+        """The input ends: fires the timers that wait, and not those that they set."""
+        timers = self.timers
+        self.failed_timer = None
+        if self._end is None:
+            self._end = timers.last_stamp
+        while (due := timers.due(timers.clock, self._end)) is not None:
+            self._fire(due)
+        self._end = None
+
+    def _fire(self, due: Due) -> None:
+        timers = self.timers
+        at, _, key = due
+        timers.cancel(key)
+        self.fire_alone(at, key, max(at, timers.clock), timers.fired)
+
+    def fire_alone(self, at: int, key: Any, time: int, number: int) -> None:
+        """Runs what a timer runs, which has been taken out of the state."""
+        timers, program = self.timers, self._program.on_timer
+        assert program is not None
+        timers.fired, timers.clock, timers.floor = number + 1, time, at
+        self.firings.append((number, time))
+        timer = OracleTimer(program.event, at, key, time, number, self._seed)
+        try:
+            self._run(program.oracle, timer, number - 2**63)
+        except BaseException as error:
+            self.failed_timer = at, 0, key
+            vars(error)["specstream_timer"] = plain(key), at
+            error.add_note(
+                f"raised by operator {program.operator!r} when the timer {plain(key)!r} fired, "
+                f"which was set for {at}"
+            )
+            raise
+        finally:
+            timers.floor = None

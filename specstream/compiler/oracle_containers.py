@@ -23,6 +23,7 @@ from specstream.compiler.numbers import Int64
 from specstream.compiler.oracle_elements import LOAD, store_of
 from specstream.compiler.oracle_local import Dict, List, Set
 from specstream.compiler.oracle_records import Places, values_of
+from specstream.compiler.oracle_timers import StateTimers
 from specstream.compiler.oracle_view import ByValue, by_value
 from specstream.compiler.text import Text
 from specstream.declarations.codes import EMPTY
@@ -30,7 +31,7 @@ from specstream.declarations.container_words import Words, entries
 from specstream.declarations.containers import Container, Shape
 from specstream.declarations.state import Field
 
-__all__ = ["Journal", "loaded", "rows_of"]
+__all__ = ["Journal", "key_of", "loaded", "rows_of"]
 
 Journal = list[tuple[Any, ...]]
 """What takes back each change: a function and its arguments."""
@@ -73,6 +74,13 @@ def _values(words: Words, shape: Shape, texts: StringTable | None) -> list[Any]:
     return list(zip(*columns, strict=True)) if several else columns[0]
 
 
+def key_of(words: Words, field: Field, texts: StringTable | None) -> Any:
+    """A key, of its words."""
+    of = field.container
+    assert of is not None
+    return _values(words.reshape(1, -1), of.key, texts)[0]
+
+
 def _words(values: Iterable[Any], shape: Shape, into: npt.NDArray[np.int64]) -> None:
     rows = list(values) if shape.record is None else list(map(values_of, values))
     several = shape.is_tuple or shape.record is not None
@@ -106,7 +114,8 @@ def loaded(
     keys = _values(rows, of.key, texts)
     if of.kind == "set":
         return StateSet(StateDict(field.name, of, journal, keys, [None] * len(keys)))
-    return StateDict(field.name, of, journal, keys, values, places)
+    made = StateDict(field.name, of, journal, keys, values, places)
+    return StateTimers(made, field, words) if of.kind == "timers" else made
 
 
 def rows_of(field: Field, container: Any) -> Words:
@@ -114,7 +123,7 @@ def rows_of(field: Field, container: Any) -> Words:
     of = field.container
     assert of is not None
     rows = np.zeros((len(container), of.key.words + of.value.words), np.int64)
-    held = container.members if of.kind == "set" else container
+    held = container.members if of.kind in ("set", "timers") else container
     if of.is_keyed:
         _words(held.entries.keys(), of.key, rows)
     if of.value.words:
@@ -159,6 +168,15 @@ class StateDict(Dict):
         )
         self._stamp = len(keys)
         self._stamps = dict(zip(keys, range(self._stamp), strict=True))
+
+    @property
+    def stamps(self) -> dict[Any, int]:
+        """Of each key, the number of its insertion."""
+        return self._stamps
+
+    def held_key(self, key: Any) -> Any:
+        """A key as it is held."""
+        return self._key(key)
 
     def _asked(self, key: Any) -> Any:
         """A key that may be there: of no key is a part None."""

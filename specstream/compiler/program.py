@@ -10,6 +10,7 @@ from typing import Any
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.operations import Operation
+from specstream.declarations.schema import Schema
 
 __all__ = ["CompiledOperation", "Program", "Written"]
 
@@ -70,6 +71,9 @@ class Program:
         catches: whether the code catches exceptions.
         uses_arena: whether it makes lists, dicts or sets of its own.
         reads_frozen: whether it reads those of a module.
+        is_on_timer: whether it is what runs when a timer fires.
+        on_timer: that program, of an operator that has timers.
+        event: of an ``on_timer``: the columns that a timer has beside its key.
     """
 
     operator: str
@@ -86,6 +90,9 @@ class Program:
     forms: tuple[Form, ...] = ()
     uses_arena: bool = False
     reads_frozen: bool = False
+    is_on_timer: bool = False
+    on_timer: Program | None = None
+    event: Schema = field(default_factory=lambda: Schema((), ()))
 
     def lines(self) -> tuple[tuple[str, int, int, str], ...]:
         """Of each function: file, number and site of its first line, and its text."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.cpython import slicing
 from numba.extending import intrinsic
 
@@ -27,7 +27,8 @@ from specstream.compiler.local_methods import length, written_by
 from specstream.compiler.memory import Run
 from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.sequence_types import DequeField, SequenceType, stored
-from specstream.compiler.types import RunType
+from specstream.compiler.state_records import Records
+from specstream.compiler.types import RecordType, RunType
 from specstream.declarations.element_types import storage_of
 
 __all__ = [
@@ -110,8 +111,29 @@ class Elements(Run):
 
     # -- elements --
 
+    @property
+    def records(self) -> Records | None:
+        """Where it holds records."""
+        of = self.of.element
+        if not isinstance(of, RecordType):
+            return None
+        return Records(self.context, self.builder, of, self.pointer)
+
+    def leave(self, first: Value, step: Value, length: Value) -> None:
+        """Records are about to be removed; nothing where no record of the event is known."""
+        records, builder = self.records, self.builder
+        if records is None:
+            return
+        known = builder.icmp_unsigned("!=", self.load_member("objects"), I64(0))
+        count = builder.select(known, length, I64(0))
+        with cgutils.for_range(builder, count) as loop:
+            at = builder.add(first, builder.mul(loop.index, step))
+            records.leave(self.word_of(at))
+
     def get(self, at: Value, ring: tuple[Value, Value] | None = None) -> Value:
         word = self.word_of(at, ring)
+        if self.records is not None:
+            return self.records.object_of(word)
         parts = [
             self.load("state", self.variant, part, self.builder.add(word, I64(place)))
             for place, part in enumerate(self.of.container.value.parts)
@@ -124,6 +146,9 @@ class Elements(Run):
         self.put_words(self.word_of(at, ring), value)
 
     def put_words(self, word: Value, value: Value) -> None:
+        if self.records is not None:
+            self.records.put(word, value)
+            return
         for place, part in enumerate(self.of.container.value.parts):
             own = value
             if self.of.container.value.is_tuple:
@@ -177,6 +202,8 @@ class Elements(Run):
         count = self.count()
         with builder.if_else(builder.icmp_unsigned(">=", count, I64(most))) as (over, room):
             with over:  # it is as long as before
+                dropped = builder.sub(count, I64(1)) if left else I64(0)
+                self.leave(dropped, I64(1), I64(1))
                 start, mask = self.put_beside(count, value, left)
                 if not left:
                     after = builder.and_(builder.add(start, I64(1)), mask)
@@ -204,6 +231,7 @@ class Elements(Run):
         step = builder.select(backwards, builder.neg(step), step)
         some = builder.icmp_signed(">", length, I64(0))
         with builder.if_then(some):
+            self.leave(first, step, length)
             arguments = (self.pointer, I64(self.of.number), first, step, length)
             self.call("ss_sequence_delete", _VOID, *arguments)
             self.leave_if_verdict()
@@ -213,6 +241,7 @@ class Elements(Run):
         """Takes the last one out; a fault where there is none."""
         last = self.position(I64(-1), types.int64)
         value = self.get(last)
+        self.leave(last, I64(1), I64(1))
         self.set_count(last)
         return value
 
@@ -222,6 +251,7 @@ class Elements(Run):
         self.fault_if(builder.icmp_unsigned("==", count, I64(0)), IndexError)
         start, mask = self.ring()
         value = self.get(I64(0), (start, mask))
+        self.leave(I64(0), I64(1), I64(1))
         after = builder.and_(builder.add(start, I64(1)), mask)
         self.set_header(lib.SS_HEADER_START, after)
         self.set_count(builder.sub(count, I64(1)))

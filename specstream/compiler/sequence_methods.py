@@ -16,7 +16,7 @@ from numba.core import types
 
 from specstream.compiler.arithmetic import eq
 from specstream.compiler.core_function import Meaning, Rule, called, of_values
-from specstream.compiler.instructions import I64, raise_error
+from specstream.compiler.instructions import I64, Value, raise_error
 from specstream.compiler.list_methods import list_from, list_sorted, list_sorted_by
 from specstream.compiler.local_lists import check_index, list_append, list_new
 from specstream.compiler.local_methods import method, written_by
@@ -221,7 +221,11 @@ sequence_method("remove", _BOTH, 1)(plain_python(_removed, "as given"))
 
 @sequence_method("clear", _ANY, 0)
 def _clear(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    return _meaning(types.none, args, lambda head, sig, args: head.set_count(I64(0)))
+    def write(head: Elements, sig: Any, args: Sequence[Value]) -> None:
+        head.leave(I64(0), I64(1), head.count())
+        head.set_count(I64(0))
+
+    return _meaning(types.none, args, write)
 
 
 # ---- looking for ----

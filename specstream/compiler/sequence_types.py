@@ -12,7 +12,8 @@ from specstream.compiler.kinds import NUMBA_KINDS, check_kind
 from specstream.compiler.none_types import present
 from specstream.compiler.refusals import refuse
 from specstream.compiler.state_fields import CONTAINER_TYPES
-from specstream.compiler.types import ContainerType
+from specstream.compiler.state_records import stored_record
+from specstream.compiler.types import ContainerType, RecordType
 
 __all__ = [
     "DequeField",
@@ -34,6 +35,8 @@ class SequenceType(ContainerType, types.IterableType):
     @property
     def element(self) -> types.Type:
         """What it holds."""
+        if self.container.value.record is not None:
+            return RecordType(self.container.value, self.state.variant)
         parts = [NUMBA_KINDS[part.number] for part in self.container.value.parts]
         return types.BaseTuple.from_types(parts) if self.container.value.is_tuple else parts[0]
 
@@ -86,6 +89,8 @@ def stored(of: SequenceType, given: types.Type) -> types.Type:
     """As what a value is kept; refuses one that does not fit."""
     what, shape = f"field {of.field.name!r}", of.container.value
     given = types.unliteral(given)
+    if shape.record is not None:
+        return stored_record(shape, given, of.state.variant, what)
     if not shape.is_tuple:
         if isinstance(given, types.BaseTuple):
             raise refuse(f"{what} holds {shape} and gets a tuple; put in one part of it, like x[0]")
@@ -118,8 +123,9 @@ def ordered(of: SequenceType, what: str) -> None:
 
 
 def refuse_none(of: SequenceType, *values: types.Type) -> None:
+    is_record = isinstance(of.element, RecordType)  # it is looked at when it is stored
     for one in values:
-        if isinstance(one, types.Optional) or one == types.none:
+        if (isinstance(one, types.Optional) and not is_record) or one == types.none:
             found = "None" if one == types.none else "what may be None"
             raise refuse(
                 f"field {of.field.name!r} holds {of.container.value} and gets {found}; test it for "

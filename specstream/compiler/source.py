@@ -25,6 +25,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
+import pyarrow as pa
 
 from specstream.compiler import sites
 from specstream.compiler.analysis import Analysis, FunctionSource
@@ -44,11 +45,14 @@ from specstream.compiler.scopes import bound_names, is_named_lambda, named_lambd
 from specstream.compiler.signatures import parameters_of
 from specstream.compiler.spelling import respell
 from specstream.declarations.operations import Operation
-from specstream.declarations.schema import Schema
+from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
 
 __all__ = ["analyse"]
+
+# The columns that a timer has, as an event, but for the words of its key.
+_TIMER = Schema(("at",), (Column("int", pa.int64()),))
 
 
 def told(value: Any) -> str:
@@ -57,34 +61,69 @@ def told(value: Any) -> str:
 
 
 def analyse(
-    function: Callable[..., Any], operator: str, event: Schema, emits: Schema, layout: Layout
+    function: Callable[..., Any],
+    operator: str,
+    event: Schema,
+    emits: Schema,
+    layout: Layout,
+    on_timer: Any = None,
 ) -> Program:
-    """Checks and rewrites an operator's function, and the operations on its boosted fields.
+    """Checks and rewrites an operator's function, the operations on its boosted fields, and what
+    runs when a timer fires.
 
     Raises:
-        CompileError: the function has something that cannot be compiled; names line and way out.
-        DeclarationError: it is not a plain function of (state, event, emit).
+        CompileError: a function has something that cannot be compiled; names line and way out.
+        DeclarationError: one is not a plain function of (state, event, emit); or there are timers
+            and nothing to run, or the other way round.
     """
+    what = f"operator {operator!r}"
+    checked = _checked(function, what, "process", "event")
+    timers = layout.timers
+    if on_timer is not None:
+        on_timer = _checked(on_timer, f"{what}: on_timer", "on_timer", "timer")
+        if timers is None:
+            raise DeclarationError(
+                f"{what} has on_timer=, and its state {layout.name!r} has no timers: declare a "
+                "field timers = ss.timers(key)"
+            )
+    elif timers is not None:
+        raise DeclarationError(
+            f"{what} has no on_timer=, and its state has the timers {timers.name!r}: give "
+            "@ss.operator(..., on_timer=f) with def f(state, timer, emit), or leave the field out"
+        )
+    program = _Analysis(operator, event, emits, layout).program(checked)
+    if timers is not None and on_timer is not None:
+        of_timer = _Analysis(operator, _TIMER, emits, layout)
+        of_timer.lifting.forms += program.forms
+        of_timer.lifts = False
+        fired = of_timer.program(on_timer)
+        fired.is_on_timer, fired.event = True, of_timer.event
+        program.on_timer, program.forms = fired, fired.forms
+        program.reads_timestamp = True  # timers fire by it
+        program.strings = tuple(dict.fromkeys((*program.strings, *fired.strings)))
+        program.uses_arena = fired.uses_arena = program.uses_arena or fired.uses_arena
+    return program
+
+
+def _checked(function: Any, what: str, name: str, of: str) -> types.FunctionType:
+    expected = f"(state, {of}, emit)"
     if not isinstance(function, types.FunctionType):
         raise DeclarationError(
-            f"operator {operator!r} is {type(function).__name__}; expected a plain function: "
-            "def process(state, event, emit)"
+            f"{what} is {type(function).__name__}; expected a plain function: def {name}{expected}"
         )
     _, more = parameters_by_use(function)
-    if len(inspect.signature(function).parameters) - len(more) != 3:
-        raise DeclarationError(
-            f"operator {operator!r} takes ({', '.join(inspect.signature(function).parameters)}); "
-            "expected exactly three parameters: (state, event, emit), and others with defaults "
-            "that are numbers or strings"
-        )
-    order = ["state", "event", "emit"]
     names = list(inspect.signature(function).parameters)
+    if len(names) - len(more) != 3:
+        raise DeclarationError(
+            f"{what} takes ({', '.join(names)}); expected exactly three parameters: {expected}, "
+            "and others with defaults that are numbers or strings"
+        )
+    order = ["state", of, "emit"]
     if names != order and sorted(names) == sorted(order):
         raise DeclarationError(
-            f"operator {operator!r} takes ({', '.join(names)}); expected (state, event, emit), in "
-            "this order"
+            f"{what} takes ({', '.join(names)}); expected {expected}, in this order"
         )
-    return _Analysis(operator, event, emits, layout).program(function)
+    return function
 
 
 def parameters_by_use(
@@ -137,6 +176,7 @@ class _Analysis(Analysis):
         self.next_site = 1  # 0 stands for no line
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
         self.lifting = Lifting(self, self.parse, layout)
+        self.lifts = True  # what depends on the event alone can be computed before
 
     def program(self, function: types.FunctionType) -> Program:
         self.of_operator = function
@@ -146,7 +186,8 @@ class _Analysis(Analysis):
         reached = [tree for one in called for tree in trees_reached(one, self.tree_of)]
         self.catches = any(map(has_try, reached))
         self.tells = any(map(tells_text, reached))
-        self.lifting.begin(function)
+        if self.lifts:
+            self.lifting.begin(function)
         operations = tuple(self.operation(*one) for one in self.layout.operations)
         native, oracle = self.function(function)
         self.fingerprint.append(self.errors.described())

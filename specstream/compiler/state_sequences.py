@@ -32,6 +32,7 @@ from specstream.compiler.sequence_elements import Elements, index_type
 from specstream.compiler.sequence_types import (
     DequeField,
     ListField,
+    QueueField,
     SequenceIterator,
     SequenceType,
     refuse_none,
@@ -39,6 +40,8 @@ from specstream.compiler.sequence_types import (
     refuse_slice,
     stored,
 )
+from specstream.compiler.state_records import PLACES, make_place
+from specstream.compiler.types import PlaceType, RecordType
 
 __all__ = ["part_of", "replace_part"]
 
@@ -76,6 +79,26 @@ def _item(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return resolved_call(context, builder, part_of, given, (args[0], *selected))[1]
     site = NO_ITEM if isinstance(of, ListField) else 0
     return head.get(head.position(args[1], index, site))
+
+
+@PLACES.append
+def _place_of_element(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``x[i].name``: where the element is."""
+    of, index = args
+    is_slice = isinstance(types.unliteral(index), types.SliceType)
+    if not isinstance(of, SequenceType) or isinstance(of, QueueField) or is_slice:
+        return None
+    if not isinstance(of.element, RecordType):
+        return None
+    result = PlaceType(of.element.shape, of.element.variant)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        head = Elements(context, builder, of, args[0])
+        site = NO_ITEM if isinstance(of, ListField) else 0
+        word = head.word_of(head.position(args[1], sig.args[1], site))
+        return make_place(context, builder, result, args[0], word)
+
+    return result, (of, index_type(types.unliteral(index))), code
 
 
 @SET_ITEM.append

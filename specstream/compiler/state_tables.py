@@ -50,7 +50,14 @@ from specstream.compiler.types import (
 from specstream.declarations.containers import Shape
 from specstream.declarations.state import Field
 
-__all__ = ["StateDictType", "StateSetType", "as_declared", "shape_type"]
+__all__ = [
+    "Declared",
+    "StateDictType",
+    "StateSetType",
+    "StateTable",
+    "as_declared",
+    "shape_type",
+]
 
 NOWHERE = I64(-1)
 _VOID = ir.VoidType()
@@ -79,7 +86,7 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
     return shape_type(shape)
 
 
-class _Declared(ContainerType):
+class Declared(ContainerType):
     """What dicts and sets of the state have beside what all have."""
 
     is_declared = True
@@ -106,7 +113,7 @@ class _Declared(ContainerType):
         return self
 
 
-class StateDictType(_Declared, DictType):
+class StateDictType(Declared, DictType):
     """A dict of the state."""
 
     def __init__(self, state: StateType, field: Field) -> None:
@@ -118,7 +125,7 @@ class StateDictType(_Declared, DictType):
         )
 
 
-class StateSetType(_Declared, SetType):
+class StateSetType(Declared, SetType):
     """A set of the state."""
 
 
@@ -134,7 +141,7 @@ class StateTable(Table):
 
     def __init__(self, context: Any, builder: Any, of: types.Type, pointer: Value) -> None:
         super().__init__(context, builder, of, pointer)
-        assert isinstance(of, _Declared)
+        assert isinstance(of, Declared)
         self.of = of
         self.container = of.container
         self.run = Run(context, builder, pointer)

@@ -50,6 +50,7 @@ __all__ = [
     "collect_pairs",
     "copied_table",
     "dict_from",
+    "get_or_none",
     "is_null",
     "last_entry",
     "same_tables",
@@ -115,7 +116,7 @@ conversions.bool_.others.append(truth(TableType, _meaning, False))
 @adding(DictType, "get", 2, 1)
 def _get(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     if default in ((), (types.none,)):
-        return _get_or_none(of, key, default)
+        return get_or_none(of, key, default)
     taken = keys(of, key), values(of, *default)
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
@@ -129,8 +130,8 @@ def _value(table: Table, entry: Value) -> Value:
     return table.value_of(entry)
 
 
-def _get_or_none(
-    of: DictType, key: types.Type, default: tuple[types.Type, ...], give: Any = _value
+def get_or_none(
+    of: TableType, key: types.Type, default: tuple[types.Type, ...], give: Any = _value
 ) -> Meaning:
     """``d.get(key)``, ``d.pop(key, None)``: None where there is none."""
     result = types.Optional(known(of.value_type, "a dict"))
@@ -181,7 +182,7 @@ def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
 @adding(DictType, "pop", 2, 1)
 def _pop(of: DictType, key: types.Type, *default: types.Type) -> Meaning:
     if default == (types.none,):
-        return _get_or_none(of, key, default, _taken)
+        return get_or_none(of, key, default, _taken)
     taken = keys(of, key), *(values(of, one) for one in default)
     value = known(of.value_type, "a dict")
 

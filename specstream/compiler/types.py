@@ -48,6 +48,7 @@ VARIANTS: dict[Variant, int] = {
     "log_free": lib.SS_LOG_FREE,
     "locked": lib.SS_LOCKED,
     "eager": lib.SS_EAGER,
+    "timer": lib.SS_TIMER,
     "profiled": lib.SS_TRANSACTIONAL,
     "profiled_eager": lib.SS_EAGER,
 }

@@ -33,6 +33,7 @@ from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler, compiled
 from specstream.compiler.program import Program
 from specstream.compiler.refusals import refuse
+from specstream.compiler.state_timers import TimerType
 from specstream.compiler.symbols import register
 from specstream.compiler.types import (
     BOOSTED,
@@ -166,14 +167,18 @@ def compile_entry(
     """
     register()
     key = cache.key(program, layout, event, emits, variant)
+    timers = layout.timers if program.is_on_timer else None
 
     def make() -> Any:
         state = StateType(layout, variant, program)
+        of_event = EventType(event)
+        if timers is not None and timers.container is not None:
+            of_event = TimerType(event, timers.container.key)
         # Inlined into the loop over the events: a call costs 3 ns, a tenth of a short event.
         process = numba.njit(pipeline_class=OperatorCompiler, forceinline=True, **COMPILE_OPTIONS)(
             program.native
         )
-        entry = _entry_function(process, state, EventType(event), EmitType(emits))
+        entry = _entry_function(process, state, of_event, EmitType(emits))
         return entry.get_compile_result(types.int64(RunType(variant), types.int64, types.int64))
 
     return _entry(key, program, make)

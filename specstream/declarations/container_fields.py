@@ -6,7 +6,7 @@ from typing import Any
 
 from specstream.declarations.containers import Declared
 
-__all__ = ["deque", "dict", "list", "priority_queue", "set"]
+__all__ = ["deque", "dict", "list", "priority_queue", "set", "timers"]
 
 
 def dict(key: Any, value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
@@ -51,3 +51,29 @@ def deque(
 def priority_queue(value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
     """A heap: ``push(x)``, ``pop()``, ``peek()``, the least first; equal ones in no order."""
     return Declared("priority_queue", None, value, capacity, limit)
+
+
+def timers(key: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
+    """The timers of an operator: ``state.timers.set(key, at)`` has its ``on_timer`` called.
+
+    Each key has one timer at most. ``set(key, at)`` sets it, or sets it anew; ``cancel(key)`` takes
+    it away if there is one; ``get(key)`` is its time or None; ``key in state.timers``, ``len`` and
+    iteration are as of a set. ``at`` is an int in the unit of ``event.timestamp``.
+
+    A timer fires before the first event whose time is not before ``at``, or when the frontier
+    comes to ``at``; a firing runs ``on_timer(state, timer, emit)`` with ``timer.key`` and
+    ``timer.at``. Those due at once fire in the order of (at, setting). One for a time that has
+    passed fires before the next event; ``on_timer`` cannot set one for a time that is not after
+    ``timer.at``: that raises ValueError.
+
+    A state has one such field; where there are several kinds of timers, put the kind into the key.
+
+    Args:
+        key: int, str, bool, or a tuple of these, like ``(str, int)``.
+        capacity: as of :func:`dict`.
+        limit: timers at most, by default 2**24; one more raises OverflowError.
+
+    Raises:
+        DeclarationError: when the state is laid out; names the field.
+    """
+    return Declared("timers", key, int, capacity, limit)

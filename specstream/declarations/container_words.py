@@ -56,7 +56,7 @@ def stamped(words: Words, field: Field) -> tuple[Words, Words]:
         stamps = region[live, 0]
         if (stamps[1:] < stamps[:-1]).any():
             order = np.argsort(stamps)
-            live, stamps = live[order], stamps[order]
+            return stamps[order], region[live[order], 1:]
         rows = region[:, 1:].copy() if len(live) == used else region[live, 1:]
         return stamps, rows
     filled, start, ring = (
@@ -76,7 +76,10 @@ def replace(words: Words, field: Field, rows: Words) -> None:
     filled = len(rows)
     header = words[field.offset : field.offset + of.header_words]
     before = int(header[lib.SS_HEADER_USED])
+    kept = header[lib.SS_HEADER_FIRED : lib.SS_HEADER_CLOCK + 1].copy()
     header[:] = 0
+    if of.kind == "timers":
+        header[lib.SS_HEADER_FIRED : lib.SS_HEADER_CLOCK + 1] = kept
     header[lib.SS_HEADER_COUNT] = filled
     region = words[of.region : of.region + of.region_words].reshape(of.room, of.entry_words)
     if of.is_keyed:

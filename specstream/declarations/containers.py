@@ -17,12 +17,13 @@ from specstream.declarations.records import is_record, record_fields, record_nam
 from specstream.errors import DeclarationError
 
 __all__ = [
+    "KEYED",
     *("Container", "ContainerKind", "Declared", "Shape", "record_shape", "shape_named"),
     "shape_of",
 ]
 
-ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue"]
-KEYED: tuple[ContainerKind, ...] = ("dict", "set")
+ContainerKind = Literal["dict", "set", "list", "deque", "priority_queue", "timers"]
+KEYED: tuple[ContainerKind, ...] = ("dict", "set", "timers")
 
 DEFAULT_LIMIT = 2**24
 # Entries that speculative runs may have taken beside those that are there.
@@ -160,6 +161,11 @@ class Declared:
         keyed = self.kind in KEYED
         key = shape_of(self.key, _KEYS, f"{what}: key") if keyed else NOTHING
         value = NOTHING if self.kind == "set" else shape_of(self.value, _VALUES, f"{what}: value")
+        if self.kind == "priority_queue" and value.record is not None:
+            raise DeclarationError(
+                f"{what} holds records, which have no order; expected a tuple that begins with "
+                "what they are ordered by, like (float, int)"
+            )
         limit = DEFAULT_LIMIT
         maxlen = None
         if self.maxlen is not None:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
+from specstream._native import lib
 from specstream.declarations.codes import stored_code
 from specstream.declarations.containers import (
     Container,
@@ -109,6 +110,11 @@ class Field:
         return self.storage.number
 
     @property
+    def is_timers(self) -> bool:
+        """Whether it holds the operator's timers."""
+        return self.container is not None and self.container.kind == "timers"
+
+    @property
     def filled(self) -> int | float | bool | tuple[Any, ...]:
         """What every element holds at the start; the words of a record."""
         if self.record is not None:
@@ -173,12 +179,18 @@ class Layout:
     def pack(cls, name: str, declared: Mapping[str, Declaration | Declared]) -> Layout:
         """Fields one after the other, each space for itself, each from a whole word on; behind
         them the regions of the containers."""
-        fields = []
+        fields: list[Field] = []
         used = {"state": 0, "scratch": 0, "locks": 0}
         for field_name, declaration in declared.items():
             what = f"state {name!r}, field {field_name!r}"
             if isinstance(declaration, Declared):
                 container = declaration.container(what)
+                others = [one.name for one in fields if one.is_timers]
+                if container.kind == "timers" and others:
+                    raise DeclarationError(
+                        f"{what} is a second ss.timers(...), beside {others[0]!r}; expected one in "
+                        "a state: put the kind of a timer into its key, like ss.timers((str, int))"
+                    )
                 shape = (container.header_words,)
                 header = Field(
                     field_name,
@@ -229,6 +241,19 @@ class Layout:
         return tuple(field for field in self.fields if field.container is not None)
 
     @property
+    def timers(self) -> Field | None:
+        """The field that holds the operator's timers, if there is one."""
+        return next((field for field in self.fields if field.is_timers), None)
+
+    @property
+    def clock(self) -> tuple[int, int]:
+        """Of the header of the timers, the words that are part of what the state means: how many
+        have fired, and the time."""
+        timers = self.timers
+        assert timers is not None
+        return timers.offset + lib.SS_HEADER_FIRED, timers.offset + lib.SS_HEADER_CLOCK + 1
+
+    @property
     def has_records(self) -> bool:
         """Whether any field holds records."""
         return any(
@@ -268,10 +293,17 @@ class Layout:
 
     @cached_property
     def stretches(self) -> tuple[tuple[int, int], ...]:
-        """Where these lie in the state: first word and end of each row of neighbours."""
+        """Where these lie in the state, and :attr:`clock`: first word and end of each row of
+        neighbours."""
         found: list[tuple[int, int]] = []
-        for field in self.plain:
+        for field in self.fields:
             begin, end = field.offset, field.offset + field.words
+            if field.space != "state":
+                continue
+            if field.is_timers:
+                begin, end = self.clock
+            elif field.container is not None:
+                continue
             if found and found[-1][1] == begin:
                 begin = found.pop()[0]
             found.append((begin, end))

@@ -37,7 +37,8 @@ class StateContent:
         layout: of the state.
         fixed: words of the fields that are no containers, one behind the other.
         rows: of each container, in the order of ``layout.containers``, as
-            :func:`specstream.declarations.container_words.entries` gives them.
+            :func:`specstream.declarations.container_words.entries` gives them; of a part of a
+            state, none.
     """
 
     layout: Layout
@@ -87,6 +88,15 @@ class StateContent:
             at += end - first
         raise AssertionError(field.name)
 
+    def clock(self) -> Words:
+        """The words of ``layout.clock``, over :attr:`fixed`."""
+        at, (begin, end) = 0, self.layout.clock
+        for first, last in self.layout.stretches:
+            if first <= begin < last:
+                return self.fixed[at + begin - first : at + end - first]
+            at += last - first
+        raise AssertionError(begin)
+
     def records(self, field: Field) -> Words:
         """The records of a field that holds some, a row for each."""
         return self.elements(field).reshape(-1, field.shape[-1])
@@ -108,7 +118,7 @@ class StateContent:
     def codes_by_field(self) -> dict[str, Words]:
         """The codes of the strings that each field holds."""
         found = self.fixed_codes
-        for field, rows in zip(self.layout.containers, self.rows, strict=True):
+        for field, rows in zip(self.layout.containers, self.rows, strict=bool(self.rows)):
             found[field.name] = row_codes(field, rows)
         return found
 

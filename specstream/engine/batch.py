@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import pyarrow as pa
 
 from specstream._native import ffi
 from specstream.columns.conversion import time_at
-from specstream.columns.events import Events, keys_of, rows_to_table
+from specstream.columns.events import Events, keys_of, keys_with_firings, rows_to_table
 from specstream.engine.interrupts import LatePartial, insist
 from specstream.engine.lock_errors import lock_error
 from specstream.engine.native import ABORT_REASONS, WAIT_MILLISECONDS
-from specstream.engine.operator_errors import raise_failure
+from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
 from specstream.errors import EngineClosedError, Partial
 from specstream.predictors.checked import next_of
@@ -34,16 +35,20 @@ class Batch:
         parts: of the engine; the caller has it to himself.
         events: of the batch.
         ordered: they have order times.
+        ends_input: no event follows.
 
     Attributes:
         has_begun: it has an effect: the events' rejected rows are kept, the events run.
         partial: what it has done, for the exception that cuts it short.
     """
 
-    def __init__(self, parts: Parts, events: Events, ordered: bool) -> None:
+    def __init__(
+        self, parts: Parts, events: Events, ordered: bool, ends_input: bool = False
+    ) -> None:
         self._parts = parts
         self._events = events
         self._ordered = ordered
+        self._ends_input = ends_input and parts.operator.on_timer is not None
         self._first = parts.committed.next_sequence
         self._applied_before = int(parts.native.statistics().events)
         self._done = 0
@@ -71,6 +76,8 @@ class Batch:
                 raise unheard
             while self._done < events.count and not self._failed:
                 self._stretch(next_of(parts.predictor, parts.longest))
+            if self._ends_input and not self._failed:
+                self._end_input()
             insist(self.settle)
             if self._failed:
                 self._raise_failure()
@@ -83,6 +90,8 @@ class Batch:
         outcome = self._outcome
         if outcome.lock_fault.kind:
             raise lock_error(self._parts.operator, outcome.lock_fault, self.partial)
+        if outcome.timer_failed:
+            raise_timer_failure(self._parts, outcome, self.partial)
         row = self._done
         if outcome.fault.signal:  # where events run in no order, it says which one it was
             row += outcome.fault.event - outcome.consumed
@@ -119,7 +128,18 @@ class Batch:
         if interruption is not None:
             raise interruption
 
-    def _await_stretch(self, setting: Setting) -> None:
+    def _end_input(self) -> None:
+        """Fires the timers that are left: a job without events."""
+        interruption: BaseException | None = None
+        try:
+            self._await_stretch(Setting(horizon=0, chunk=1, events=1), ends_input=True)
+        except BaseException as error:
+            interruption = error
+        insist(self._count)
+        if interruption is not None:
+            raise interruption
+
+    def _await_stretch(self, setting: Setting, ends_input: bool = False) -> None:
         """Runs events from the first that is not done on, until something cuts them short."""
         parts, events, begin = self._parts, self._events, self._done
         self._columns = ffi.new(
@@ -134,6 +154,7 @@ class Batch:
                 chunk=setting.chunk,
                 horizon=setting.horizon,
                 mode=parts.options.mode,
+                ends_input=ends_input,
             )
         limit = None if setting.seconds is None else time.monotonic() + setting.seconds
         while True:
@@ -160,7 +181,8 @@ class Batch:
         outcome = native.outcome()
         if outcome.job == self._job:
             return  # counted, or not begun
-        table = self._table(native.rows(outcome, self._parts.operator.emits.row_words))
+        rows = native.rows(outcome, self._parts.operator.emits.row_words)
+        table = self._table(rows, native.firings(outcome))
         tables, done, job = [*self._tables, table], self._done + outcome.consumed, outcome.job
         failed = outcome.failed
         with self._parts.flight.between:
@@ -181,10 +203,11 @@ class Batch:
         if self._ordered and self._done:
             reached = time_at(self._events.keys[0], self._done - 1)
         self.partial.tell(output, self._done)
+        failed_event = self._failed and not self._outcome.timer_failed
         with flight.between:
             # No call from here to the end: all of it, or none.
             # The failing event keeps its own number.
-            committed.next_sequence = self._first + self._done + (1 if self._failed else 0)
+            committed.next_sequence = self._first + self._done + (1 if failed_event else 0)
             committed.reached = reached
             flight.counted = flight.batch = None
             self._is_settled = True
@@ -197,12 +220,17 @@ class Batch:
                 pass
         return Partial(self.partial.output, self.partial.consumed)
 
-    def _table(self, rows: npt.NDArray[np.int64]) -> pa.Table:
+    def _table(
+        self, rows: npt.NDArray[np.int64], firings: Sequence[tuple[int, int]] = ()
+    ) -> pa.Table:
         """Rows of the stretch that begins behind what is done."""
         keys = None
         if self._parts.options.keys:
-            keys = keys_of(self._events, rows[:, 0] + self._done, self._first)
+            keys = keys_with_firings(rows[:, 0], self._keys, firings)
         return rows_to_table(rows, self._parts.operator.emits, self._parts.committed.strings, keys)
+
+    def _keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+        return keys_of(self._events, rows + self._done, self._first)
 
     def _joined(self) -> pa.Table:
         """The batch's output, of one chunk for each stretch."""

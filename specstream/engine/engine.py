@@ -19,7 +19,7 @@ from specstream.columns.rejected_rows import Policy
 from specstream.columns.tables import as_table
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.limits import Limits
-from specstream.declarations.options import instance, refused
+from specstream.declarations.options import flag, instance, refused
 from specstream.declarations.state_view import StateView
 from specstream.engine.batch import Batch
 from specstream.engine.committed import Committed, Savepoint
@@ -39,7 +39,7 @@ from specstream.engine.sources import Late, Name
 from specstream.engine.statistics import Counted, Statistics
 from specstream.engine.turn import Turn
 from specstream.errors import ConfigurationError, SnapshotError
-from specstream.operator.operator import Operator
+from specstream.operator.operator import Operator, check_order
 from specstream.predictors.checked import speculates_of
 from specstream.predictors.predictor import Predictor
 from specstream.profiling import Profile, profile_of
@@ -261,7 +261,12 @@ class Engine:
     # ---- batches ----
 
     def process(
-        self, table: Any, *, order_by: str | None = None, source: str | None = None
+        self,
+        table: Any,
+        *,
+        order_by: str | None = None,
+        source: str | None = None,
+        end: bool = False,
     ) -> pa.Table:
         """Runs the events of a table, in order, and returns the emitted rows.
 
@@ -272,6 +277,8 @@ class Engine:
                 (dicts, objects of a dataclass, named tuples), where what a row lacks is null.
             order_by: order the rows by (this column, ``source``, position).
             source: column that names each event's source: integers or strings.
+            end: no event follows: the timers that are left fire, in order, and not those that they
+                set.
 
         Returns:
             A table with the columns of ``emits``, and the order key with ``keys=True``.
@@ -283,6 +290,8 @@ class Engine:
             Exception: what the operator raised. Its event is not applied, the rows after it are
                 not run, and the engine goes on with the next call. ``specstream_partial`` on the
                 exception holds the output and number of the rows before it.
+                What ``on_timer`` raised, likewise: its timer has fired, is undone, and stands in
+                ``specstream_timer`` on the exception, as (key, at); no event has failed.
             OperatorCrashError: likewise, where the operator's machine code crashed.
             MemoryError: likewise, where there was no memory for what an event stores or emits.
             KeyboardInterrupt: likewise, and whatever else a signal handler raises, with what was
@@ -292,10 +301,12 @@ class Engine:
         """
         column("order_by", order_by)
         column("source", source)
+        end = flag("end", end)
+        check_order(self.operator, order_by)
         batch: Batch | None = None
         try:
             with self._parts.lifetime.exclusive():
-                batch = self._batch(table, order_by, source)
+                batch = self._batch(table, order_by, source, end)
                 return batch.run()
         except BaseException as error:
             # Here, as a signal handler may raise when all is done and the engine is given back.
@@ -303,7 +314,7 @@ class Engine:
                 error.specstream_partial = batch.partial  # type: ignore[attr-defined]
             raise
 
-    def _batch(self, table: Any, order_by: str | None, source: str | None) -> Batch:
+    def _batch(self, table: Any, order_by: str | None, source: str | None, end: bool) -> Batch:
         """The table as a batch, which no submitted event is to come before."""
         parts, committed = self._parts, self._parts.committed
         operator = self.operator
@@ -326,7 +337,7 @@ class Engine:
         except BaseException:
             committed.strings.truncate(known)
             raise
-        return Batch(parts, events, ordered=order_by is not None)
+        return Batch(parts, events, ordered=order_by is not None, ends_input=end)
 
     def rejected_rows(self) -> pa.Table | None:
         """Rows that could not be events, since the last call; None: none.
@@ -705,6 +716,11 @@ def _parts(
         raise ConfigurationError(
             f'execution={options.execution!r} calls no hooks; expected execution="ordered" with '
             "on_abort, on_commit or on_post_commit"
+        )
+    if hooks and operator.on_timer is not None:
+        raise ConfigurationError(
+            f"operator {name!r} has timers, and hooks are told of events only: leave on_abort, "
+            "on_commit and on_post_commit out"
         )
     config, _kept = configuration(
         operator,

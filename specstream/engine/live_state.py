@@ -41,9 +41,16 @@ class LiveState:
 
     def view(self) -> StateView:
         """See :attr:`specstream.Engine.state`."""
-        committed = self._parts.committed
-        moving = self if self._parts.operator.layout.containers else None
-        return self.still(lambda idle: committed.view(moving, copied=not idle))
+        layout, lifetime = self._parts.operator.layout, self._parts.lifetime
+        if not layout.containers:
+            return StateView(layout, *self.fields())
+        if not lifetime.closed and not lifetime.is_inherited():
+            lifetime.check_caller()
+        return StateView.of_moving(layout, self)
+
+    def fields(self) -> tuple[Words | StateContent, Texts]:
+        """The fields that are no containers: live, or a copy while a batch is in flight."""
+        return self.still(lambda idle: self._parts.committed.fields(copied=not idle))
 
     def still(self, look: Callable[[bool], T]) -> T:
         """What ``look`` gives, while the state stands still; told True: no batch is in flight.

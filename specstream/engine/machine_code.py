@@ -45,6 +45,12 @@ class MachineCode:
             for number, (_, operation) in enumerate(operator.layout.operations)
         ]
 
+        fired = operator.program.on_timer
+        if fired is not None:
+            self.entries["timer"] = compile_entry(
+                fired, operator.layout, fired.event, operator.emits, "plain"
+            )
+
     def _compiled(self, variant: Variant) -> Entry:
         operator = self._operator
         return compile_entry(

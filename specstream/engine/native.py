@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from specstream._native import ffi, lib
 from specstream.compiler.types import VARIANTS, Variant
+from specstream.declarations.containers import KEYED
 from specstream.declarations.state import Field, Layout
 from specstream.operator.operator import Operator
 
@@ -26,6 +27,7 @@ Words = npt.NDArray[np.int64]
 WAIT_MILLISECONDS = 50
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
+_NOWHERE = 2**64 - 1  # SS_NOWHERE, which is beyond what cffi takes for a constant
 _NOBODY: frozenset[int] = frozenset()
 _FRONTIER = ffi.typeof("struct ss_frontier *")
 _HOT_PLACES = 512  # that a thread remembers; see profile.c
@@ -42,6 +44,7 @@ ABORT_REASONS = {
     "hook": lib.SS_ABORT_HOOK,
     "fault": lib.SS_ABORT_FAULT,
     "shadow": lib.SS_ABORT_SHADOW,
+    "timer": lib.SS_ABORT_TIMER,
 }
 
 
@@ -73,6 +76,7 @@ def configuration(
             "region_count": len(regions),
             "containers": containers,
             "container_count": len(containers),
+            "timers": 0 if layout.timers is None else layout.containers.index(layout.timers) + 1,
             "operations": len(layout.operations),
             "boosted_first": min((f.offset for f, _ in layout.operations), default=0),
             "boosted_end": max((f.offset + f.words for f, _ in layout.operations), default=0),
@@ -86,7 +90,8 @@ def _container(field: Field) -> dict[str, int]:
     """The ``struct ss_container`` of a field."""
     of = field.container
     assert of is not None
-    kinds = {"dict": lib.SS_KEYED, "set": lib.SS_KEYED, "deque": lib.SS_DEQUE}
+    keyed = dict.fromkeys(KEYED, lib.SS_KEYED)
+    kinds = {**keyed, "deque": lib.SS_DEQUE}
     return {
         "kind": kinds.get(of.kind, lib.SS_LIST),
         "header": field.offset,
@@ -207,6 +212,14 @@ class Native:
         buffer = ffi.buffer(outcome.rows, outcome.row_count * width * 8)
         return np.frombuffer(buffer, np.int64).reshape(-1, width)
 
+    @staticmethod
+    def firings(outcome: Any) -> list[tuple[int, int]]:
+        """Number and time of the timers that have emitted rows, in order."""
+        return [
+            (outcome.firings[at].number, outcome.firings[at].time)
+            for at in range(outcome.firing_count)
+        ]
+
     # ---- the open job ----
 
     def submit(self, segment: Any) -> None:
@@ -280,7 +293,7 @@ class Native:
     def find(self, container: int, key: Words) -> int | None:
         """With the turn: the first word of a key's entry."""
         found = lib.ss_engine_find(self.pointer, container, ffi.from_buffer("uint64_t[]", key))
-        return None if found == lib.SS_NOWHERE else int(found)
+        return None if found == _NOWHERE else int(found)
 
     def is_idle(self) -> bool:
         """Whether no job is in flight; for a forked process, as it takes no mutex."""

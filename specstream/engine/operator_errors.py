@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from specstream.columns.conversion import time_at
 from specstream.columns.events import Events
 from specstream.columns.python_values import event_text
 from specstream.compiler.oracle import Oracle
+from specstream.compiler.oracle_containers import key_of
+from specstream.compiler.oracle_timers import plain
 from specstream.engine.parts import Parts
 from specstream.errors import OperatorCrashError, Partial, SpecstreamError
 
-__all__ = ["raise_failure"]
+__all__ = ["raise_failure", "raise_timer_failure"]
 
 
 def raise_failure(
@@ -63,6 +67,55 @@ def _raise_for(parts: Parts, events: Events, row: int, first: int, partial: Part
     )
     failure.specstream_partial = partial  # type: ignore[attr-defined]
     raise failure
+
+
+def raise_timer_failure(parts: Parts, outcome: Any, partial: Partial) -> None:
+    """Raises what made a timer fail that has fired, as the runtime's outcome has it."""
+    operator, failed = parts.operator, outcome.failed_timer
+    field = operator.layout.timers
+    assert field is not None
+    oracle = Oracle(operator.program, operator.layout, parts.committed.words, overlay=True)
+    dtypes: list[Any] = [np.int64, np.int64, *operator.event.dtypes]
+    oracle.begin(
+        operator.event,
+        operator.emits,
+        [np.empty(0, dtype) for dtype in dtypes],
+        0,
+        parts.options.seed,
+        strings=parts.committed.strings,
+    )
+    assert field.container is not None
+    words = np.array([failed.key[at] for at in range(field.container.key.words)], np.uint64)
+    key = key_of(words.view(np.int64), field, parts.committed.strings)
+    what = f"when the timer {plain(key)!r} fired, which was set for {failed.at}"
+    error: BaseException
+    if outcome.fault.signal:
+        fault = outcome.fault
+        error = OperatorCrashError(
+            parts.name,
+            f"({failed.time}, None, {failed.number}), the timer {plain(key)!r} set for {failed.at}",
+            fault.signal,
+            stack_overflow=fault.stack_overflow,
+            address=fault.address if fault.has_address else None,
+            undone=parts.options.is_ordered,
+        )
+    elif outcome.no_memory:
+        error = MemoryError(
+            f"operator {parts.name!r}: no memory for what it stores and emits {what}. Give the "
+            "process more memory, or let on_timer store and emit less"
+        )
+    else:
+        try:
+            oracle.fire_alone(failed.at, key, failed.time, failed.number)
+        except Exception as raised:
+            raised.specstream_partial = partial  # type: ignore[attr-defined]
+            raise
+        error = SpecstreamError(
+            f"operator {parts.name!r}: compiled code raised {what}, and Python does not; its "
+            "effects are undone. Please report the operator and the timer"
+        )
+    vars(error).update(specstream_partial=partial, specstream_timer=(plain(key), failed.at))
+    raise error
 
 
 def _raise_crash(

@@ -17,13 +17,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import lib
-from specstream.columns.events import column, rows_to_table
+from specstream.columns.events import column, keys_with_firings, rows_to_table
 from specstream.columns.python_values import row_tuples
 from specstream.columns.tables import as_table
 from specstream.declarations.options import flag, number, refused, text
 from specstream.engine.interrupts import LatePartial
 from specstream.engine.native import WAIT_MILLISECONDS
-from specstream.engine.operator_errors import raise_failure
+from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before
 from specstream.engine.segments import Segment
@@ -58,6 +58,7 @@ class OutOfOrder:
         self._taken: list[
             tuple[int, npt.NDArray[np.int64]]
         ] = []  # rows that nobody has, by edition
+        self._firings: dict[int, int] = {}  # time of the timers that have emitted some, by number
 
     def submit(
         self,
@@ -154,6 +155,7 @@ class OutOfOrder:
                         # The caller's from here on: by the return, or by the exception. No call
                         # in between.
                         given, self._taken, self._committed.pending.held = told, [], None
+                        self._firings = {}
                         self._finish_poll(outcome, told)
                         return output
                 # Without the lock, as somebody else may bring what we wait for.
@@ -313,6 +315,7 @@ class OutOfOrder:
             self._native.resume(outcome.failed_row)
             outcome.failed = False
         rows = self._native.rows(outcome, self._emits.row_words).copy()
+        self._firings.update(self._native.firings(outcome))
         edition = int(outcome.edition)
         if self._taken and self._taken[-1][0] == edition:
             # Who took them was interrupted before they were cleared; there may be more by now.
@@ -347,7 +350,10 @@ class OutOfOrder:
     def _polled(self) -> pa.Table:
         """All that is there for a poll."""
         rows = self._taken_rows()
-        keys = self._committed.pending.keys(rows[:, 0]) if self._parts.options.keys else None
+        keys = None
+        if self._parts.options.keys:
+            firings = list(self._firings.items())
+            keys = keys_with_firings(rows[:, 0], self._committed.pending.keys, firings)
         output = rows_to_table(rows, self._emits, self._committed.strings, keys)
         return self._committed.pending.with_held(output)
 
@@ -367,6 +373,8 @@ class OutOfOrder:
                 heard = outcome is not None and self._has_heard(outcome)
             elif heard:
                 error = self._parts.hooks.take_refusal()
+                if error is None and outcome.timer_failed:
+                    raise_timer_failure(self._parts, outcome, told)
                 if error is None and outcome.failed_row >= 0:
                     segment, row = self._committed.pending.find(outcome.failed_row)
                     first = segment.first_sequence

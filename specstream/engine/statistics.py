@@ -46,10 +46,11 @@ class Statistics:
             (i), "locked" by an earlier transaction (ii), "conflict" (iii: validation failed),
             "stolen" (iv: an earlier transaction took a lock). Where events come out of order:
             "reordered" (one came that belongs between those of a chunk). "hook": ``on_commit``
-            asked for it.
+            asked for it. "timer": one was due between the events of a chunk.
         reruns: runs that took the place of a dropped one.
         head_aborts: runs that began as the head and were dropped for a conflict; always 0.
         parks: times a worker went to sleep inside a batch.
+        timers: timers that have fired.
         seconds: time inside batches.
         memory: bytes that the engine holds for logs and buffers, the state not counted. The undo
             log of the head and the output of the largest batch are part of it; they have no limit.
@@ -80,6 +81,7 @@ class Statistics:
     reruns: int
     head_aborts: int
     parks: int
+    timers: int
     seconds: float
     memory: int
     state_bytes: int
@@ -207,6 +209,7 @@ class Counted:
             reruns=int(counted.reruns),
             head_aborts=int(counted.head_aborts),
             parks=int(counted.parks),
+            timers=int(counted.timers),
             seconds=self._seconds,
             memory=memory,
             state_bytes=committed.state_bytes,

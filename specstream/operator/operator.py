@@ -9,7 +9,13 @@ from typing import Any, Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from specstream.columns.events import column, keys_of, read_events, rows_to_table
+from specstream.columns.events import (
+    column,
+    keys_of,
+    keys_with_firings,
+    read_events,
+    rows_to_table,
+)
 from specstream.columns.field_values import initial_state
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
@@ -24,10 +30,10 @@ from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout, State
 from specstream.declarations.state_view import StateView
-from specstream.errors import CompileError, DeclarationError, Partial
+from specstream.errors import CompileError, DeclarationError, InputError, Partial
 from specstream.operator.explanation import Explanation, explained
 
-__all__ = ["Operator", "SequentialRun", "operator"]
+__all__ = ["Operator", "SequentialRun", "check_order", "operator"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,7 @@ class Operator:
         layout: where the state's fields lie.
         event: columns of an event.
         emits: columns of an emitted row.
+        on_timer: the function that runs when a timer fires, as written; None: it has no timers.
     """
 
     def __init__(
@@ -75,6 +82,7 @@ class Operator:
         event: Record,
         emits: Record,
         name: str | None,
+        on_timer: Callable[..., None] | None = None,
     ) -> None:
         if not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
@@ -83,7 +91,12 @@ class Operator:
         text("name", name, "a text, or None", DeclarationError)
         name = name or str(getattr(function, "__name__", "operator"))
         self._declare(
-            function, name, state.layout(), Schema.of(event, "event"), Schema.of(emits, "emits")
+            function,
+            name,
+            state.layout(),
+            Schema.of(event, "event"),
+            Schema.of(emits, "emits"),
+            on_timer,
         )
 
     @classmethod
@@ -94,6 +107,7 @@ class Operator:
         layout: Layout,
         event: Schema,
         emits: Schema,
+        on_timer: Callable[..., None] | None = None,
     ) -> Self:
         """An operator made of declarations that are read already: another one's, perhaps changed.
 
@@ -101,7 +115,7 @@ class Operator:
             CompileError: the function has something that cannot be compiled.
         """
         made = cls.__new__(cls)
-        made._declare(function, name, layout, event, emits)
+        made._declare(function, name, layout, event, emits, on_timer)
         return made
 
     def _declare(
@@ -111,28 +125,38 @@ class Operator:
         layout: Layout,
         event: Schema,
         emits: Schema,
+        on_timer: Callable[..., None] | None = None,
     ) -> None:
         self.function = function
+        self.on_timer = on_timer
         self.name = name
         self.layout = layout
-        self.program: Program = analyse(function, name, event.declared, emits.declared, layout)
+        self.program: Program = analyse(
+            function, name, event.declared, emits.declared, layout, on_timer
+        )
         self.event = replace(event, derived=self.program.derived)
         self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
 
     def __getstate__(self) -> dict[str, Any]:
         # By value: the module that it was declared in need not be where it is unpickled.
-        places: dict[Any, int] = {one: at for at, one in enumerate(self.program.written)}
+        fired = self.program.on_timer
+        written = (fired.written if fired is not None else {}) | self.program.written
+        # The operator's own function last, as of all that has no timers.
+        function: Any = self.function
+        written[function] = written.pop(function)
+        places: dict[Any, int] = {one: at for at, one in enumerate(written)}
         return {
             "name": self.name,
             "layout": self.layout,
             "event": self.event.declared,
             "emits": self.emits.declared,
-            "functions": pack(self.program.written),
+            "functions": pack(written),
             "operations": tuple(
                 (places[one.function], None if one.inverse is None else places[one.inverse])
                 for _, one in self.layout.operations
             ),
+            "on_timer": None if self.on_timer is None else places[self.on_timer],
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -144,6 +168,8 @@ class Operator:
             )
         ]
         state["layout"] = state["layout"].with_operations(operations)
+        place = state.pop("on_timer", None)
+        state["on_timer"] = None if place is None else functions[place]
         self._declare(functions[-1], **state)
 
     def __repr__(self) -> str:
@@ -201,6 +227,7 @@ class Operator:
         rejected_rows: Policy = "error",
         progress: Callable[[int], None] | None = None,
         bad_rows: Policy | None = None,
+        end: bool = False,
     ) -> SequentialRun:
         """Runs the plain function over a table, one event after the other, from a new state.
 
@@ -218,6 +245,7 @@ class Operator:
             rejected_rows: "side" leaves out rows that cannot be events, as an engine does.
             progress: called with the number of events done, about every thousand.
             bad_rows: old name of ``rejected_rows``, for one release.
+            end: no event follows: the timers that are left fire, once.
 
         Raises:
             InputError: the table does not fit.
@@ -237,6 +265,8 @@ class Operator:
         # Long for what it says; the code is one loop.
         one_of("on_error", on_error, ("raise", "skip"))
         seed, keys = integer("seed", seed, 0, 2**64 - 1), flag("keys", keys)
+        end = flag("end", end)
+        check_order(self, order_by)
         column("order_by", order_by)
         column("source", source)
         if progress is not None:
@@ -265,11 +295,16 @@ class Operator:
 
         def output() -> pa.Table:
             rows = pack_rows(oracle.rows, self.emits)
-            return rows_to_table(
-                rows, self.emits, strings, keys_of(events, rows[:, 0], 0) if keys else None
+            return rows_to_table(rows, self.emits, strings, key_columns(rows) if keys else None)
+
+        def key_columns(rows: Any) -> dict[str, pa.Array]:
+            return keys_with_firings(
+                rows[:, 0], lambda rows: keys_of(events, rows, 0), oracle.firings
             )
 
         raised = _run_all(oracle, events.count, on_error == "skip", output, progress)
+        if end and self.on_timer is not None:
+            raised += _end(oracle, events.count, on_error == "skip", output)
         oracle.settle()
         return SequentialRun(
             output(),
@@ -291,7 +326,8 @@ def _run_all(
     What ends it is raised with the output of the events before it.
     """
     raised: list[tuple[int, Exception]] = []
-    for row in range(count):
+    row = 0
+    while row < count:
         try:
             oracle.run(row)
         except Exception as error:
@@ -299,9 +335,41 @@ def _run_all(
                 error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
                 raise
             raised.append((row, error))
+            if oracle.failed_timer is not None:
+                continue
         if progress is not None and row % 1024 == 1023:
             progress(row + 1)
+        row += 1
     return raised
+
+
+def _end(
+    oracle: Oracle, count: int, skip: bool, output: Callable[[], pa.Table]
+) -> list[tuple[int, Exception]]:
+    """Fires the timers that are left, likewise."""
+    raised: list[tuple[int, Exception]] = []
+    while True:
+        try:
+            oracle.end()
+            return raised
+        except Exception as error:
+            if not skip or isinstance(error, CompileError):
+                error.specstream_partial = Partial(output(), count)  # type: ignore[attr-defined]
+                raise
+            raised.append((count, error))
+
+
+def check_order(operator: Operator, order_by: str | None) -> None:
+    """Refuses a table without times for an operator that has timers.
+
+    Raises:
+        InputError: it says how to give them.
+    """
+    if operator.on_timer is not None and order_by is None:
+        raise InputError(
+            f"operator {operator.name!r} has timers, which fire by the time of the events: give "
+            "order_by=, the column that has it"
+        )
 
 
 def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:
@@ -323,6 +391,7 @@ def operator(
     event: Record,
     emits: Record | None = None,
     name: str | None = None,
+    on_timer: Callable[..., None] | None = None,
 ) -> Callable[[Callable[..., None]], Operator]:
     """Makes a plain function ``process(state, event, emit)`` an operator.
 
@@ -338,10 +407,12 @@ def operator(
             ``StructType``.
         emits: columns of the rows it emits, declared likewise.
         name: used in messages; the function's name by default.
+        on_timer: a plain function ``on_timer(state, timer, emit)``, which runs when a timer fires;
+            where the state has :func:`specstream.timers`.
 
     Raises:
         DeclarationError: state or columns are not declared as they must be.
         CompileError: the function uses what cannot be compiled.
     """
     declared = {} if emits is None else emits
-    return lambda function: Operator(function, state, event, declared, name)
+    return lambda function: Operator(function, state, event, declared, name, on_timer)

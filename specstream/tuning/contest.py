@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 # The columns of the order key, as options of Engine.process.
-Order = Mapping[str, str | None]
+Order = Mapping[str, Any]
 UNORDERED: Order = {"order_by": None, "source": None}
 
 # Below this, starting a batch is a good part of it.

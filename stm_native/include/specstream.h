@@ -50,7 +50,8 @@ enum ss_abort_reason {
     /* It had worked on a boosted field whose shadow was given up: an inverse has failed, or operations
      * commute less than they were said to. */
     SS_ABORT_SHADOW = 10,
-    SS_ABORT_REASONS = 11
+    SS_ABORT_TIMER = 11, /* a timer is due between its events */
+    SS_ABORT_REASONS = 12
 };
 
 /* How conflicts are found. */
@@ -188,7 +189,8 @@ enum ss_variant {
     SS_LOG_FREE = 2,      /* direct access, no undo log: the baseline of every ratio */
     SS_LOCKED = 3,        /* direct access with the operator's own locks: the rival */
     SS_EAGER = 4,         /* access through the records of protocol `eager`: speculation */
-    SS_VARIANTS = 5
+    SS_TIMER = 5,         /* what runs when a timer fires: as SS_PLAIN; see src/timers.c */
+    SS_VARIANTS = 6
 };
 
 enum ss_mode {
@@ -231,6 +233,7 @@ struct ss_config {
     uint64_t boosted_end;
     const struct ss_container *containers; /* specstream_containers.h; the engine copies them */
     uint64_t container_count;
+    uint64_t timers; /* which of them holds the timers, plus 1; 0: none */
 };
 
 struct ss_job {
@@ -240,6 +243,7 @@ struct ss_job {
     int64_t chunk;
     int64_t horizon;
     enum ss_mode mode;
+    bool ends_input; /* no event follows those of the job: the timers that are left then fire */
 };
 
 /* Events of one source that come together, ordered by timestamp. The caller keeps it, and what it
@@ -316,7 +320,16 @@ struct ss_lock_fault {
 /* What keeps an open job from going on, where it is no event. */
 enum ss_no_row {
     SS_NO_ROW_FOR_MEMORY = -1, /* memory ran out */
-    SS_NO_ROW_FOR_HOOK = -2    /* on_abort or on_post_commit failed */
+    SS_NO_ROW_FOR_HOOK = -2,   /* on_abort or on_post_commit failed */
+    SS_NO_ROW_FOR_TIMER = -3   /* what a timer runs has failed */
+};
+
+/* A timer that has fired. Rows that it emitted have INT64_MIN + number for their event's row. */
+struct ss_firing {
+    int64_t number; /* so many have fired before */
+    int64_t time;   /* the larger of its time and those of the events and firings before */
+    int64_t at;     /* its time */
+    uint64_t key[8]; /* SS_MOST_KEY_WORDS */
 };
 
 struct ss_outcome {
@@ -330,6 +343,10 @@ struct ss_outcome {
     const uint64_t *rows; /* emitted rows of the applied events, valid until the next job */
     uint64_t row_count;
     uint64_t edition;     /* of the rows: another one once they were cleared, or a job was started */
+    bool timer_failed;    /* if it was no event: what `failed_timer` ran */
+    struct ss_firing failed_timer;
+    const struct ss_firing *firings; /* that have emitted rows, in order; valid as long as these */
+    uint64_t firing_count;
 };
 
 struct ss_statistics {
@@ -340,6 +357,7 @@ struct ss_statistics {
     uint64_t speculative_runs;
     uint64_t head_aborts; /* `eager`: runs that began as the head and were dropped for a conflict */
     uint64_t aborts[SS_ABORT_REASONS];
+    uint64_t timers;     /* that have fired */
     uint64_t parks;      /* times a worker went to sleep inside a job */
     uint64_t nanoseconds; /* from the start of each job to its end, added up */
 };

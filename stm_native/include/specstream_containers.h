@@ -28,7 +28,9 @@ enum {
     SS_HEADER_USED = 2,     /* keyed: entries from the first on that have ever been taken; no part of
                              * what the state means, never logged, and grows without the turn as well */
     SS_HEADER_START = 3,    /* deque: position of the first element in the ring */
+    SS_HEADER_FIRED = 3,    /* timers: how many have fired */
     SS_HEADER_CAPACITY = 4, /* deque: elements of the ring, a power of two; 0: none yet */
+    SS_HEADER_CLOCK = 4,    /* timers: the largest time of events and firings so far, from INT64_MIN on */
     SS_HEADER_WORDS = 8,
     /* Keyed: the header goes on with words that stand for the absence of keys, by their hash: what
      * ownership records protect under `eager`. Under `value` they are not used. */
@@ -96,6 +98,16 @@ uint64_t ss_sequence_insert(struct ss_run *run, uint64_t container, uint64_t at)
 /* Removes `length` elements: first, first + step ... (step > 0). */
 void ss_sequence_delete(struct ss_run *run, uint64_t container, uint64_t first, uint64_t step,
                         uint64_t length);
+
+/* Timers are a keyed container whose one value is a time. Sets the timer of a key, or sets it anew; the
+ * answer is an enum ss_timer_answer. See src/timers.c. */
+uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *key, int64_t at);
+
+enum ss_timer_answer {
+    SS_TIMER_IS_SET = 0, /* or the run ends */
+    SS_TIMER_TOO_EARLY = 1, /* by a timer that fires, for a time that is not after its own */
+    SS_TIMERS_FULL = 2
+};
 
 /* How `raised` says that a container is full. */
 enum { SS_FULL = 1 };

@@ -30,6 +30,7 @@
 #include "retry_queue.h"
 #include "specstream.h"
 #include "statistics.h"
+#include "timers.h"
 #include "transaction.h"
 #include "turn.h"
 #include "undo_log.h"
@@ -60,7 +61,7 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
     assert(ss_turn_is_held(engine)); /* invariant 1 */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     while (*first < last) {
-        int64_t from = *first;
+        int64_t from = *first, end_of_range = last;
         /* Relaxed: the fence below orders them. */
         __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
@@ -75,11 +76,14 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         }
         ss_let_look(engine);
 
+        if (ss_has_timers(engine) &&
+            !ss_timers_before(worker, transaction, run->columns[0], from, &end_of_range))
+            return false;
         ss_version_begin(engine);
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
         run->emit_end = engine->rows + engine->row_capacity;
-        *first = ss_call(worker, SS_PLAIN, from, one_by_one ? from + 1 : last);
+        *first = ss_call(worker, SS_PLAIN, from, one_by_one ? from + 1 : end_of_range);
         if (run->verdict == SS_COMPLETED && SS_UNLIKELY(ss_has_hook(engine, SS_ON_COMMIT)))
             ask_in_place(worker, from, first);
         const struct ss_undo *end = run->undo_top;
@@ -94,6 +98,8 @@ static bool run_range_in_place(struct ss_worker *worker, struct ss_transaction *
         ss_version_end(engine);
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
         ss_apply(worker, *first - from);
+        if (ss_has_timers(engine) && *first > from)
+            ss_timers_pass_row(engine, run->columns[0], *first - 1);
         if (run->verdict == SS_COMPLETED)
             continue;
         if (run->verdict == SS_KILLED) {
@@ -162,7 +168,7 @@ void ss_drop(struct ss_worker *worker, struct ss_transaction *transaction,
 {
     ss_count(&worker->statistics.aborts[reason], 1);
     ss_count(&worker->statistics.reruns, 1);
-    if (reason != SS_ABORT_HOOK && reason != SS_ABORT_SHADOW &&
+    if (reason != SS_ABORT_HOOK && reason != SS_ABORT_SHADOW && reason != SS_ABORT_TIMER &&
         (transaction->verdict == SS_COMPLETED || transaction->verdict == SS_ABORTED))
         ss_count(&worker->statistics.head_aborts, transaction->began_as_head);
     transaction->reason = reason;
@@ -184,8 +190,16 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
                                       : ss_reason_of(transaction->verdict);
     enum ss_answer answer = SS_PROCEED;
     bool in_place = true;
+    if (ss_has_timers(engine) && transaction->verdict == SS_COMPLETED &&
+        ss_timers_before_commit(worker, transaction, number) != SS_FIRED) {
+        protocol->roll_back(engine, transaction);
+        ss_boost_roll_back(engine, transaction);
+        return SS_ENDED;
+    }
     if (transaction->verdict == SS_COMPLETED) {
-        if (!protocol->validate(engine, transaction)) {
+        if (ss_has_timers(engine) && ss_timers_divide(engine, transaction)) {
+            reason = SS_ABORT_TIMER;
+        } else if (!protocol->validate(engine, transaction)) {
             reason = transaction->reason;
             in_place = !protocol->head_speculates;
         } else if (ss_boost_is_stolen(transaction)) {
@@ -196,6 +210,9 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
             reason = SS_ABORT_RAISED;
         } else if (!ss_changes_fit(engine, transaction)) {
             reason = transaction->reason;
+        } else if (ss_has_timers(engine) &&
+                   !ss_timers_reserve(engine, transaction->change_count)) {
+            reason = SS_ABORT_LOG_FULL;
         } else if ((answer = ss_ask_finished(engine, transaction)) != SS_PROCEED) {
             reason = SS_ABORT_HOOK;
         } else if (!ss_rows_reserve(engine, transaction->row_words)) {
@@ -207,6 +224,8 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
             assert(ss_is_open(engine) || transaction->first == engine->consumed); /* invariant 2 */
             ss_version_begin(engine);
             protocol->publish(engine, transaction);
+            if (ss_has_timers(engine))
+                ss_timers_pass_transaction(engine, transaction);
             ss_version_end(engine);
             engine->was_rerun = false;
             ss_apply(worker, transaction->last - transaction->first);

@@ -19,6 +19,7 @@
 #include "specstream_containers.h"
 #include "state_words.h"
 #include "statistics.h"
+#include "timers.h"
 #include "transaction.h"
 #include "worker.h"
 
@@ -105,7 +106,7 @@ static bool renew(struct ss_engine *engine)
             return false;
     }
     engine->stamp = last_stamp;
-    return true;
+    return ss_timers_renew(engine);
 }
 
 bool ss_containers_renew(struct ss_engine *engine)

@@ -12,6 +12,7 @@
 #include "processor.h"
 #include "specstream.h"
 #include "statistics.h"
+#include "timers.h"
 #include "worker.h"
 
 /* Both flags may be up from an ordered job before: its end kills every worker. */
@@ -34,15 +35,20 @@ void ss_run_log_free(struct ss_worker *worker)
     /* Relaxed: it stays so for the whole job. */
     __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
     while (next < engine->job.count && may_run(engine, run)) {
-        int64_t from = next;
+        int64_t from = next, last = engine->job.count;
+        if (ss_has_timers(engine) &&
+            !ss_timers_before(worker, NULL, run->columns[0], from, &last))
+            break;
         run->verdict = SS_COMPLETED;
         run->emit_top = run->emit_mark = engine->rows + engine->row_words;
         run->emit_end = engine->rows + engine->row_capacity;
-        next = ss_call(worker, SS_LOG_FREE, from, engine->job.count);
+        next = ss_call(worker, SS_LOG_FREE, from, last);
         if (run->verdict != SS_COMPLETED)
             run->emit_top = run->emit_mark;
         engine->row_words = (uint64_t)(run->emit_top - engine->rows);
         ss_apply(worker, next - from);
+        if (ss_has_timers(engine) && next > from)
+            ss_timers_pass_row(engine, run->columns[0], next - 1);
         if (run->verdict != SS_COMPLETED) {
             engine->failed = run->verdict != SS_KILLED;
             engine->no_memory = run->verdict == SS_NO_MEMORY;
@@ -51,6 +57,9 @@ void ss_run_log_free(struct ss_worker *worker)
             break;
         }
     }
+    if (ss_has_timers(engine) && engine->job.ends_input && next == engine->job.count &&
+        !engine->failed)
+        ss_timers_at(worker, INT64_MAX);
     /* Release: who sees the end sees the rows and the state. */
     atomic_store_explicit(&engine->over, 1, memory_order_release);
 }
@@ -86,8 +95,10 @@ void ss_run_locked(struct ss_worker *worker)
             ss_locks_give_back(worker);
         pthread_mutex_lock(&engine->output);
         if (run->verdict == SS_COMPLETED &&
-            !ss_rows_append(engine, worker->rows, (uint64_t)(run->emit_top - worker->rows)))
+            !ss_rows_append(engine, worker->rows, (uint64_t)(run->emit_top - worker->rows))) {
             run->verdict = SS_NO_MEMORY;
+            next = first; /* without their rows the events do not count */
+        }
         if (run->verdict != SS_COMPLETED) {
             if (!engine->failed)
                 engine->no_memory = run->verdict == SS_NO_MEMORY;

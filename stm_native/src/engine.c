@@ -23,6 +23,7 @@
 #include "signal_chain.h"
 #include "specstream.h"
 #include "statistics.h"
+#include "timers.h"
 #include "transaction.h"
 #include "value.h"
 #include "worker.h"
@@ -191,7 +192,8 @@ struct ss_engine *ss_engine_new(const struct ss_config *config)
         condition_init(&engine->workers[i].called);
     bool complete = engine->rows != NULL && engine->workers != NULL &&
                     engine->config.regions != NULL && ss_locks_open(engine) &&
-                    ss_boost_open(engine) && ss_containers_open(engine);
+                    ss_boost_open(engine) && ss_containers_open(engine) &&
+                    ss_timers_open(engine);
     for (uint64_t i = 0; complete && i < config->threads; i++)
         complete = worker_init(engine, i);
     if (config->protocol == SS_PROTOCOL_EAGER)
@@ -236,6 +238,7 @@ void ss_engine_free(struct ss_engine *engine)
     pthread_mutex_destroy(&engine->queue.mutex);
     ss_locks_close(engine);
     ss_boost_close(engine);
+    ss_timers_close(engine);
     ss_containers_close(engine);
     pthread_mutex_destroy(&engine->output);
     pthread_cond_destroy(&engine->pool_done);
@@ -329,6 +332,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
     ss_prediction_start(engine, chunk_before);
     ss_boost_start(engine);
     ss_containers_start(engine);
+    ss_timers_start(engine);
     /* Relaxed, here and below: no worker is in a job, and the pool's mutex hands it to them. */
     atomic_store_explicit(&engine->next_start, 0, memory_order_relaxed);
     atomic_store_explicit(&engine->next_commit, 0, memory_order_relaxed);
@@ -349,7 +353,7 @@ bool ss_engine_start(struct ss_engine *engine, const struct ss_job *job)
 
 struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
 {
-    return (struct ss_outcome){
+    struct ss_outcome outcome = {
         .job = engine->job_number,
         .consumed = engine->consumed,
         .failed = ss_is_open(engine) ? engine->queue.failed : engine->failed,
@@ -361,6 +365,14 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
         .row_count = engine->row_words / engine->config.emit_words,
         .edition = engine->row_edition,
     };
+    if (engine->timers != NULL) {
+        outcome.timer_failed = engine->timers->failed;
+        if (outcome.timer_failed)
+            outcome.failed_timer = engine->timers->firing;
+        outcome.firings = engine->timers->firings;
+        outcome.firing_count = engine->timers->firing_count;
+    }
+    return outcome;
 }
 
 struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizon,
@@ -370,7 +382,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
     needed.fixed = aligned_bytes(1, sizeof(struct ss_engine)) +
                    first_output_words * sizeof(uint64_t) +
                    ss_locks_bytes(config) + ss_boost_bytes(config) +
-                   ss_containers_bytes(config) +
+                   ss_containers_bytes(config) + ss_timers_bytes(config) +
                    (config->region_count + 1) * sizeof(struct ss_region);
     needed.thread = aligned_bytes(1, sizeof(struct ss_worker)) +
                     aligned_bytes(config->scratch_words, sizeof(uint64_t)) +
@@ -413,7 +425,7 @@ uint64_t ss_engine_memory(struct ss_engine *engine)
         held += ss_arena_bytes(&worker->run);
         held -= ss_arena_most_bytes(config);
     }
-    held += ss_containers_grown(engine);
+    held += ss_containers_grown(engine) + ss_timers_grown(engine);
     held += queue->pending_capacity * sizeof(struct ss_span);
     held += queue->active != NULL ? 3 * queue->slots * sizeof(uint64_t) : 0;
     for (uint64_t i = 0; i < engine->ring_size; i++)

@@ -19,6 +19,7 @@ struct ss_lock;
 struct ss_protocol;
 struct ss_record_region;
 struct ss_recorder;
+struct ss_timers;
 struct ss_worker;
 
 struct ss_engine {
@@ -57,6 +58,7 @@ struct ss_engine {
     struct ss_recorder *recorder; /* NULL: nothing is recorded */
     struct ss_boost *boost; /* NULL: no field is boosted */
     struct ss_keyed *keyed; /* one for each container */
+    struct ss_timers *timers; /* NULL: the operator has none */
     pthread_mutex_t containers_mutex; /* guards what follows from the words being made of them */
     _Atomic uint32_t containers_stale; /* 1: it has to be */
     uint64_t stamp; /* the last one given out; by whoever holds the turn */

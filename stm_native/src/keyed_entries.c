@@ -32,6 +32,7 @@
 #include "specstream_containers.h"
 #include "state_words.h"
 #include "statistics.h"
+#include "timers.h"
 #include "worker.h"
 
 /* ---- free entries ---- */
@@ -67,6 +68,12 @@ static void fill(struct ss_engine *engine, struct ss_keyed *keyed, struct ss_key
         if (entry == SS_NOWHERE)
             break;
         part->entries[part->count++] = (uint32_t)entry;
+    }
+    /* The first is used first: entries lie in the order of their stamps, mostly. */
+    for (uint64_t i = 0, j = part->count; i + 1 < j; i++) {
+        uint32_t entry = part->entries[i];
+        part->entries[i] = part->entries[--j];
+        part->entries[j] = entry;
     }
     atomic_fetch_add_explicit(&keyed->lent, part->count, memory_order_relaxed);
 }
@@ -206,6 +213,8 @@ void ss_touched_settle(struct ss_worker *worker, bool undone)
             uint64_t entry = touched->entries[i] & UINT32_MAX;
             if (ss_word_read(&state[entry]) == 0)
                 ss_chain_add(state, &chain, entry);
+            else if (ss_has_timers(engine) && keyed == engine->timers->keyed && !undone)
+                ss_timers_push(engine, entry);
         }
         if (undone)
             /* Who has seen what is undone has read the number of then, or the one from before, which is

@@ -54,6 +54,7 @@
 #include "scheduler.h"
 #include "specstream.h"
 #include "statistics.h"
+#include "timers.h"
 #include "transaction.h"
 #include "turn.h"
 #include "watchdog.h"
@@ -349,6 +350,17 @@ static bool can_claim(const struct ss_engine *engine)
     return place <= last && (status == SS_FINISHED || status == SS_WAITING);
 }
 
+/* Timers fire now: no event that is not before them can commit, and none will come. */
+static bool timers_are_due(const struct ss_engine *engine)
+{
+    const struct ss_queue *queue = &engine->queue;
+    if (!ss_has_timers(engine) || !queue->has_frontier || queue->failed || head_is_safe(engine))
+        return false;
+    int64_t time = queue->frontier.timestamp;
+    int64_t next = ss_timers_next(engine->timers);
+    return time == INT64_MAX ? !queue->has_ended : next <= time;
+}
+
 /* Works out what there is to do, and tells who waits for it. With the mutex. */
 static void refresh(struct ss_engine *engine)
 {
@@ -356,6 +368,9 @@ static void refresh(struct ss_engine *engine)
     uint32_t work = can_claim(engine) ? WORK_CLAIM : 0;
     bool pending = head_is_pending(engine);
     if (!queue->failed && (head_is_for_us(engine) || head_is_finished(engine)))
+        work |= WORK_ADVANCE;
+    bool timers = timers_are_due(engine);
+    if (timers)
         work |= WORK_ADVANCE;
     /* Release: the watchdog and who asks for progress look without the mutex, and see the head's
      * slot as it is now. The same holds for the next one. */
@@ -372,7 +387,8 @@ static void refresh(struct ss_engine *engine)
     if ((work & ~before) != 0)
         ss_wake(engine);
     bool has_news =
-        queue->has_rows || queue->failed || (queue->has_moved && !head_is_safe(engine));
+        queue->has_rows || queue->failed ||
+        (queue->has_moved && !timers && !head_is_safe(engine));
     atomic_store_explicit(&queue->has_news, has_news, memory_order_release);
     if (has_news && queue->listeners > 0)
         pthread_cond_broadcast(&queue->news);
@@ -636,7 +652,10 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
         if (progress == SS_ENDED) {
             queue->claimed_spans -= transaction->span_count;
             queue->failed = queue->failed || engine->failed;
-            give_back(queue, transaction, engine->failed);
+            bool of_timer = ss_has_timers(engine) && engine->timers->failed;
+            give_back(queue, transaction, engine->failed && !of_timer);
+            if (of_timer)
+                queue->failed_row = SS_NO_ROW_FOR_TIMER;
             engine->failed = false;
             queue->claimed_spans += transaction->span_count;
         }
@@ -652,6 +671,34 @@ static void leave_head(struct ss_engine *engine, struct ss_transaction *transact
     pthread_mutex_unlock(&queue->mutex);
 }
 
+/* Fires what is due at the frontier. False: nothing has, or not all. */
+static bool fire_at_frontier(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_queue *queue = &engine->queue;
+    pthread_mutex_lock(&queue->mutex);
+    bool due = timers_are_due(engine);
+    int64_t time = queue->frontier.timestamp;
+    pthread_mutex_unlock(&queue->mutex);
+    if (!due)
+        return false;
+    uint64_t before = worker->statistics.timers;
+    enum ss_fired fired = ss_timers_at(worker, time);
+    pthread_mutex_lock(&queue->mutex);
+    if (fired == SS_FIRED && time == INT64_MAX)
+        queue->has_ended = queue->frontier.timestamp == time;
+    if (engine->failed) {
+        queue->failed = true;
+        queue->failed_row = SS_NO_ROW_FOR_TIMER;
+        engine->failed = false;
+    }
+    queue->has_moved = queue->has_moved || worker->statistics.timers != before;
+    queue->has_rows = engine->row_words > 0;
+    refresh(engine);
+    pthread_mutex_unlock(&queue->mutex);
+    return fired == SS_FIRED;
+}
+
 static void advance(struct ss_worker *worker)
 {
     struct ss_engine *engine = worker->engine;
@@ -665,9 +712,13 @@ static void advance(struct ss_worker *worker)
             ss_end_job(engine);
             return;
         }
-        if ((committed && ss_reader_comes_first(engine)) ||
-            (transaction = take_head(engine, &finished)) == NULL)
+        if (committed && ss_reader_comes_first(engine))
             return;
+        if ((transaction = take_head(engine, &finished)) == NULL) {
+            if (!ss_has_timers(engine) || !fire_at_frontier(worker))
+                return;
+            continue;
+        }
         enum ss_progress progress;
         if (finished) {
             progress = ss_commit(worker, transaction, transaction->number);
@@ -795,7 +846,8 @@ void ss_queue_close(struct ss_engine *engine)
     queue->active_first = queue->active_count = 0;
     queue->unused_first = queue->unused_count = 0;
     queue->dissolving = queue->untold = 0;
-    queue->has_frontier = queue->has_rows = queue->has_moved = queue->failed = false;
+    queue->has_frontier = queue->has_ended = false;
+    queue->has_rows = queue->has_moved = queue->failed = false;
     queue->failed_segment = NULL;
     /* Relaxed: nobody is in a job, and who waits for news takes the mutex before it acts. */
     atomic_store_explicit(&queue->work, 0, memory_order_relaxed);
@@ -844,6 +896,7 @@ void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier)
     pthread_mutex_lock(&queue->mutex);
     queue->frontier = frontier;
     queue->has_frontier = true;
+    queue->has_ended = false;
     for (uint64_t i = 0; i < queue->active_count; i++) {
         const struct ss_transaction *transaction = active_at(engine, i);
         if (!is_safe(queue, first_key(transaction)))
@@ -891,7 +944,7 @@ bool ss_engine_is_settled(struct ss_engine *engine)
     /* A head in place is active until it has committed, and its worker has the turn until then. */
     assert(ss_turn_is_held(engine));
     pthread_mutex_lock(&engine->queue.mutex);
-    bool settled = !head_is_safe(engine) && engine->queue.untold == 0;
+    bool settled = !head_is_safe(engine) && !timers_are_due(engine) && engine->queue.untold == 0;
     pthread_mutex_unlock(&engine->queue.mutex);
     return settled;
 }
@@ -901,6 +954,8 @@ void ss_engine_clear_rows(struct ss_engine *engine)
     assert(ss_turn_is_held(engine));
     engine->row_words = 0;
     engine->row_edition++;
+    if (ss_has_timers(engine))
+        engine->timers->firing_count = 0;
     pthread_mutex_lock(&engine->queue.mutex);
     engine->queue.has_rows = engine->queue.has_moved = false;
     refresh(engine);
@@ -937,6 +992,10 @@ void ss_engine_resume(struct ss_engine *engine, int64_t failed_row)
     pthread_mutex_lock(&queue->mutex);
     /* A head that had lent the turn when a hook failed may itself have failed since. */
     if (queue->failed && queue->failed_row == failed_row) {
+        if (failed_row == SS_NO_ROW_FOR_TIMER) {
+            engine->fault = (struct ss_fault){0};
+            engine->no_memory = engine->timers->failed = false;
+        }
         if (queue->failed_segment != NULL) {
             engine->fault = (struct ss_fault){0};
             engine->no_memory = false;

@@ -35,6 +35,7 @@ struct ss_queue {
     int64_t claims;      /* transactions formed so far */
     struct ss_frontier frontier;
     bool has_frontier;
+    bool has_ended; /* the timers have fired that waited when no event was to come any more */
     bool has_rows;
     bool has_moved; /* since somebody last took the rows, something has committed */
     bool failed; /* nothing commits until somebody has heard of it */

@@ -61,6 +61,7 @@
 #include "retry_queue.h"
 #include "specstream.h"
 #include "statistics.h"
+#include "timers.h"
 #include "transaction.h"
 #include "turn.h"
 #include "watchdog.h"
@@ -126,6 +127,10 @@ static void advance(struct ss_worker *worker)
         /* Relaxed: a wish, which brings nothing with it. */
         if (head == engine->transactions ||
             atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
+            /* A wish to stop is seen there as well. */
+            if (ss_has_timers(engine) && head == engine->transactions && engine->job.ends_input &&
+                ss_timers_at(worker, INT64_MAX) == SS_FIRED_SOME)
+                return;
             ss_end_job(engine);
             return;
         }
@@ -236,6 +241,7 @@ static void run_once(struct ss_worker *worker, struct ss_transaction *transactio
     run->emit_top = run->emit_mark = transaction->rows;
     run->emit_end = transaction->rows + engine->config.emit_limit * engine->config.emit_words;
     transaction->cleared = 0;
+    transaction->least_timer = INT64_MAX;
     protocol->begin(worker, transaction);
     ss_boost_begin(transaction);
     /* Relaxed: the fence below orders it, and ss_set_status releases what the run begins with. */

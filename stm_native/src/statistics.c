@@ -67,6 +67,7 @@ struct ss_statistics ss_engine_statistics(struct ss_engine *engine)
         sum.reruns += ss_counted(&own->reruns);
         sum.speculative_runs += ss_counted(&own->speculative_runs);
         sum.head_aborts += ss_counted(&own->head_aborts);
+        sum.timers += ss_counted(&own->timers);
         sum.parks += ss_counted(&own->parks);
         sum.nanoseconds += ss_counted(&own->nanoseconds);
         for (int reason = 0; reason < SS_ABORT_REASONS; reason++)

@@ -85,6 +85,7 @@ struct ss_transaction {
     uint64_t *rows;
     struct ss_change *changes; /* insertions and removals in keyed containers; keyed_changes.c */
     uint64_t change_count;
+    int64_t least_timer; /* the earliest for which its run sets a timer; INT64_MAX: none */
 
     /* Protocol `eager`; see eager.c. On a line of its own: earlier transactions look at it. */
     _Alignas(SS_CACHE_LINE) _Atomic uint64_t doom; /* incarnation << 32 | distance to the thief */

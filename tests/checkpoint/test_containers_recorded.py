@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from held import Held, events, exactly, hold, values
+from held import Held, Spot, events, exactly, hold, values
 
 import specstream as ss
 from specstream._native import lib
@@ -301,6 +301,9 @@ def test_a_replay_has_the_same_containers(tmp_path: Path) -> None:
         assert {name: exactly(one) for name, one in found.state.to_dict().items()} == runs[batch_id]
 
 
+TWO, ZERO = repr(Spot(2.0)), repr(Spot(0.0))
+
+
 @pytest.mark.parametrize(
     ("name", "one", "other", "text"),
     [
@@ -309,6 +312,19 @@ def test_a_replay_has_the_same_containers(tmp_path: Path) -> None:
         ("prices", [1.0, 0.0], [1.0, -0.0], "[1]: recorded 0.0, replayed -0.0"),
         ("recent", [1], [], "[0]: recorded 1, replayed nothing"),
         ("seen", [(1, True)], [(2, True)], "[0]: recorded (1, True), replayed (2, True)"),
+        ("queue", [Spot(1.0)], [Spot(1.0), Spot(2.0)], f"[1]: recorded nothing, replayed {TWO}"),
+        (
+            "spot",
+            Spot(0.0),
+            Spot(-0.0),
+            f": recorded {ZERO}, replayed {ZERO.replace('0.0', '-0.0')}",
+        ),
+        (
+            "spots",
+            [[Spot(2.0)] * 3] * 2,
+            [[Spot(2.0)] * 3, [Spot(2.0)] * 2 + [Spot(0.0)]],
+            "[1, 2]: recorded (2.0, 3, False, ''), replayed (0.0, 3, False, '')",
+        ),
     ],
 )
 def test_the_first_difference_names_the_entry(name: str, one: Any, other: Any, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -83,7 +84,7 @@ def clock_nanoseconds() -> float:
 
 
 def record(
-    operator: Operator, warm_up: pa.Table, batch: pa.Table, order: dict[str, str | None]
+    operator: Operator, warm_up: pa.Table, batch: pa.Table, order: dict[str, Any]
 ) -> Recording:
     """Runs a batch on one thread and takes down what its events did.
 
@@ -150,7 +151,7 @@ def under_eager(
     operator: Operator,
     warm_up: pa.Table,
     batch: pa.Table,
-    order: dict[str, str | None],
+    order: dict[str, Any],
 ) -> Recording:
     """The same events under protocol ``eager``: what its runs take, and its transactions cost.
 
@@ -186,7 +187,7 @@ def _run(
     operator: Operator,
     warm_up: pa.Table,
     batch: pa.Table,
-    order: dict[str, str | None],
+    order: dict[str, Any],
     chunk: int,
     speculate: bool,
     most_entries: int = 0,

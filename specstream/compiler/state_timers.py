@@ -1,0 +1,131 @@
+"""Timers in Numba's terms: the field of the state that holds them, and the one that fires.
+
+The field is a table of the state whose keys have a time each (:mod:`.state_tables`); setting one
+goes by the runtime (``timers.c``), which has to know of it. What ``on_timer`` gets is an event of
+its own kind: one row whose columns are the time of the firing, the null of a source, the timer's
+time, and the words of its key as they lie in the state.
+"""
+
+# Numba's internals are only partly typed.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numba.core import types
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import lower_getattr, models, register_model
+
+from specstream._native import lib
+from specstream.compiler.core_function import Meaning
+from specstream.compiler.instructions import I64, POINTER, Value
+from specstream.compiler.kinds import check_kind, convert
+from specstream.compiler.local_methods import adding, written_by
+from specstream.compiler.local_tables import WRITERS, Table, keys, table_of
+from specstream.compiler.local_types import TableType
+from specstream.compiler.memory import Run
+from specstream.compiler.state_fields import CONTAINER_TYPES
+from specstream.compiler.state_tables import Declared, StateTable, shape_type
+from specstream.compiler.table_methods import get_or_none, is_null
+from specstream.compiler.types import EventType, StateType
+from specstream.declarations.containers import Shape
+from specstream.declarations.schema import Schema
+from specstream.declarations.state import Field
+
+__all__ = ["StateTimersType", "TimerType"]
+
+# Of the row that a firing timer is: behind the reserved columns and its time.
+_FIRST_KEY_COLUMN = 3
+
+_meaning = written_by(table_of)
+
+
+class StateTimersType(Declared, TableType):
+    """The timers of an operator."""
+
+    def __init__(self, state: StateType, field: Field) -> None:
+        super().__init__(state, field)
+        self.key_type = shape_type(self.container.key)
+        self.value_type = types.int64
+
+
+register_model(StateTimersType)(models.OpaqueModel)
+CONTAINER_TYPES["timers"] = StateTimersType
+WRITERS[StateTimersType] = StateTable
+
+
+@adding(StateTimersType, "set", 2)
+def _set(of: StateTimersType, key: types.Type, at: types.Type) -> Meaning:
+    what = f"the time of a timer of state.{of.field.name}"
+    check_kind(types.unliteral(at), "int", what)
+    given = types.unliteral(at)
+
+    def write(table: StateTable, sig: Any, args: Sequence[Value]) -> Value:
+        builder = table.builder
+        time = convert(table.context, builder, args[2], given, "int")
+        answer = table.state_call("ss_timer_set", I64, table.packed_key(args[1]), time)
+        table.fault_if(builder.icmp_unsigned("==", answer, I64(lib.SS_TIMER_TOO_EARLY)), ValueError)
+        table.fault_if(builder.icmp_unsigned("==", answer, I64(lib.SS_TIMERS_FULL)), OverflowError)
+
+    return _meaning(types.none, (of, keys(of, key), given), write)
+
+
+@adding(StateTimersType, "cancel", 1)
+def _cancel(of: StateTimersType, key: types.Type) -> Meaning:
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        entry = table.find(args[1])
+        there = table.builder.not_(is_null(table, entry))
+        with table.builder.if_then(there):
+            table.remove(entry)
+
+    return _meaning(types.none, (of, keys(of, key)), write)
+
+
+@adding(StateTimersType, "get", 1)
+def _get(of: StateTimersType, key: types.Type) -> Meaning:
+    return get_or_none(of, key, ())
+
+
+# ---- the one that fires ----
+
+
+class TimerType(EventType):
+    """What ``on_timer`` gets as its timer.
+
+    Attributes:
+        key: what the keys of the timers are.
+    """
+
+    def __init__(self, schema: Schema, key: Shape) -> None:
+        super().__init__(schema)
+        self.shape = key
+        types.Type.__init__(self, f"specstream.timer({schema}, {key})")
+
+
+register_model(TimerType)(models.OpaqueModel)
+
+
+@infer_getattr
+class _TimerAttribute(AttributeTemplate):
+    key = TimerType
+
+    def resolve_key(self, timer: TimerType) -> types.Type:
+        return shape_type(timer.shape)
+
+
+@lower_getattr(TimerType, "key")
+def _timer_key(context: Any, builder: Any, timer: TimerType, value: Value) -> Value:
+    run = Run(context, builder, value)
+    columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
+    row = run.load_member("event")
+    parts = []
+    for at, storage in enumerate(timer.shape.parts):
+        number = I64(_FIRST_KEY_COLUMN + at)
+        column = builder.load(builder.gep(columns, [number], inbounds=True))
+        words = builder.bitcast(column, I64.as_pointer())
+        parts.append(run.widen(storage, builder.load(builder.gep(words, [row], inbounds=True))))
+    if not timer.shape.is_tuple:
+        return parts[0]
+    return context.make_tuple(builder, shape_type(timer.shape), parts)

@@ -1,0 +1,617 @@
+/* Timers.
+ *
+ * A timer is an entry of a keyed container whose value is a time. It *fires* before the first event
+ * that is not before its time, or when no event before its time can come any more; those that are due at
+ * once, in the order of (time, stamp). What it then runs is a unit of its own. It is always run in place by
+ * whoever holds the turn: it commits, or is undone. Its entry is removed before, and stays removed.
+ *
+ * So that rows do not depend on how the input is cut, the time of a firing is not that of the event
+ * that brought it about, which may be known or not; it is the larger of the timer's own and of all events
+ * and firings before. That clock and the number of firings are words of the container's header: part of
+ * the state, written by the head only, and read by nobody else.
+ *
+ * When one is due next, the heap knows. It belongs to the engine and is made of the entries; it is touched
+ * with the turn only. An entry comes into it when the event that has set it is final: out of the list of
+ * what the event in place has touched (keyed_entries.c), or has inserted as a speculative run
+ * (keyed_changes.c). An item whose entry has another stamp by now has been cancelled or set anew, and
+ * is passed by.
+ *
+ * A speculative run knows nothing of this. When it commits, first everything fires that is due before
+ * its first event; then what it has read is compared as always, so that what the timers have changed
+ * is a conflict like any other. If one is due between its own events, which may have set it, it
+ * is dropped, and run in place, which stops where one is due.
+ *
+ * At the end of the input those fire that wait then, once; those that they set stay. */
+#include "timers.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "fault.h"
+#include "keyed.h"
+#include "keyed_entries.h"
+#include "look.h"
+#include "narrow.h"
+#include "open_job.h"
+#include "processor.h"
+#include "protocol.h"
+#include "redo_log.h"
+#include "specstream.h"
+#include "specstream_containers.h"
+#include "state_words.h"
+#include "statistics.h"
+#include "transaction.h"
+#include "turn.h"
+#include "undo_log.h"
+#include "worker.h"
+
+_Static_assert(SS_TIMER_COLUMNS == 3 + SS_MOST_KEY_WORDS, "a column for each word of a key");
+
+static const uint64_t first_capacity = 64;
+/* The clock of a new state, whose words are 0, is INT64_MIN. */
+static const uint64_t sign_bit = UINT64_C(1) << 63;
+
+/* ---- the words ---- */
+
+static uint64_t *header_word(const struct ss_engine *engine, uint64_t at)
+{
+    return &engine->config.state[engine->timers->keyed->of.header + at];
+}
+
+static uint64_t time_word(const struct ss_timers *timers, uint64_t entry)
+{
+    return entry + SS_KEY_WORD + timers->keyed->of.key_words;
+}
+
+static int64_t clock_of(const struct ss_engine *engine)
+{
+    return (int64_t)(ss_word_read(header_word(engine, SS_HEADER_CLOCK)) ^ sign_bit);
+}
+
+static void pass(struct ss_engine *engine, int64_t time)
+{
+    if (time > clock_of(engine))
+        ss_word_write(header_word(engine, SS_HEADER_CLOCK), (uint64_t)time ^ sign_bit);
+}
+
+/* ---- the heap ---- */
+
+static bool is_before(const struct ss_due *a, const struct ss_due *b)
+{
+    return a->at != b->at ? a->at < b->at : a->stamp < b->stamp;
+}
+
+static bool is_set(const struct ss_engine *engine, const struct ss_due *item)
+{
+    return ss_word_read(&engine->config.state[item->entry]) == item->stamp;
+}
+
+static void tell_next(struct ss_timers *timers)
+{
+    /* Relaxed: see ss_timers_next. */
+    atomic_store_explicit(&timers->next, timers->count == 0 ? INT64_MAX : timers->heap[0].at,
+                          memory_order_relaxed);
+}
+
+static void sink(struct ss_timers *timers, uint64_t at, struct ss_due item)
+{
+    struct ss_due *heap = timers->heap;
+    for (;;) {
+        uint64_t child = 2 * at + 1;
+        if (child >= timers->count)
+            break;
+        if (child + 1 < timers->count && is_before(&heap[child + 1], &heap[child]))
+            child++;
+        if (!is_before(&heap[child], &item))
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = item;
+}
+
+static void push(struct ss_timers *timers, struct ss_due item)
+{
+    struct ss_due *heap = timers->heap;
+    assert(timers->count < timers->capacity);
+    uint64_t at = timers->count++;
+    for (; at > 0 && is_before(&item, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = item;
+}
+
+static void pop(struct ss_timers *timers)
+{
+    struct ss_due last = timers->heap[--timers->count];
+    if (timers->count > 0)
+        sink(timers, 0, last);
+}
+
+/* Leaves out what is no longer set. */
+static void sweep(struct ss_engine *engine)
+{
+    struct ss_timers *timers = engine->timers;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < timers->count; i++)
+        if (is_set(engine, &timers->heap[i]))
+            timers->heap[kept++] = timers->heap[i];
+    timers->count = kept;
+    for (uint64_t i = kept / 2; i-- > 0;)
+        sink(timers, i, timers->heap[i]);
+}
+
+bool ss_timers_reserve(struct ss_engine *engine, uint64_t more)
+{
+    struct ss_timers *timers = engine->timers;
+    uint64_t held = timers->count + timers->aside_count;
+    if (held + more <= timers->capacity)
+        return true;
+    uint64_t capacity = 2 * timers->capacity > held + more ? 2 * timers->capacity : 2 * (held + more);
+    sig_atomic_t was = ss_step_outside();
+    struct ss_due *heap = realloc(timers->heap, capacity * sizeof *heap);
+    timers->heap = heap != NULL ? heap : timers->heap;
+    struct ss_due *aside = realloc(timers->aside, capacity * sizeof *aside);
+    timers->aside = aside != NULL ? aside : timers->aside;
+    ss_step_inside(was);
+    if (heap == NULL || aside == NULL)
+        return false;
+    ss_grow(&timers->capacity, capacity);
+    return true;
+}
+
+void ss_timers_push(struct ss_engine *engine, uint64_t entry)
+{
+    struct ss_timers *timers = engine->timers;
+    const uint64_t *state = engine->config.state;
+    /* Who sets the same timers anew again and again leaves one item behind each time. Not while an
+     * event runs, which may be undone: what it has cancelled is set again then. */
+    if (timers->count > 2 * ss_word_read(header_word(engine, SS_HEADER_COUNT)) + first_capacity)
+        sweep(engine);
+    push(timers, (struct ss_due){(int64_t)ss_word_read(&state[time_word(timers, entry)]),
+                                 ss_word_read(&state[entry]), entry});
+    tell_next(timers);
+}
+
+/* The first that is set and in the heap; NULL: none. */
+static const struct ss_due *first(struct ss_engine *engine)
+{
+    struct ss_timers *timers = engine->timers;
+    while (timers->count > 0 && !is_set(engine, &timers->heap[0]))
+        pop(timers);
+    tell_next(timers);
+    return timers->count > 0 ? &timers->heap[0] : NULL;
+}
+
+/* ---- one of the engine's parts ---- */
+
+bool ss_timers_open(struct ss_engine *engine)
+{
+    if (engine->config.timers == 0)
+        return true;
+    struct ss_timers *timers = aligned_alloc(SS_CACHE_LINE, sizeof *timers);
+    if (timers == NULL)
+        return false;
+    memset(timers, 0, sizeof *timers);
+    timers->keyed = &engine->keyed[engine->config.timers - 1];
+    for (int i = 0; i < SS_TIMER_COLUMNS; i++)
+        timers->columns[i] = &timers->row[i];
+    engine->timers = timers;
+    tell_next(timers);
+    return ss_timers_reserve(engine, first_capacity);
+}
+
+void ss_timers_close(struct ss_engine *engine)
+{
+    if (engine->timers == NULL)
+        return;
+    free(engine->timers->heap);
+    free(engine->timers->aside);
+    free(engine->timers->firings);
+    free(engine->timers);
+}
+
+bool ss_timers_renew(struct ss_engine *engine)
+{
+    struct ss_timers *timers = engine->timers;
+    if (timers == NULL)
+        return true;
+    const struct ss_container *of = &timers->keyed->of;
+    const uint64_t *state = engine->config.state;
+    timers->count = timers->aside_count = timers->end = 0;
+    if (!ss_timers_reserve(engine, ss_word_read(header_word(engine, SS_HEADER_COUNT))))
+        return false;
+    uint64_t used = ss_word_read(header_word(engine, SS_HEADER_USED));
+    for (uint64_t i = 0; i < used; i++) {
+        uint64_t entry = of->region + i * of->entry_words;
+        if (ss_word_read(&state[entry]) != 0)
+            ss_timers_push(engine, entry);
+    }
+    tell_next(timers);
+    return true;
+}
+
+void ss_timers_start(struct ss_engine *engine)
+{
+    struct ss_timers *timers = engine->timers;
+    if (timers == NULL)
+        return;
+    /* `end` stays: where what a timer ran has failed at the end of the input, the next job goes on. */
+    timers->failed = false;
+    timers->firing_count = 0;
+}
+
+uint64_t ss_timers_bytes(const struct ss_config *config)
+{
+    if (config->timers == 0)
+        return 0;
+    return sizeof(struct ss_timers) + 4 * first_capacity * sizeof(struct ss_due);
+}
+
+uint64_t ss_timers_grown(const struct ss_engine *engine)
+{
+    const struct ss_timers *timers = engine->timers;
+    if (timers == NULL)
+        return 0;
+    return 2 * (ss_counted(&timers->capacity) - 2 * first_capacity) * sizeof(struct ss_due) +
+           ss_counted(&timers->firing_capacity) * sizeof(struct ss_firing);
+}
+
+/* ---- setting one ---- */
+
+uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *key, int64_t at)
+{
+    struct ss_worker *worker = run->worker;
+    struct ss_engine *engine = worker->engine;
+    struct ss_timers *timers = engine->timers;
+    bool ahead = run->speculative != 0;
+    if (!ahead && timers->fires && at <= timers->firing.at)
+        return SS_TIMER_TOO_EARLY;
+    uint64_t entry = ss_keyed_find(run, container, key);
+    if (entry != SS_NOWHERE)
+        ss_keyed_remove(run, container, entry);
+    if (run->verdict != SS_COMPLETED)
+        return SS_TIMER_IS_SET;
+    if (!ahead && !ss_timers_reserve(engine, worker->touched.count + 2)) {
+        run->verdict = SS_NO_MEMORY;
+        return SS_TIMER_IS_SET;
+    }
+    entry = ss_keyed_insert(run, container, key);
+    if (entry == SS_NOWHERE)
+        return SS_TIMERS_FULL;
+    uint64_t word = time_word(timers, entry);
+    if (ahead) {
+        engine->protocol->store(run, word, (uint64_t)at);
+        if (at < worker->transaction->least_timer)
+            worker->transaction->least_timer = at;
+        return SS_TIMER_IS_SET;
+    }
+    if (timers->keyed->undone) {
+        ss_store_in_place(run, (struct ss_unit){word, 0, 0}, (uint64_t)at);
+    } else {
+        ss_word_write(&run->state[word], (uint64_t)at);
+        ss_timers_push(engine, entry);
+    }
+    /* Relaxed: this thread looks at it, between this event and the next. */
+    if (at <= timers->until)
+        __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
+    return SS_TIMER_IS_SET;
+}
+
+/* ---- firing ---- */
+
+/* Room for one more that has emitted rows. */
+static bool reserve_firing(struct ss_timers *timers)
+{
+    if (timers->firing_count < timers->firing_capacity)
+        return true;
+    uint64_t capacity =
+        timers->firing_capacity == 0 ? first_capacity : 2 * timers->firing_capacity;
+    struct ss_firing *grown = realloc(timers->firings, capacity * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    timers->firings = grown;
+    ss_grow(&timers->firing_capacity, capacity);
+    return true;
+}
+
+/* For those that wait for stores in place to be told of. A job of its own number: earlier than all that
+ * run. */
+static void tell_readers(struct ss_worker *worker, const struct ss_undo *end)
+{
+    struct ss_engine *engine = worker->engine;
+    if (engine->protocol->invalidate_readers == NULL || engine->job.horizon == 0)
+        return;
+    /* Relaxed: only holders of the turn move the head. */
+    int64_t number = ss_is_open(engine)
+                         ? -1
+                         : atomic_load_explicit(&engine->next_commit, memory_order_relaxed) - 1;
+    engine->protocol->invalidate_readers(worker, number, end);
+}
+
+enum { MOST_UNDOS = 8 };
+
+/* Takes the entry out, and gives what that has overwritten; -1: out of memory. */
+static int take_out(struct ss_worker *worker, uint64_t entry, struct ss_undo *undos)
+{
+    struct ss_run *run = &worker->run;
+    struct ss_timers *timers = worker->engine->timers;
+    run->event = 0;
+    run->verdict = SS_COMPLETED;
+    run->undo_top = run->undo_base;
+    ss_keyed_remove(run, (uint64_t)(timers->keyed - run->keyed), entry);
+    int count = (int)(run->undo_top - run->undo_base);
+    assert(count <= MOST_UNDOS);
+    if (run->verdict != SS_COMPLETED) {
+        ss_undo_roll_back(run);
+        return -1;
+    }
+    memcpy(undos, run->undo_base, (size_t)count * sizeof *undos);
+    tell_readers(worker, run->undo_top);
+    return count;
+}
+
+static void put_back(struct ss_worker *worker, const struct ss_undo *undos, int count)
+{
+    struct ss_run *run = &worker->run;
+    memcpy(run->undo_base, undos, (size_t)count * sizeof *undos);
+    run->undo_top = run->undo_base + count;
+    ss_undo_roll_back(run);
+    tell_readers(worker, run->undo_base + count);
+}
+
+static void fail(struct ss_worker *worker, bool no_memory)
+{
+    struct ss_engine *engine = worker->engine;
+    engine->failed = engine->timers->failed = true;
+    engine->no_memory = no_memory;
+    if (worker->run.verdict == SS_FAULTED)
+        engine->fault = worker->fault;
+}
+
+/* Runs what a timer runs; its entry is out. */
+static void run_timer(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_timers *timers = engine->timers;
+    struct ss_run *run = &worker->run;
+    void *const *columns = run->columns;
+    int64_t first_sequence = run->first_sequence;
+    run->columns = timers->columns;
+    run->first_sequence = timers->firing.number;
+    run->verdict = SS_COMPLETED;
+    run->emit_top = run->emit_mark = engine->rows + engine->row_words;
+    run->emit_end = engine->rows + engine->row_capacity;
+    timers->fires = true;
+    ss_call(worker, SS_TIMER, 0, 1);
+    timers->fires = false;
+    run->columns = columns;
+    run->first_sequence = first_sequence;
+}
+
+/* What it has emitted is of no event. */
+static void take_rows(struct ss_worker *worker)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_timers *timers = engine->timers;
+    uint64_t end = (uint64_t)(worker->run.emit_top - engine->rows);
+    if (end == engine->row_words)
+        return;
+    for (uint64_t row = engine->row_words; row < end; row += engine->config.emit_words)
+        engine->rows[row] = (uint64_t)(INT64_MIN + timers->firing.number);
+    engine->row_words = end;
+    timers->firings[timers->firing_count++] = timers->firing;
+}
+
+/* Fires the first of the heap. */
+static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_timers *timers = engine->timers;
+    struct ss_run *run = &worker->run;
+    const uint64_t *state = engine->config.state;
+    int64_t clock = clock_of(engine);
+    struct ss_undo undos[MOST_UNDOS];
+
+    timers->firing = (struct ss_firing){
+        .number = (int64_t)ss_word_read(header_word(engine, SS_HEADER_FIRED)),
+        .time = item.at > clock ? item.at : clock,
+        .at = item.at,
+    };
+    for (uint64_t i = 0; i < timers->keyed->of.key_words; i++)
+        timers->firing.key[i] = ss_word_read(&state[item.entry + SS_KEY_WORD + i]);
+    timers->row[0] = timers->firing.time;
+    timers->row[1] = INT64_MIN;
+    timers->row[2] = item.at;
+    memcpy(&timers->row[3], timers->firing.key, sizeof timers->firing.key);
+
+    ss_touched_settle(worker, false);
+    int taken = reserve_firing(timers) ? take_out(worker, item.entry, undos) : -1;
+    if (taken < 0) {
+        fail(worker, true);
+        return SS_FIRING_ENDED;
+    }
+    pop(timers);
+    run_timer(worker);
+    const struct ss_undo *end = run->undo_top;
+    if (run->verdict != SS_COMPLETED) {
+        ss_undo_roll_back(run);
+        run->emit_top = run->emit_mark;
+    }
+    tell_readers(worker, end);
+    if (run->verdict == SS_KILLED) {
+        /* The job ends in its midst; or the flag was meant for a speculative run of this worker that is
+         * long over. It has not fired. */
+        put_back(worker, undos, taken);
+        ss_touched_settle(worker, true);
+        ss_timers_push(engine, item.entry);
+        /* Relaxed: as in run_range_in_place. */
+        return atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ? SS_FIRING_ENDED
+                                                                              : SS_FIRED;
+    }
+    ss_touched_settle(worker, run->verdict != SS_COMPLETED);
+    take_rows(worker);
+    ss_word_write(header_word(engine, SS_HEADER_FIRED), (uint64_t)timers->firing.number + 1);
+    pass(engine, timers->firing.time);
+    ss_count(&worker->statistics.timers, 1);
+    if (run->verdict == SS_COMPLETED)
+        return SS_FIRED;
+    fail(worker, run->verdict == SS_NO_MEMORY);
+    return SS_FIRING_ENDED;
+}
+
+/* The next one that is due by `time`; where nothing is to come any more, by its stamp. NULL: none. */
+static const struct ss_due *next_due(struct ss_engine *engine, int64_t time, uint64_t end)
+{
+    struct ss_timers *timers = engine->timers;
+    const struct ss_due *item;
+    while ((item = first(engine)) != NULL) {
+        if (end == 0)
+            return item->at <= time ? item : NULL;
+        if (item->stamp <= end)
+            return item;
+        timers->aside[timers->aside_count++] = *item;
+        pop(timers);
+    }
+    return NULL;
+}
+
+/* Fires what is due by `time`, or has a stamp up to `end`. Between two it leaves the turn to readers, or
+ * has `lend` lend it. */
+static enum ss_fired fire_all(struct ss_worker *worker, struct ss_transaction *lend, int64_t time,
+                              uint64_t end)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_timers *timers = engine->timers;
+    struct ss_run *run = &worker->run;
+    const struct ss_due *item;
+    enum ss_fired outcome = SS_FIRED;
+    bool has_fired = false;
+
+    /* Relaxed, here and below: the fence orders them. */
+    __atomic_store_n(&run->speculative, 0, __ATOMIC_RELAXED);
+    while (outcome == SS_FIRED && (item = next_due(engine, time, end)) != NULL) {
+        __atomic_store_n(&run->yield, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&run->kill, 0, __ATOMIC_RELAXED);
+        /* Dekker with take_turn and stop: the flags are down before we look who asked. */
+        atomic_thread_fence(memory_order_seq_cst);
+        if (atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0) {
+            outcome = SS_FIRING_ENDED;
+        } else if (has_fired && engine->job.mode != SS_MODE_LOG_FREE &&
+                   ss_reader_comes_first(engine)) {
+            if (lend == NULL) {
+                outcome = SS_FIRED_SOME;
+            } else {
+                if (ss_is_open(engine))
+                    ss_queue_tell_applied(lend);
+                ss_lend_turn(engine);
+                has_fired = false;
+            }
+        } else {
+            ss_let_look(engine);
+            ss_version_begin(engine);
+            outcome = fire(worker, *item);
+            ss_version_end(engine);
+            has_fired = true;
+        }
+    }
+    while (timers->aside_count > 0)
+        push(timers, timers->aside[--timers->aside_count]);
+    tell_next(timers);
+    return outcome;
+}
+
+/* The column of a segment is shifted: an address outside of it must not be formed as a pointer. */
+static int64_t time_at(const void *times, int64_t row)
+{
+    return *(const int64_t *)((uintptr_t)times + (uintptr_t)row * sizeof(int64_t));
+}
+
+bool ss_timers_before(struct ss_worker *worker, struct ss_transaction *transaction,
+                      const void *times, int64_t first, int64_t *last)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_timers *timers = engine->timers;
+    int64_t clock = clock_of(engine);
+    int64_t time = time_at(times, first);
+    time = time > clock ? time : clock;
+    timers->end = 0;
+    if (ss_timers_next(timers) <= time && fire_all(worker, transaction, time, 0) != SS_FIRED)
+        return false;
+    int64_t low = first + 1, high = *last;
+    int64_t next = ss_timers_next(timers);
+    while (low < high) { /* the first event that is not before the next one */
+        int64_t middle = low + (high - low) / 2;
+        if (time_at(times, middle) < next)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *last = low;
+    timers->until = time_at(times, low - 1);
+    return true;
+}
+
+static int64_t time_of(const struct ss_engine *engine, const struct ss_transaction *transaction,
+                       bool of_last)
+{
+    if (!ss_is_open(engine))
+        return time_at(engine->job.columns[0],
+                       of_last ? transaction->last - 1 : transaction->first);
+    const struct ss_span *span = &transaction->spans[of_last ? transaction->span_count - 1 : 0];
+    return time_at(span->segment->columns[0], of_last ? span->last - 1 : span->first);
+}
+
+enum ss_fired ss_timers_before_commit(struct ss_worker *worker, struct ss_transaction *transaction,
+                                      int64_t number)
+{
+    struct ss_engine *engine = worker->engine;
+    int64_t clock = clock_of(engine);
+    int64_t time = time_of(engine, transaction, false);
+    time = time > clock ? time : clock;
+    engine->timers->end = 0;
+    if (ss_timers_next(engine->timers) > time)
+        return SS_FIRED;
+    /* While the turn is lent to a reader, whoever gets hold of it must not commit it. */
+    ss_set_status(transaction, number, SS_IN_PLACE);
+    return fire_all(worker, transaction, time, 0);
+}
+
+bool ss_timers_divide(const struct ss_engine *engine, const struct ss_transaction *transaction)
+{
+    int64_t last = time_of(engine, transaction, true);
+    int64_t clock = clock_of(engine);
+    bool is_one = ss_is_open(engine)
+                      ? transaction->span_count == 1 &&
+                            transaction->spans[0].last - transaction->spans[0].first == 1
+                      : transaction->last - transaction->first == 1;
+    last = last > clock ? last : clock;
+    return !is_one &&
+           (ss_timers_next(engine->timers) <= last || transaction->least_timer <= last);
+}
+
+enum ss_fired ss_timers_at(struct ss_worker *worker, int64_t time)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_timers *timers = engine->timers;
+    if (time != INT64_MAX)
+        return fire_all(worker, NULL, time, 0);
+    if (timers->end == 0)
+        timers->end = engine->stamp;
+    enum ss_fired outcome = fire_all(worker, NULL, time, timers->end);
+    if (outcome == SS_FIRED)
+        timers->end = 0;
+    return outcome;
+}
+
+void ss_timers_pass_transaction(struct ss_engine *engine, const struct ss_transaction *transaction)
+{
+    pass(engine, time_of(engine, transaction, true));
+}
+
+void ss_timers_pass_row(struct ss_engine *engine, const void *times, int64_t row)
+{
+    pass(engine, time_at(times, row));
+}

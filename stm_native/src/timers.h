@@ -1,0 +1,100 @@
+/* Timers: when one is due, and what it runs. */
+#ifndef SPECSTREAM_TIMERS_H
+#define SPECSTREAM_TIMERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "processor.h"
+#include "specstream.h"
+
+struct ss_config;
+struct ss_engine;
+struct ss_keyed;
+struct ss_transaction;
+struct ss_worker;
+
+/* Columns of the one row that a timer is: time of the firing, source, its time, words of its key. */
+enum { SS_TIMER_COLUMNS = 11 };
+
+/* An entry of the container, as it was when it was set. */
+struct ss_due {
+    int64_t at;
+    uint64_t stamp;
+    uint64_t entry; /* its first word */
+};
+
+struct ss_timers {
+    const struct ss_keyed *keyed;
+    struct ss_due *heap; /* the least by (at, stamp) first; of some the stamp has gone since */
+    struct ss_due *aside; /* likewise, no heap: not to fire at this end of the input */
+    uint64_t count;
+    uint64_t aside_count;
+    uint64_t capacity; /* of each */
+    uint64_t end;      /* the input has ended, and timers with a stamp up to this one fire; 0: it has not */
+    bool failed;       /* what `firing` ran has failed */
+    bool fires;        /* it runs now */
+    int64_t until;     /* time of the last event of the range that runs in place */
+    struct ss_firing firing; /* the last one */
+    struct ss_firing *firings; /* see struct ss_outcome */
+    uint64_t firing_count;
+    uint64_t firing_capacity;
+    int64_t row[SS_TIMER_COLUMNS];
+    void *columns[SS_TIMER_COLUMNS];
+    /* Of the first in the heap; INT64_MAX: there is none. Atomic, for those who look without the
+     * turn. */
+    _Alignas(SS_CACHE_LINE) _Atomic int64_t next;
+};
+
+/* What has become of the timers that are due. */
+enum ss_fired {
+    SS_FIRED,       /* all have fired */
+    SS_FIRED_SOME,  /* a reader comes first */
+    SS_FIRING_ENDED /* the job ends here, or what one ran has failed */
+};
+
+/* Whether the engine has timers; they cost an engine without any no more than this question. */
+#define ss_has_timers(engine) SS_UNLIKELY((engine)->timers != NULL)
+
+/* False: out of memory. */
+bool ss_timers_open(struct ss_engine *engine);
+void ss_timers_close(struct ss_engine *engine);
+/* No job runs: the heap is made anew of the entries. False: out of memory. */
+bool ss_timers_renew(struct ss_engine *engine);
+/* A job begins. */
+void ss_timers_start(struct ss_engine *engine);
+uint64_t ss_timers_bytes(const struct ss_config *config);
+uint64_t ss_timers_grown(const struct ss_engine *engine);
+
+/* ---- with the turn ---- */
+
+/* Room for so many more; false: out of memory. */
+bool ss_timers_reserve(struct ss_engine *engine, uint64_t more);
+/* An entry has been set for good. There is room. */
+void ss_timers_push(struct ss_engine *engine, uint64_t entry);
+/* Events have been applied: up to that row of a column of times, or all of a transaction. */
+void ss_timers_pass_row(struct ss_engine *engine, const void *times, int64_t row);
+void ss_timers_pass_transaction(struct ss_engine *engine, const struct ss_transaction *transaction);
+
+static inline int64_t ss_timers_next(const struct ss_timers *timers)
+{
+    /* Relaxed: with the turn it does not change, and without it is a guess. */
+    return atomic_load_explicit(&timers->next, memory_order_relaxed);
+}
+
+/* Events [first, last) come next, with these times: fires what is due before the first one, and tells
+ * before which one the next is due, or `last`. A transaction lends the turn to readers meanwhile; false:
+ * it is not to go on. */
+bool ss_timers_before(struct ss_worker *worker, struct ss_transaction *transaction,
+                      const void *times, int64_t first, int64_t *last);
+/* The same for a finished transaction, which is IN_PLACE. */
+enum ss_fired ss_timers_before_commit(struct ss_worker *worker, struct ss_transaction *transaction,
+                                      int64_t number);
+/* Whether one is due between the events of a finished transaction, once those before its first one
+ * have fired. */
+bool ss_timers_divide(const struct ss_engine *engine, const struct ss_transaction *transaction);
+/* No event before that time comes any more, or none at all (INT64_MAX). */
+enum ss_fired ss_timers_at(struct ss_worker *worker, int64_t time);
+
+#endif

@@ -1,0 +1,357 @@
+/* Timers, from one thread: when one fires, what conflicts with what it has done, what divides a
+ * transaction, and what is left of one that fails. Under both protocols. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "by_hand.h"
+#include "commit.h"
+#include "engine.h"
+#include "protocol.h"
+#include "specstream.h"
+#include "specstream_containers.h"
+#include "timers.h"
+#include "transaction.h"
+#include "worker.h"
+
+enum {
+    X = 0, /* what timers add 1 to */
+    Y = 1,
+    HEADER = 8,
+    REGION = HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
+    ROOM = 4096,
+    LIMIT = 3000,
+    WIDTH = 3,
+    WORDS = REGION + ROOM * WIDTH
+};
+
+static uint64_t state[WORDS];
+static const struct ss_container containers[] = {
+    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH},
+};
+
+/* Times of the events, and what has happened: 'e' and the event's row, 't' and the timer's key. */
+static int64_t times[] = {5, 12, 20, 30, 40};
+static int64_t sources[5];
+static void *columns[] = {times, sources};
+static char story[64];
+
+/* What the next timers do: the key of one that raises, or is killed, and of one that sets another. */
+static uint64_t raises, killed, sets;
+
+static void tell(char what, uint64_t which)
+{
+    size_t at = strlen(story);
+    story[at] = what;
+    story[at + 1] = (char)('0' + which);
+}
+
+/* ---- what runs ---- */
+
+static uint64_t load(struct ss_run *run, uint64_t word)
+{
+    return run->speculative ? engine->protocol->load(run, word) : state[word];
+}
+
+static void store(struct ss_run *run, uint64_t word, uint64_t value)
+{
+    if (run->speculative)
+        engine->protocol->store(run, word, value);
+    else
+        ss_store(run, word, value);
+}
+
+static uint64_t set(struct ss_run *run, uint64_t key, int64_t at)
+{
+    return ss_timer_set(run, 0, &key, at);
+}
+
+/* Event 1 sets a timer for 15 if `divides`; each event adds what X is to Y, if `reads`. */
+static bool divides, reads;
+
+static void one_event(struct ss_run *run, int64_t row)
+{
+    if (divides && row == 1)
+        set(run, 7, 15);
+    if (reads)
+        store(run, Y, load(run, Y) + load(run, X));
+}
+
+static int32_t events_in_place(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                               int64_t last)
+{
+    (void)fault;
+    for (*next = first; *next < last; ++*next) {
+        run->event = *next;
+        run->undo_top = run->undo_base;
+        tell('e', (uint64_t)*next);
+        one_event(run, *next);
+        if (run->yield != 0) {
+            ++*next;
+            break;
+        }
+    }
+    return 0;
+}
+
+static int32_t timer(int64_t *next, void **fault, struct ss_run *run, int64_t first, int64_t last)
+{
+    (void)fault, (void)last;
+    uint64_t key = *(const uint64_t *)run->columns[3];
+    run->event = first;
+    run->undo_top = run->undo_base;
+    *next = first;
+    CHECK(*(const int64_t *)run->columns[1] == INT64_MIN);
+    store(run, X, load(run, X) + 1);
+    if (key == sets) {
+        int64_t at = *(const int64_t *)run->columns[2];
+        CHECK(set(run, 9, at) == SS_TIMER_TOO_EARLY);
+        CHECK(set(run, 9, at + 1) == SS_TIMER_IS_SET);
+    }
+    if (key == killed) {
+        killed = 0;
+        run->verdict = SS_KILLED;
+        return 0;
+    }
+    tell('t', key);
+    if (key == raises) {
+        run->verdict = SS_RAISED;
+        return 0;
+    }
+    *next = first + 1;
+    return 0;
+}
+
+/* ---- by hand ---- */
+
+static void set_one(void)
+{
+    set(run_of(0), 1, 10);
+}
+
+static void open_scenario(const char *name, enum ss_protocol_kind protocol)
+{
+    memset(state, 0, sizeof state);
+    memset(story, 0, sizeof story);
+    raises = killed = sets = 0;
+    divides = reads = false;
+    struct ss_config config = {.state = state,
+                               .state_words = WORDS,
+                               .read_limit = 4096,
+                               .redo_limit = 4096,
+                               .protocol = protocol,
+                               .containers = containers,
+                               .container_count = 1,
+                               .timers = 1};
+    hand_open(name, config, set_one);
+    ss_engine_set_entry(engine, SS_PLAIN, events_in_place);
+    ss_engine_set_entry(engine, SS_TIMER, timer);
+    engine->job.columns = columns;
+    engine->consumed = 1;
+    atomic_store(&engine->readers, 0); /* the test is a worker that has the turn */
+    for (int i = 0; i < 3; i++)
+        engine->workers[i].run.columns = columns;
+}
+
+/* The head, transaction 1: `count` events from row 1 on. */
+static enum ss_progress head(int64_t count)
+{
+    struct ss_transaction *transaction = transaction_of(1);
+    transaction->least_timer = INT64_MAX;
+    atomic_store(&transaction->stolen_by, SS_NOT_STOLEN);
+    transaction->first = 1;
+    transaction->last = 1 + count;
+    for (int64_t row = 1; row < 1 + count; row++) {
+        run_of(1)->event = row;
+        one_event(run_of(1), row);
+    }
+    finishes(1);
+    transaction->verdict = run_of(1)->verdict;
+    transaction->row_words = 0;
+    return ss_commit(&engine->workers[1], transaction, 1);
+}
+
+static uint64_t fired(void)
+{
+    return engine->workers[1].statistics.timers;
+}
+
+static bool is_set(uint64_t key)
+{
+    return ss_engine_find(engine, 0, &key) != SS_NOWHERE;
+}
+
+static void fires_before_the_event(void)
+{
+    CHECK(is_set(1));
+    CHECK(head(1) == SS_COMMITTED);
+    CHECK(strcmp(story, "t1") == 0 && fired() == 1 && state[X] == 1 && !is_set(1));
+    CHECK(state[HEADER + SS_HEADER_FIRED] == 1 && state[HEADER + SS_HEADER_COUNT] == 0);
+    CHECK((int64_t)(state[HEADER + SS_HEADER_CLOCK] ^ UINT64_C(1) << 63) == 12);
+    CHECK(ss_timers_next(engine->timers) == INT64_MAX);
+}
+
+static void is_not_due(void)
+{
+    times[1] = 9;
+    CHECK(head(1) == SS_COMMITTED);
+    times[1] = 12;
+    CHECK(fired() == 0 && is_set(1) && story[0] == 0);
+    CHECK(ss_timers_next(engine->timers) == 10);
+}
+
+static void conflicts_with_what_it_has_done(void)
+{
+    reads = true;
+    enum ss_progress progress = head(1);
+    CHECK(fired() == 1 && state[X] == 1);
+    if (is_eager()) {
+        CHECK(progress == SS_PUT_BACK);
+    } else {
+        CHECK(progress == SS_COMMITTED && strcmp(story, "t1e1") == 0 && state[Y] == 1);
+        CHECK(engine->workers[1].statistics.aborts[SS_ABORT_CONFLICT] == 1);
+    }
+}
+
+static void divides_a_transaction(void)
+{
+    divides = true;
+    reads = true;
+    times[1] = 9;
+    CHECK(head(3) == SS_COMMITTED);
+    times[1] = 12;
+    CHECK(engine->workers[1].statistics.aborts[SS_ABORT_TIMER] == 1);
+    /* At 10, set before; at 15, by event 1; event 2 at 20 has seen both, event 3 as well. */
+    CHECK(strcmp(story, "e1t1t7e2e3") == 0);
+    CHECK(fired() == 2 && state[X] == 2 && state[Y] == 4);
+}
+
+static void its_own_divides_it(void)
+{
+    divides = true;
+    reads = true;
+    CHECK(head(3) == SS_COMMITTED && strcmp(story, "t1e1t7e2e3") == 0);
+    CHECK(engine->workers[1].statistics.aborts[SS_ABORT_TIMER] == 1 && state[Y] == 1 + 2 + 2);
+}
+
+static void anothers_divides_it(void)
+{
+    times[1] = 9;
+    CHECK(head(2) == SS_COMMITTED && strcmp(story, "e1t1e2") == 0);
+    times[1] = 12;
+    CHECK(engine->workers[1].statistics.aborts[SS_ABORT_TIMER] == 1);
+}
+
+static void one_event_is_not_divided(void)
+{
+    divides = true;
+    times[1] = 16; /* the timer is set for the past */
+    CHECK(head(1) == SS_COMMITTED);
+    times[1] = 12;
+    CHECK(engine->workers[1].statistics.aborts[SS_ABORT_TIMER] == 0);
+    CHECK(strcmp(story, "t1") == 0 && is_set(7) && ss_timers_next(engine->timers) == 15);
+    /* Before the next event, at the time of the last one. */
+    int64_t last = 3;
+    CHECK(ss_timers_before(&engine->workers[1], transaction_of(1), times, 2, &last));
+    CHECK(strcmp(story, "t1t7") == 0 && last == 3 && engine->timers->firing.time == 16);
+}
+
+static void is_consumed_when_it_raises(void)
+{
+    raises = 1;
+    CHECK(head(1) == SS_ENDED);
+    CHECK(engine->failed && engine->timers->failed && engine->timers->firing.key[0] == 1);
+    CHECK(fired() == 1 && state[X] == 0 && !is_set(1));
+    CHECK(state[HEADER + SS_HEADER_FIRED] == 1);
+    struct ss_outcome outcome = ss_engine_outcome(engine);
+    CHECK(outcome.timer_failed && outcome.failed_timer.at == 10);
+}
+
+static void fires_again_when_it_was_killed(void)
+{
+    killed = 1;
+    CHECK(head(1) == SS_COMMITTED);
+    CHECK(strcmp(story, "t1") == 0 && fired() == 1 && state[X] == 1 && !is_set(1));
+    CHECK(state[HEADER + SS_HEADER_COUNT] == 0);
+}
+
+static void sets_others(void)
+{
+    sets = 1;
+    CHECK(head(1) == SS_COMMITTED);
+    /* For 11, which is due as well. */
+    CHECK(strcmp(story, "t1t9") == 0 && fired() == 2);
+}
+
+static void ends_once(void)
+{
+    sets = 1;
+    CHECK(ss_timers_at(&engine->workers[1], 9) == SS_FIRED && fired() == 0);
+    CHECK(ss_timers_at(&engine->workers[1], INT64_MAX) == SS_FIRED);
+    CHECK(strcmp(story, "t1") == 0 && is_set(9));
+    CHECK(ss_timers_at(&engine->workers[1], 11) == SS_FIRED);
+    CHECK(strcmp(story, "t1t9") == 0);
+}
+
+/* Who wants to look at the state gets the turn between two of them. */
+static void readers_come_between(void)
+{
+    sets = 1;
+    atomic_store(&engine->readers, 1);
+    CHECK(ss_timers_at(&engine->workers[1], 20) == SS_FIRED_SOME && fired() == 1 && is_set(9));
+    CHECK(ss_timers_next(engine->timers) == 11);
+    CHECK(ss_timers_at(&engine->workers[1], 20) == SS_FIRED && fired() == 2);
+}
+
+/* One that is set anew counts from then on, and its old items do not pile up. */
+static void is_set_anew(void)
+{
+    for (int64_t event = 0; event < 1000; event++) {
+        begin_in_place(2, event);
+        set(run_of(2), 1, 1000 - event);
+        set(run_of(2), 2, 5);
+        if (event % 2 == 0) /* which takes nothing back of what is set */
+            set(run_of(2), 3, 1);
+        end_in_place(2, event % 2 == 0);
+    }
+    CHECK(engine->timers->count < 300);
+    CHECK(ss_timers_at(&engine->workers[1], 1) == SS_FIRED);
+    CHECK(strcmp(story, "t1") == 0 && !is_set(1) && is_set(2) && !is_set(3));
+    CHECK(ss_timers_at(&engine->workers[1], 5) == SS_FIRED && strcmp(story, "t1t2") == 0);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} scenarios[] = {
+    {"a timer fires before the event", fires_before_the_event},
+    {"one that is not due does not", is_not_due},
+    {"what it has done is a conflict", conflicts_with_what_it_has_done},
+    {"two are due between events", divides_a_transaction},
+    {"its own timer divides it", its_own_divides_it},
+    {"another's timer divides it", anothers_divides_it},
+    {"a single event is not divided", one_event_is_not_divided},
+    {"one that raises is consumed", is_consumed_when_it_raises},
+    {"one that was killed fires again", fires_again_when_it_was_killed},
+    {"a timer sets others", sets_others},
+    {"the end of the input comes once", ends_once},
+    {"readers come between two", readers_come_between},
+    {"set anew again and again", is_set_anew},
+};
+
+int main(void)
+{
+    enum ss_protocol_kind protocols[] = {SS_PROTOCOL_VALUE, SS_PROTOCOL_EAGER};
+    for (size_t protocol = 0; protocol < 2; protocol++)
+        for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+            open_scenario(scenarios[i].name, protocols[protocol]);
+            if (scenarios[i].run == is_set_anew)
+                hand_drop(2);
+            scenarios[i].run();
+            atomic_store(&engine->readers, 1);
+            hand_close();
+        }
+    printf("timers: %zu scenarios, each under both protocols\n",
+           sizeof scenarios / sizeof *scenarios);
+    return 0;
+}

@@ -1,0 +1,360 @@
+"""Timers: engine, oracle and a model in plain Python agree, however the input comes."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import PATHS, partial_of
+from timed import Model, cuts, stream
+
+import specstream as ss
+
+
+class State(ss.State):
+    timers = ss.timers((str, int))
+    open = ss.dict(str, int)
+    total = ss.scalar(int)
+    fired = ss.array(int, 4)
+
+
+def act(state, event, emit):  # type: ignore[no-untyped-def]
+    key = (event.user, event.act % 4)
+    at = event.timestamp + event.wait
+    if event.act < 7:
+        state.timers.set(key, at)
+        state.open[event.user] = state.open.get(event.user, 0) + 1
+    elif event.act == 7:
+        state.timers.cancel(key)
+        state.timers.cancel((event.user, 0))
+    elif event.act == 8:
+        state.timers.set(key, at)
+        state.timers.set((event.user, 1), at + 2)
+        state.timers.cancel(key)
+    elif event.act == 9:
+        state.timers.set(key, at)
+        state.timers.cancel((event.user, 1))
+        if event.wait > 8:
+            raise KeyError(event.user)
+    state.total += event.wait
+    until = state.timers.get(key)
+    if event.act == 10:
+        emit(event.user, 0, len(state.timers), state.total, 0.0)
+    else:
+        emit(event.user, -1 if until is None else until, key in state.timers, state.fired[0], 0.5)
+
+
+def fires(state, timer, emit):  # type: ignore[no-untyped-def]
+    user, kind = timer.key
+    state.fired[kind] += 1
+    state.total -= 1
+    emit(user, timer.at, timer.timestamp, timer.sequence, timer.random(kind))
+    if kind == 3 and state.fired[3] % 3 == 0:
+        state.timers.set((user, 0), timer.at + state.fired[3] % 2)  # raises for the same time
+    if kind == 2:
+        state.open[user] = state.open.get(user, 0) - 1
+        state.timers.cancel((user, 1))
+        if state.fired[2] % 4 == 0:
+            raise ZeroDivisionError
+    if kind > 0:
+        state.timers.set((user, kind - 1), timer.at + 2 * kind)
+        emit(user, 0, 0, len(state.timers), 1.0)
+
+
+operator = ss.operator(
+    state=State,
+    event={"user": str, "act": int, "wait": int},
+    emits={"user": str, "a": int, "b": int, "c": int, "d": float},
+    name="acts",
+    on_timer=fires,
+)(act)
+
+ENGINES = {name: options for name, options in PATHS.items() if options is not None}
+
+
+def model_of(table: pa.Table) -> Model:
+    model = Model(act, fires, open={}, total=0, fired=[0] * 4)
+    for sequence, row in enumerate(table.to_pylist()):
+        model.event(row.pop("t"), row.pop("src"), sequence, **row)
+    return model
+
+
+def held(state: Any) -> tuple[Any, ...]:
+    """What a state holds."""
+    timers = list(state.timers.items())
+    return timers, dict(state.open), int(state.total), list(state.fired)
+
+
+def held_by(model: Model) -> tuple[Any, ...]:
+    state = model.state
+    timers = [(key, at) for key, (at, _) in state.timers.held.items()]
+    return timers, state.open, state.total, state.fired
+
+
+def rows(output: pa.Table) -> list[tuple[Any, ...]]:
+    """As the model has them."""
+    keys = ("timestamp", "source", "sequence")
+    chosen = output.select([*keys, "user", "a", "b", "c", "d"])
+    return [tuple(row.values()) for row in chosen.to_pylist()]
+
+
+def process_all(
+    engine: ss.Engine, table: pa.Table, end: bool
+) -> tuple[list[pa.Table], list[tuple[str, Any]]]:
+    """Goes on behind what raises."""
+    outputs: list[pa.Table] = []
+    raised: list[tuple[str, Any]] = []
+    while True:
+        try:
+            outputs.append(engine.process(table, order_by="t", source="src", end=end))
+            return outputs, raised
+        except Exception as error:
+            partial = partial_of(error)
+            timer = vars(error).get("specstream_timer")
+            outputs.append(partial.output)
+            raised.append((type(error).__name__, None if timer is None else timer[0]))
+            table = table.slice(partial.consumed + (timer is None))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_oracle_is_the_model(seed: int) -> None:
+    table = stream(seed, 400)
+    model = model_of(table)
+    model.end()
+    run = operator.run_sequential(
+        table, order_by="t", source="src", keys=True, on_error="skip", end=True
+    )
+    assert rows(run.output) == model.rows
+    assert held(run.state) == held_by(model)
+    assert [type(error).__name__ for _, error in run.raised] == [name for name, _ in model.raised]
+    # All that can happen does.
+    assert {"KeyError", "ValueError", "ZeroDivisionError"} == {name for name, _ in model.raised}
+    assert len({row[1] for row in model.rows}) == 3
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_batches_cut_at_random(name: str) -> None:
+    for seed in range(2):
+        table = stream(10 + seed, 200)
+        rng = np.random.default_rng(seed)
+        model = model_of(table)
+        model.end()
+        outputs: list[pa.Table] = []
+        raised: list[tuple[str, Any]] = []
+        pieces = cuts(rng, len(table), 1 + 3 * seed)
+        with ss.Engine(operator, keys=True, **ENGINES[name]) as engine:
+            for first, last in pieces:
+                is_last = (first, last) == pieces[-1] and last == len(table)
+                some = process_all(engine, table.slice(first, last - first), is_last)
+                outputs, raised = outputs + some[0], raised + some[1]
+            assert held(engine.state) == held_by(model)
+            assert engine.stats.timers == model.fired
+        assert rows(pa.concat_tables(outputs)) == model.rows, f"seed {seed}"
+        assert raised == model.raised
+
+
+def poll_all(engine: ss.Engine, raised: list[tuple[str, Any]]) -> list[pa.Table]:
+    """All that is settled, behind what raises."""
+    outputs = []
+    while True:
+        try:
+            outputs.append(engine.poll(timeout=None))
+            return outputs
+        except Exception as error:
+            outputs.append(partial_of(error).output)
+            timer = vars(error).get("specstream_timer")
+            raised.append((type(error).__name__, None if timer is None else timer[0]))
+
+
+def model_by_source(table: pa.Table) -> Model:
+    """Each source has sequence numbers of its own."""
+    model = Model(act, fires, open={}, total=0, fired=[0] * 4)
+    next_of = [0, 0]
+    for row in table.to_pylist():
+        source = row.pop("src")
+        model.event(row.pop("t"), source, next_of[source], **row)
+        next_of[source] += 1
+    return model
+
+
+OPEN = [name for name in ENGINES if ENGINES[name].get("execution") != "speculate"]
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_events_out_of_order(name: str) -> None:
+    for seed in range(2):
+        table = stream(20 + seed, 200)
+        rng = np.random.default_rng(seed)
+        model = model_by_source(table)
+        raised: list[tuple[str, Any]] = []
+        outputs: list[pa.Table] = []
+        of_source = [table.filter(pa.array(table["src"].to_numpy() == one)) for one in (0, 1)]
+        # Each source's in their order; the sources mixed.
+        waiting = [cuts(rng, len(of_source[one]), 8) for one in (0, 1)]
+        last = int(table["t"][-1].as_py())
+        with ss.Engine(operator, keys=True, sources=[0, 1], **ENGINES[name]) as engine:
+            for source in rng.permutation([0] * 8 + [1] * 8).tolist():
+                begin, end = waiting[source].pop(0)
+                some = of_source[source].slice(begin, end - begin)
+                engine.submit(some, order_by="t", source=source)
+                rest = of_source[source].slice(end)
+                # A frontier at most at what comes next, which says nothing that an event would not.
+                reach = int(rest["t"][0].as_py()) if len(rest) else last
+                if rng.random() < 0.7:
+                    engine.advance(source, reach - int(rng.integers(0, 4)))
+                if rng.random() < 0.5:
+                    outputs += poll_all(engine, raised)
+            for source in (0, 1):
+                engine.advance(source, last + 7)
+            model.time(last + 7)
+            outputs += poll_all(engine, raised)
+            assert held(engine.state) == held_by(model)
+            for source in (0, 1):
+                engine.advance(source)
+            model.end()
+            outputs += poll_all(engine, raised)
+            assert held(engine.state) == held_by(model)
+            assert engine.stats.timers == model.fired
+        assert rows(pa.concat_tables(outputs)) == model.rows, f"seed {seed}"
+        assert raised == model.raised
+
+
+def test_snapshots_hold_the_timers_and_the_clock() -> None:
+    """Cut at random, each part by an engine of its own; and snapshots are the same, whoever made
+    them."""
+    table = stream(30, 150)
+    model = model_of(table)
+    model.end()
+    found: list[bytes] = []
+    for number, options in enumerate(ENGINES.values()):
+        rng = np.random.default_rng(number)
+        outputs: list[pa.Table] = []
+        snapshot: bytes | None = None
+        for first, last in [*cuts(rng, len(table), 4), (len(table), len(table))]:
+            with ss.Engine(operator, keys=True, restore=snapshot, **options) as engine:
+                some = table.slice(first, last - first)
+                outputs += process_all(engine, some, first == len(table))[0]
+                kept = engine.savepoint()
+                before = engine.snapshot()
+                process_all(engine, stream(31, 20), True)
+                engine.rollback(kept)
+                snapshot = engine.snapshot()
+                assert snapshot == before
+        assert rows(pa.concat_tables(outputs)) == model.rows
+        assert snapshot is not None
+        found.append(snapshot)
+    assert len(set(found)) == 1
+
+
+# ---- what is refused, and what errors say ----
+
+
+class Plain(ss.State):
+    total = ss.scalar(int)
+
+
+class Timed(ss.State):
+    timers = ss.timers(int)
+
+
+def nothing(state, event, emit):  # type: ignore[no-untyped-def]
+    pass
+
+
+def quiet(state, timer, emit):  # type: ignore[no-untyped-def]
+    pass
+
+
+def test_timers_and_on_timer_go_together() -> None:
+    with pytest.raises(ss.DeclarationError, match="has on_timer=, and its state 'Plain'"):
+        ss.operator(state=Plain, event={"x": int}, on_timer=quiet)(nothing)
+    with pytest.raises(ss.DeclarationError, match="has no on_timer=, and its state has"):
+        ss.operator(state=Timed, event={"x": int})(nothing)
+    with pytest.raises(ss.DeclarationError, match=r"on_timer takes \(state, event\); expected"):
+        ss.operator(state=Timed, event={"x": int}, on_timer=lambda state, event: None)(nothing)
+
+    class Two(ss.State):
+        first = ss.timers(int)
+        second = ss.timers(str)
+
+    with pytest.raises(ss.DeclarationError, match=r"'second' is a second ss.timers.*'first'"):
+        ss.operator(state=Two, event={"x": int}, on_timer=quiet)(nothing)
+
+
+def sets(state, event, emit):  # type: ignore[no-untyped-def]
+    state.timers.set(event.x, event.timestamp + 5)
+
+
+def divides(state, timer, emit):  # type: ignore[no-untyped-def]
+    emit(1 // timer.key)
+
+
+timed = ss.operator(state=Timed, event={"x": int}, emits={"y": int}, on_timer=divides)(sets)
+
+
+def test_times_are_needed() -> None:
+    with ss.Engine(timed) as engine, pytest.raises(ss.InputError, match=r"has timers.*order_by="):
+        engine.process({"x": [1]})
+    with pytest.raises(ss.InputError, match=r"has timers.*order_by="):
+        timed.run_sequential({"x": [1]})
+    with ss.Engine(timed) as engine, pytest.raises(ss.InputError, match="cast it to an integer"):
+        engine.process({"x": [1], "t": [0.5]}, order_by="t")
+
+
+def test_what_cannot_be_together() -> None:
+    with pytest.raises(ss.ConfigurationError, match="has timers, which fire in the order"):
+        ss.Engine(timed, execution="locked")
+    with pytest.raises(ss.ConfigurationError, match="has timers, and hooks are told of events"):
+        ss.Engine(timed, on_commit=print)
+
+
+@pytest.mark.parametrize("options", [{"horizon": 0}, {"horizon": 4, "chunk": 1}])
+def test_an_error_names_the_timer(options: dict[str, Any]) -> None:
+    events = {"x": [3, 0, 4, 5], "t": [1, 2, 9, 20]}
+    with ss.Engine(timed, threads=2, **options) as engine:
+        with pytest.raises(ZeroDivisionError) as caught:
+            engine.process(events, order_by="t")
+        partial = partial_of(caught.value)
+        assert partial.output["y"].to_pylist() == [0]
+        assert partial.consumed == 2
+        assert vars(caught.value)["specstream_timer"] == (0, 7)
+        assert "operator 'sets' when the timer 0 fired, which was set for 7" in "".join(
+            caught.value.__notes__
+        )
+        # The user's own line.
+        assert any(frame.name == "divides" for frame in caught.traceback)
+        rest = engine.process({"x": [4, 5], "t": [9, 20]}, order_by="t", end=True)
+        assert rest["y"].to_pylist() == [0, 0]
+        assert engine.state.timers == {}
+    with pytest.raises(ZeroDivisionError, match="division") as caught:
+        timed.run_sequential(events, order_by="t")
+    assert vars(caught.value)["specstream_timer"] == (0, 7)
+
+
+def test_columns_of_time_keep_their_type() -> None:
+    """The time of a firing comes out as that of an event does."""
+    times = pa.array([1, 2, 9, 20], pa.int64()).cast(pa.timestamp("ms", "UTC"))
+    table = pa.table({"x": [3, 1, 4, 5], "t": times})
+    with ss.Engine(timed, keys=True) as engine:
+        output = engine.process(table, order_by="t", end=True)
+    assert output["timestamp"].type == pa.timestamp("ms", "UTC")
+    assert output["timestamp"].cast(pa.int64()).to_pylist() == [6, 7, 14, 25]
+    assert output["source"].to_pylist() == [None] * 4
+    assert output["sequence"].to_pylist() == [0, 1, 2, 3]
+
+
+def test_an_operator_with_timers_travels() -> None:
+    copied = pickle.loads(pickle.dumps(operator))
+    table = stream(40, 100)
+    runs = [
+        one.run_sequential(table, order_by="t", source="src", on_error="skip", end=True)
+        for one in (operator, copied)
+    ]
+    assert runs[0].output.equals(runs[1].output)
+    assert held(runs[0].state) == held(runs[1].state)
+    assert copied.program.fingerprint == operator.program.fingerprint
+    timers = [one.program.on_timer for one in (operator, copied)]
+    assert len({one.fingerprint for one in timers if one is not None}) == 1
