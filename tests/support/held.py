@@ -68,6 +68,9 @@ def hold(state, event, emit):
     state.by_number[x % 9] = Spot(x / 2, x, x % 2 == 0, event.key)
     if x % 4 == 0:
         state.by_number[x % 9].price = -0.0
+    state.queue.append(Spot(1.0, size=x))
+    if len(state.queue) > 6:
+        state.queue.popleft()
     emit(state.before, len(state.totals))
 
 
