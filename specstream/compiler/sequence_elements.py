@@ -202,8 +202,6 @@ class Elements(Run):
         count = self.count()
         with builder.if_else(builder.icmp_unsigned(">=", count, I64(most))) as (over, room):
             with over:  # it is as long as before
-                dropped = builder.sub(count, I64(1)) if left else I64(0)
-                self.leave(dropped, I64(1), I64(1))
                 start, mask = self.put_beside(count, value, left)
                 if not left:
                     after = builder.and_(builder.add(start, I64(1)), mask)
