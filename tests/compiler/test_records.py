@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pyarrow as pa
 import pytest
 import witness
 from conftest import assert_identical, run_engine, run_oracle
+from generated import records
 
 import specstream as ss
 
@@ -525,7 +528,7 @@ def test_what_does_not_fit_is_refused_with_a_way_out() -> None:
         whole_array: ["'orders' is an array and cannot be replaced"],
         compared: ["a Order is compared with a Pair"],
         ordered: ["records", "by a field of theirs, with key="],
-        emitted: ["'a' is declared float", "Order"],
+        emitted: ["'a' is declared float", "a record", "one of its fields"],
     }
     for process, parts in said.items():
         text = refused(process)
@@ -694,3 +697,44 @@ def test_initial_records_are_checked() -> None:
     ]:
         with pytest.raises(ss.ConfigurationError, match=said):
             ss.Engine(process, initial=initial)
+
+
+# ---- at random ----
+
+
+def random_operator(seed: int, folder: Path) -> ss.Operator:
+    file = folder / f"records_{seed}.py"
+    file.write_text(records.program(seed))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    operator: ss.Operator = module.process
+    return operator
+
+
+def random_events(seed: int) -> pa.Table:
+    dice = random.Random(seed)
+    return pa.table(
+        {
+            "k": [dice.randrange(40) for _ in range(60)],
+            "x": [dice.choice([0.25, -1.5, dice.random()]) for _ in range(60)],
+        }
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_programs_at_random_are_pythons(seed: int, tmp_path: Path) -> None:
+    operator = random_operator(seed, tmp_path)
+    assert witness.assert_agrees(operator, random_events(seed)) == 60
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 25))]
+)
+def test_programs_at_random_run_alike(seed: int, tmp_path: Path) -> None:
+    operator, table = random_operator(seed, tmp_path), random_events(seed)
+    expected = run_oracle(operator, table)
+    for options in VARIANTS:
+        assert_identical(run_engine(operator, table, threads=2, **options), expected)
