@@ -19,6 +19,7 @@ from conftest import assert_identical, run_engine, run_oracle
 from generated import records
 
 import specstream as ss
+from specstream.profiling.hot_words import HotPlace, hot_words
 
 
 class Order(ss.Record):
@@ -650,6 +651,50 @@ def test_records_as_readers_see_them() -> None:
             assert engine.state.queue == fields["queue"]
             engine.process({"k": [4], "x": [9.0], "name": [""]})
             assert engine.state.orders["price"][4] == 9.0
+
+
+def test_what_is_touched_of_records_is_explained() -> None:
+    @ss.operator(state=Book, event=EVENT, emits=EMITS)
+    def process(state, event, emit):
+        one = state.orders[2]
+        one.price += 1.0
+        state.orders[1].note = event.name
+        state.best.quantity = state.by_key[event.k].quantity
+        for each in state.queue:
+            each.buys = False
+        found = state.named.get(event.name)
+        if found is not None:
+            found.a = 3
+
+    explained = process.explain()
+    touched = {(one.action, one.text) for one in explained.accesses}
+    assert touched >= {
+        ("read", "orders[2].price"),
+        ("written", "orders[2].price"),
+        ("written", "orders[1].note"),
+        ("written", "best.quantity"),
+        ("read", "by_key[event.k].quantity"),
+        ("written", "queue[...].buys"),
+        ("written", "named[event.name].a"),
+    }
+    assert not any(one.field == "best" for one in explained.accesses if one.action == "read")
+    uses = {one.name: one for one in explained.fields}
+    assert (uses["grid"].type, uses["grid"].shape) == ("record[a: int, b: int]", (2, 3))
+
+
+def test_a_profile_names_the_field_of_a_record() -> None:
+    @ss.operator(state=Book, event=EVENT, emits=EMITS)
+    def process(state, event, emit):
+        state.orders[2].quantity += 1
+
+    fields = {one.name: one for one in process.layout.fields}
+    places = [
+        HotPlace(fields["orders"].offset + 2 * 4 + 1, 0, 0, 5),
+        HotPlace(fields["grid"].offset + (3 + 2) * 2, 0, 0, 4),
+        HotPlace(fields["best"].offset + 3, 0, 0, 3),
+    ]
+    words = hot_words(process.program, process.layout, places, "value", 0, 12, lambda *_: "")
+    assert [one.name for one in words] == ["orders[2].quantity", "grid[1, 2].a", "best.note"]
 
 
 def test_a_snapshot_of_another_record_is_refused_by_its_fields() -> None:
