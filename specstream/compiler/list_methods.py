@@ -41,7 +41,7 @@ from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT
-from specstream.compiler.types import RecordType
+from specstream.compiler.types import ContainerType, RecordType
 
 __all__ = [
     "as_list",
@@ -359,7 +359,8 @@ def _add(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if not _both_lists(args):
-        if isinstance(args[0], ListType) and scalar_kind(args[1]) is None:
+        is_kept = isinstance(args[1], ContainerType)  # one of the state: see there
+        if isinstance(args[0], ListType) and scalar_kind(args[1]) is None and not is_kept:
             raise refuse(f"+= puts {args[1]} behind a list: write x.extend(y)")
         return None
     made = same_elements(*args)

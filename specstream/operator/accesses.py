@@ -32,8 +32,8 @@ _NO_READ = ("len", "range", "isinstance", "type")
 _WRITERS = ("fill", "sort")
 _READERS = {"all", "any", "argmax", "argmin", "copy", "count", "dot", "get", "index", "items"}
 _READERS |= {"keys", "max", "mean", "min", "peek", "sum", "tolist", "values"}
-# Methods of dicts and sets that are about one key; and functions of the library that change a list.
-_OF_A_KEY = {"add", "discard", "get", "pop", "remove", "setdefault"}
+# Of dicts, sets and timers, what is about one key; and functions of the library that change a list.
+_OF_A_KEY = {"add", "cancel", "discard", "get", "pop", "remove", "set", "setdefault"}
 _CHANGING = {"heapify", "heappop", "heappush", "heappushpop", "heapreplace"}
 _CHANGING |= {"insort", "insort_left", "insort_right"}
 

@@ -322,7 +322,9 @@ static bool reserve_firing(struct ss_timers *timers)
 static void tell_readers(struct ss_worker *worker, const struct ss_undo *end)
 {
     struct ss_engine *engine = worker->engine;
-    if (engine->protocol->invalidate_readers == NULL || engine->job.horizon == 0)
+    /* Without a horizon the head may run ahead of itself: of the timers that come before it. */
+    if (engine->protocol->invalidate_readers == NULL ||
+        (engine->job.horizon == 0 && engine->job.mode != SS_MODE_SPECULATE))
         return;
     /* Relaxed: only holders of the turn move the head. */
     int64_t number = ss_is_open(engine)

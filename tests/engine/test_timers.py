@@ -73,6 +73,13 @@ operator = ss.operator(
 )(act)
 
 ENGINES = {name: options for name, options in PATHS.items() if options is not None}
+# The head runs ahead of the timers before it, and nothing else of anything.
+ENGINES["eager, the head alone"] = {
+    "threads": 3,
+    "horizon": 0,
+    "protocol": "eager",
+    "execution": "speculate",
+}
 
 
 def model_of(table: pa.Table) -> Model:
@@ -358,3 +365,15 @@ def test_an_operator_with_timers_travels() -> None:
     assert copied.program.fingerprint == operator.program.fingerprint
     timers = [one.program.on_timer for one in (operator, copied)]
     assert len({one.fingerprint for one in timers if one is not None}) == 1
+
+
+def test_it_is_explained() -> None:
+    told = timed.explain()
+    assert [one.function for one in told.functions] == ["sets", "divides"]
+    texts = [(one.action, one.text, one.function) for one in told.accesses]
+    assert ("written", "timers[event.x]", "sets") in texts
+    told = operator.explain()
+    # A timer is never run ahead of its turn.
+    of_timers = {at for at, one in enumerate(told.accesses) if one.function == "fires"}
+    assert of_timers & {one.earlier for one in told.conflicts}
+    assert not of_timers & {one.later for one in told.conflicts}
