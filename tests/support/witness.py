@@ -623,7 +623,7 @@ class State:
                 converters[one.name] = convert
                 self.__dict__[one.name] = convert(one.fill)
                 continue
-            made = np.full(one.shape, None, object).view(Array)
+            made: Any = np.full(one.shape, None, object).view(Array)
             made.convert = convert
             made[...] = one.fill
             self.__dict__[one.name] = made
