@@ -3,11 +3,11 @@
  * In place (the head, and the variants without speculation) an operation works on the words. A
  * speculative run depends on no more than it asks for:
  *
- * - that a key has an entry: on the stamp of that entry. An entry keeps its key as long as it has its
- *   stamp, and no stamp comes twice.
- * - that a key has none: under `value` the read log says so, and the head looks the key up again. Under
- *   `eager` the key has a word of absence, which many keys share; it is read, and whoever inserts or removes a
- *   key stores to its word, always 0.
+ * - that a key has an entry: on the stamp of that entry. An entry keeps its key as long as it
+ *   has its stamp, and no stamp comes twice.
+ * - that a key has none: under `value` the read log says so, and the head looks the key up
+ *   again. Under `eager` the key has a word of absence, which many keys share; it is read, and
+ *   whoever inserts or removes a key stores to its word, always 0.
  * - how many there are, or which: on COUNT, or CHANGES.
  *
  * COUNT is updated unread (delta.c), so two runs that insert different keys do not conflict. */

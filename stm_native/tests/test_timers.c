@@ -351,7 +351,6 @@ int main(void)
             atomic_store(&engine->readers, 1);
             hand_close();
         }
-    printf("timers: %zu scenarios, each under both protocols\n",
-           sizeof scenarios / sizeof *scenarios);
+    puts("timers: passed");
     return 0;
 }
