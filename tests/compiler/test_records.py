@@ -689,7 +689,7 @@ def test_initial_records_are_checked() -> None:
     for initial, said in [
         ({"best": Pair(1)}, "expected Order"),
         ({"orders": [Order(1.0, 1)]}, r"declared with shape \(6,\)"),
-        ({"best": Order("a", 1)}, "where a float is expected"),  # type: ignore[arg-type]
+        ({"best": Order("a", 1)}, "where type float is expected"),  # type: ignore[arg-type]
         ({"by_key": {1: 2.0}}, "expected Order"),
     ]:
         with pytest.raises(ss.ConfigurationError, match=said):
