@@ -130,7 +130,10 @@ def _elements(value: Any) -> npt.NDArray[Any]:
 def _first_of_elements(
     name: str, one: npt.NDArray[Any], other: npt.NDArray[Any]
 ) -> Difference | None:
-    if one.dtype == object:
+    if one.dtype.names is not None:  # records, by their texts as below
+        pairs = zip(one.reshape(-1).tolist(), other.reshape(-1).tolist(), strict=True)
+        differs = np.array([repr(recorded) != repr(replayed) for recorded, replayed in pairs])
+    elif one.dtype == object:
         differs = (one != other).reshape(-1)
     else:
         size = one.dtype.itemsize

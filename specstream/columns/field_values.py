@@ -369,16 +369,16 @@ class FieldValues:
             self._check_rounding(number, stored, field)
             return stored
         raise self._wrong(
-            f"{shown(one)} in entry {at} of field {field.name!r}, where type {part.name} is expected: "
-            f"convert it"
+            f"{shown(one)} in entry {at} of field {field.name!r}, where type {part.name} is "
+            "expected: convert it"
         )
 
     def _words_of_texts(self, column: Collection[Any], what: str, field: Field) -> Words:
         for at, one in enumerate(column):
             if not isinstance(one, str):
                 raise self._wrong(
-                    f"{shown(one)} in entry {at} of field {field.name!r}, where type str is expected: "
-                    "convert it"
+                    f"{shown(one)} in entry {at} of field {field.name!r}, where type str is "
+                    "expected: convert it"
                 )
         try:
             texts = pa.array(column, pa.large_string())

@@ -28,7 +28,8 @@ def contents(values: Any) -> list[Any]:
 def exact(value: Any) -> Any:
     """A value by its bits; there is one NaN."""
     if isinstance(value, ss.Record):
-        return tuple(exact(getattr(value, one.name)) for one in dataclasses.fields(value))
+        names = [one.name for one in dataclasses.fields(type(value))]  # type: ignore[arg-type]
+        return tuple(exact(getattr(value, name)) for name in names)
     if isinstance(value, tuple):
         return tuple(map(exact, value))
     if isinstance(value, str):
