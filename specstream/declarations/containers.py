@@ -137,6 +137,11 @@ class Container:
         return int(lib.SS_HEADER_WORDS + keyed)
 
     @property
+    def is_mapping(self) -> bool:
+        """Whether its keys have values."""
+        return self.is_keyed and self.value.words > 0
+
+    @property
     def region_words(self) -> int:
         return self.room * self.entry_words
 
