@@ -205,8 +205,7 @@ class BatchRunner:
 
     def _events(self, rows: pa.Table | None) -> pa.Table:
         if rows is None:
-            assert self._event_time is not None
-            return self._event_time.finish()
+            return self._end()
         try:
             if self._event_time is not None:
                 return self._event_time.run(rows)
@@ -216,6 +215,18 @@ class BatchRunner:
             if self.inputs is not None:
                 self.inputs.failed(error)
             raise
+
+    def _end(self) -> pa.Table:
+        """The rows of events that still wait, and of timers."""
+        if self._event_time is not None:
+            return self._event_time.finish()
+        options = self.options
+        # Without rows, of whatever types.
+        names = dict.fromkeys([*self.engine.operator.event.names, options.order_by, options.source])
+        nothing = pa.table({name: pa.nulls(0) for name in names if name is not None})
+        return self.engine.process(
+            nothing, order_by=options.order_by, source=options.source, end=True
+        )
 
     def _note(self, batch: Batch, before: tuple[FeedStats, Statistics]) -> None:
         """Keeps the figures of a batch for who watches."""
@@ -290,16 +301,17 @@ class BatchRunner:
         """Whether the stream can have an end.
 
         Raises:
-            ConfigurationError: it is not in event time.
+            ConfigurationError: it is not in event time, and has no timers.
         """
-        if self._event_time is None:
+        if self._event_time is None and self.engine.operator.on_timer is None:
             raise ConfigurationError(
                 "finish() without watermark=: all events are applied with their batch, and nothing "
                 "waits"
             )
 
     def finish(self) -> None:
-        """Ends the stream: what waits is committed under the batch id after the last one.
+        """Ends the stream: what waits, events and timers, is committed under the batch id after the
+        last one.
 
         It may be called again, also after a crash: all calls give the sinks the same rows.
 

@@ -40,12 +40,14 @@ class Committing:
         sequences: number of each within its source (int64).
         pending: the events that wait afterwards, as the engine packs them.
         waiting: how many events that are.
+        frontier: the time that it has reached; None: none yet.
     """
 
     events: Events
     sequences: npt.NDArray[np.int64]
     pending: bytes
     waiting: int
+    frontier: int | None
 
 
 def committing(
@@ -113,7 +115,8 @@ def _below_frontier(pending: PendingEvents, operator: Operator) -> Committing:
         (keys["timestamp"], keys["source"]),
         order,
     )
-    return Committing(events, sequence[order], pending.to_bytes(), waiting)
+    reached = None if frontier is None else frontier[0]
+    return Committing(events, sequence[order], pending.to_bytes(), waiting, reached)
 
 
 def first_difference_of_waiting(recorded: bytes, replayed: bytes) -> Difference | None:

@@ -32,7 +32,14 @@ from specstream.checkpoint.inputs import Origin, Raised
 from specstream.checkpoint.recorded_batch import RecordedBatch, read_batch, restored
 from specstream.checkpoint.store import store_of
 from specstream.columns.conversion import time_at
-from specstream.columns.events import Events, keys_of, plain_value, read_events, rows_to_table
+from specstream.columns.events import (
+    Events,
+    keys_of,
+    keys_with_firings,
+    plain_value,
+    read_events,
+    rows_to_table,
+)
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
 from specstream.declarations.options import flag, function, integer
@@ -278,6 +285,9 @@ class _Run:
                 self.done += 1
                 if progress is not None and self.done % 1024 == 0:
                     progress(self.done, events.count)
+            frontier = None if self.committing is None else self.committing.frontier
+            if until == events.count and frontier is not None and operator.on_timer is not None:
+                self.oracle.fire(frontier)
 
         try:
             if debugger is None:
@@ -326,9 +336,13 @@ class _Run:
         rows: npt.NDArray[np.int64] = pack_rows(emitted, self.operator.emits)
         return rows
 
+    def _keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+        assert self.events is not None
+        sequence = pa.array(self.sequences(rows))
+        return keys_of(self.events, rows, self.first) | {"sequence": sequence}
+
     def output(self) -> pa.Table:
         rows, keys = self.rows(), None
         if self.origin.keys and self.events is not None:
-            keys = keys_of(self.events, rows[:, 0], self.first)
-            keys["sequence"] = pa.array(self.sequences(rows[:, 0]))
+            keys = keys_with_firings(rows[:, 0], self._keys, self.oracle.firings)
         return rows_to_table(rows, self.operator.emits, self.strings, keys)

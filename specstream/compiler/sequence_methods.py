@@ -23,26 +23,27 @@ from specstream.compiler.local_methods import method, written_by
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_for
 from specstream.compiler.refusals import no_method, refuse
-from specstream.compiler.state_sequences import (
-    DequeField,
+from specstream.compiler.sequence_elements import (
     Elements,
-    ListField,
-    QueueField,
-    SequenceType,
     clipped,
     delete,
     get,
     insert,
     item_position,
     limit_of,
-    part_of,
     put,
-    refuse_none,
-    replace_part,
     run_of,
-    stored,
     turned,
 )
+from specstream.compiler.sequence_types import (
+    DequeField,
+    ListField,
+    QueueField,
+    SequenceType,
+    refuse_none,
+    stored,
+)
+from specstream.compiler.state_sequences import part_of, replace_part
 
 __all__ = ["TAKE_A_LIST", "Role", "extended", "plain_python", "sequence_method"]
 

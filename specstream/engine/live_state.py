@@ -82,9 +82,9 @@ class LiveState:
 
     def rows(self, field: Field) -> tuple[Words, Texts]:
         """The rows of a container, at one instant, and the strings in them."""
-        return self.still(lambda idle: self._rows(field))
+        return self.still(lambda idle: self._read(field))
 
-    def _rows(self, field: Field) -> tuple[Words, Texts]:
+    def _read(self, field: Field) -> tuple[Words, Texts]:
         committed = self._parts.committed
         rows = entries(committed.words, field)
         return rows, committed.strings.part(row_codes(field, rows))
@@ -98,7 +98,7 @@ class LiveState:
         of; None: a batch is in flight."""
         native = self._parts.native
         (rows, texts), edition = self.still(
-            lambda idle: (self._rows(field), native.edition if idle else None)
+            lambda idle: (self._read(field), native.edition if idle else None)
         )
         assert field.container is not None
         return entries_of(field.container, rows, texts), edition

@@ -239,20 +239,19 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 def explained(program: Program, layout: Layout, event: Schema, emits: Schema) -> Explanation:
     """An operator in words, from its syntax alone."""
-    found, columns = accesses_of(program, layout)
+    accesses, columns = _in_order(program, layout)
     names = [field.name for field in layout.fields]
-    starts = {
-        (one.filename, function.__name__): at
-        for at, (function, one) in enumerate(reversed(program.written.items()))
-    }
-    accesses = tuple(
-        sorted(found, key=lambda one: (starts.get((one.filename, one.function), 0), one.line))
-    )
+    written = dict(reversed(program.written.items()))
+    # What a timer runs is never ahead of its turn, so that it meets only those that come later.
+    ahead = len(accesses)
+    if program.on_timer is not None:
+        accesses += _in_order(program.on_timer, layout)[0]
+        written |= dict(reversed(program.on_timer.written.items()))
     return Explanation(
         operator=program.operator,
         functions=tuple(
             Source(function.__name__, one.filename, one.line, one.text)
-            for function, one in reversed(program.written.items())
+            for function, one in written.items()
             if not is_own(one.filename)
         ),
         lifted=tuple(one.text for one in program.derived if one.is_seen),
@@ -261,8 +260,22 @@ def explained(program: Program, layout: Layout, event: Schema, emits: Schema) ->
         emits=tuple(emits.describe()),
         fields=tuple(_field_use(field, accesses) for field in layout.fields),
         accesses=accesses,
-        conflicts=tuple(one for name in names for one in _conflicts(layout.field(name), accesses)),
+        conflicts=tuple(
+            one for name in names for one in _conflicts(layout.field(name), accesses, ahead)
+        ),
     )
+
+
+def _in_order(program: Program, layout: Layout) -> tuple[tuple[Access, ...], tuple[str, ...]]:
+    """The accesses, function by function and line by line, and the columns that are read."""
+    found, columns = accesses_of(program, layout)
+    starts = {
+        (one.filename, function.__name__): at
+        for at, (function, one) in enumerate(reversed(program.written.items()))
+    }
+    by_place = {one: (starts.get((one.filename, one.function), 0), one.line) for one in found}
+    in_order = sorted(found, key=by_place.__getitem__)
+    return tuple(in_order), columns
 
 
 def _field_use(field: Field, accesses: tuple[Access, ...]) -> FieldUse:
@@ -285,21 +298,25 @@ def _field_use(field: Field, accesses: tuple[Access, ...]) -> FieldUse:
     return FieldUse(
         field.name,
         field.space,
-        "text" if field.kind == "str" else field.storage.name,
-        field.shape,
+        "text" if field.kind == "str" else str(field.record or field.storage.name),
+        field.shape if field.record is None else field.shape[:-1],
         field.size * field.storage.size if takes else 0,
         field.words if takes else 0,
         **numbers,
     )
 
 
-def _conflicts(field: Field | None, accesses: tuple[Access, ...]) -> Iterator[PossibleConflict]:
+def _conflicts(
+    field: Field | None, accesses: tuple[Access, ...], ahead: int
+) -> Iterator[PossibleConflict]:
+    """``ahead``: how many of the accesses, the first, are of events."""
     if field is None or field.space != "state":
         return
     own = [(at, one) for at, one in enumerate(accesses) if one.field == field.name]
     # Of what a function of this package does, all goes by the line of its call: the worst counts.
     worst: dict[tuple[object, ...], PossibleConflict] = {}
-    for (earlier, change), (later, need) in itertools.product(own, own):
+    of_events = [(at, one) for at, one in own if at < ahead]
+    for (earlier, change), (later, need) in itertools.product(own, of_events):
         when = _when(field, change, need)
         if when is None:
             continue

@@ -114,7 +114,8 @@ class BatchFeed:
                 self.checkpoint.close()
 
     def finish(self) -> None:
-        """Ends the stream: commits the events that wait for the watermark, and gives their rows on.
+        """Ends the stream: commits the events that wait for the watermark, fires the timers that
+        are left then, and gives their rows on.
 
         The sinks get them under the batch id that follows the last one. Afterwards no batch is
         taken any more. Call it when the query has ended, and only where nothing more can come:
@@ -122,7 +123,8 @@ class BatchFeed:
         It may be called again, also after a crash: all calls give the sinks the same rows.
 
         Raises:
-            ConfigurationError: the feed has no watermark, or its query still runs.
+            ConfigurationError: the feed has no watermark and its operator no timers, or its query
+                still runs.
             Exception: what the operator or a sink raised; state and waiting events are as before.
         """
         self.runner.check_finish()

@@ -22,15 +22,18 @@ struct ss_run;
 struct ss_object {
     uint64_t forward; /* the place where its words are; SS_NOWHERE: `words` */
     uint64_t also;    /* another place that it was stored to, and goes to when it leaves the first */
-    uint64_t kinds;   /* of its words, as of an element in specstream_local.h */
+    struct ss_object *same; /* it has met this one, which is the same record: see ss_object_resolved */
+    uint64_t kinds; /* of its words, as of an element in specstream_local.h */
     struct ss_run *run;
-    struct ss_object *next;      /* of those that forward, with the same hash */
+    struct ss_object *next; /* of those that forward, with the same hash */
     struct ss_object *next_also; /* likewise of those with a second place */
     uint64_t words[];
 };
 
 /* A record that is nowhere in the state; the caller gives it all its words. NULL: as of lists. */
 struct ss_object *ss_object_new(struct ss_run *run, uint64_t kinds);
+/* Where the words of an object are, if `same` is not NULL. */
+struct ss_object *ss_object_resolved(struct ss_object *object);
 /* The one that forwards to a place, made where there is none. NULL: likewise. */
 struct ss_object *ss_object_of(struct ss_run *run, uint64_t kinds, uint64_t place);
 /* The record at a place is about to be overwritten or removed: the objects that have to take its

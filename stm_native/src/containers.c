@@ -82,7 +82,8 @@ void ss_containers_start(struct ss_engine *engine)
         struct ss_keyed *keyed = &engine->keyed[i];
         keyed->locked = mode == SS_MODE_LOCKED;
         keyed->undone = mode != SS_MODE_LOCKED && mode != SS_MODE_LOG_FREE;
-        keyed->eager = keyed->undone && engine->job.horizon > 0 &&
+        /* Without a horizon a timer may come before a head that has run. */
+        keyed->eager = keyed->undone && (engine->job.horizon > 0 || mode == SS_MODE_SPECULATE) &&
                        engine->config.protocol == SS_PROTOCOL_EAGER;
     }
 }

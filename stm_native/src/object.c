@@ -3,7 +3,11 @@
  * Objects that forward are found by their place, in a table of the event's that grows with them. An
  * object in two places at once is rare, and soon over: a swap stores one before the other is
  * overwritten. They are found by their second place, in a table of the same size. Of a third place
- * nothing is known: to the state these are copies. */
+ * nothing is known: to the state these are copies.
+ *
+ * One that goes to its second place may find an object there, which somebody has asked for meanwhile.
+ * From then on it is the same as that one. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "arena.h"
@@ -111,8 +115,25 @@ struct ss_object *ss_object_new(struct ss_run *run, uint64_t kinds)
     struct ss_object *made =
         (struct ss_object *)ss_arena_take(run, HEAD_WORDS + ss_width_of(kinds));
     if (made != NULL)
-        *made = (struct ss_object){SS_NOWHERE, SS_NOWHERE, kinds, run, NULL, NULL};
+        *made = (struct ss_object){
+            .forward = SS_NOWHERE, .also = SS_NOWHERE, .kinds = kinds, .run = run};
     return made;
+}
+
+struct ss_object *ss_object_resolved(struct ss_object *object)
+{
+    while (object->same != NULL)
+        object = object->same;
+    return object;
+}
+
+/* The object that forwards to a place: there is one at most. */
+static struct ss_object *find(const struct ss_objects *objects, uint64_t place)
+{
+    struct ss_object *at = objects->buckets[bucket_of(objects, place)];
+    while (at != NULL && at->forward != place)
+        at = at->next;
+    return at;
 }
 
 struct ss_object *ss_object_of(struct ss_run *run, uint64_t kinds, uint64_t place)
@@ -120,11 +141,10 @@ struct ss_object *ss_object_of(struct ss_run *run, uint64_t kinds, uint64_t plac
     struct ss_objects *objects = with_room(run);
     if (objects == NULL)
         return NULL;
-    for (struct ss_object *at = objects->buckets[bucket_of(objects, place)]; at != NULL;
-         at = at->next)
-        if (at->forward == place)
-            return at;
-    struct ss_object *made = ss_object_new(run, kinds);
+    struct ss_object *made = find(objects, place);
+    if (made != NULL)
+        return made;
+    made = ss_object_new(run, kinds);
     if (made != NULL)
         forward(objects, made, place);
     return made;
@@ -176,9 +196,15 @@ static struct ss_object *leave(struct ss_objects *objects, struct ss_object **ch
         next = gone->next;
         if (gone->also != SS_NOWHERE) {
             uint64_t to = gone->also;
+            struct ss_object *there = find(objects, to);
             unlink_also(objects, gone);
             gone->forward = to;
-            link(objects, gone);
+            if (there == NULL) {
+                link(objects, gone);
+            } else {
+                gone->same = there;
+                objects->count--;
+            }
             continue;
         }
         gone->words[0] = gone->forward;
@@ -219,6 +245,7 @@ bool ss_object_settle(struct ss_object *object, uint64_t place)
     struct ss_objects *objects = with_room(object->run);
     if (objects == NULL)
         return false;
+    assert(object->same == NULL);
     if (object->forward == SS_NOWHERE) {
         forward(objects, object, place);
         return true;
@@ -261,6 +288,8 @@ void ss_object_moved(struct ss_run *run, uint64_t from, uint64_t to)
 
 uint64_t ss_object_word(const struct ss_object *object, uint64_t at)
 {
+    while (object->same != NULL)
+        object = object->same;
     struct ss_run *run = object->run;
     uint64_t word = object->forward + at;
     if (object->forward == SS_NOWHERE)

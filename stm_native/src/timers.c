@@ -280,7 +280,7 @@ uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *ke
     }
     entry = ss_keyed_insert(run, container, key);
     if (entry == SS_NOWHERE)
-        return SS_TIMERS_FULL;
+        return run->raised == SS_FULL ? SS_TIMERS_FULL : SS_TIMER_IS_SET;
     uint64_t word = time_word(timers, entry);
     if (ahead) {
         engine->protocol->store(run, word, (uint64_t)at);
@@ -322,7 +322,9 @@ static bool reserve_firing(struct ss_timers *timers)
 static void tell_readers(struct ss_worker *worker, const struct ss_undo *end)
 {
     struct ss_engine *engine = worker->engine;
-    if (engine->protocol->invalidate_readers == NULL || engine->job.horizon == 0)
+    /* Without a horizon the head may run ahead of itself: of the timers that come before it. */
+    if (engine->protocol->invalidate_readers == NULL ||
+        (engine->job.horizon == 0 && engine->job.mode != SS_MODE_SPECULATE))
         return;
     /* Relaxed: only holders of the turn move the head. */
     int64_t number = ss_is_open(engine)

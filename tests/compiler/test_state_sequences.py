@@ -542,6 +542,11 @@ def names(state, event, emit):
         found = 0
     state.xs += [i for i in range(2) if i not in again]
     low, high = min(xs), max(x for x in xs)
+    copied = [3]
+    copied += xs
+    found += len(copied) + int(math.fsum(xs))
+    if len(xs) < 4:
+        xs *= 2
     if (len(xs) > 6 and xs[0] < xs[-1]) or not state.xs:
         del again[3:], xs[0]
     xs[0], xs[-1] = xs[-1], xs[0] = 3, 4

@@ -73,6 +73,13 @@ operator = ss.operator(
 )(act)
 
 ENGINES = {name: options for name, options in PATHS.items() if options is not None}
+# The head runs ahead of the timers before it, and nothing else of anything.
+ENGINES["eager, the head alone"] = {
+    "threads": 3,
+    "horizon": 0,
+    "protocol": "eager",
+    "execution": "speculate",
+}
 
 
 def model_of(table: pa.Table) -> Model:
@@ -358,3 +365,48 @@ def test_an_operator_with_timers_travels() -> None:
     assert copied.program.fingerprint == operator.program.fingerprint
     timers = [one.program.on_timer for one in (operator, copied)]
     assert len({one.fingerprint for one in timers if one is not None}) == 1
+
+
+def test_it_is_explained() -> None:
+    told = timed.explain()
+    assert [one.function for one in told.functions] == ["sets", "divides"]
+    texts = [(one.action, one.text, one.function) for one in told.accesses]
+    assert ("written", "timers[event.x]", "sets") in texts
+    told = operator.explain()
+    # A timer is never run ahead of its turn.
+    of_timers = {at for at, one in enumerate(told.accesses) if one.function == "fires"}
+    assert of_timers & {one.earlier for one in told.conflicts}
+    assert not of_timers & {one.later for one in told.conflicts}
+
+
+class Two(ss.State):
+    timers = ss.timers(int, limit=2)
+
+
+def tries(state, event, emit):  # type: ignore[no-untyped-def]
+    try:
+        state.timers.set(event.x, event.timestamp + event.x)
+        emit(len(state.timers), 0)
+    except OverflowError:
+        emit(len(state.timers), 1)
+
+
+def tries_again(state, timer, emit):  # type: ignore[no-untyped-def]
+    try:
+        state.timers.set(timer.key, timer.at)
+    except ValueError:
+        emit(timer.key, 2)
+    state.timers.set(timer.key, timer.at + 100)
+
+
+@pytest.mark.parametrize("options", [{"horizon": 0}, {"horizon": 4, "chunk": 2}])
+def test_what_it_raises_can_be_caught(options: dict[str, Any]) -> None:
+    few = ss.operator(
+        state=Two, event={"x": int}, emits={"a": int, "b": int}, on_timer=tries_again
+    )(tries)
+    events = {"x": [9, 2, 3, 2, 4, 5, 1, 6], "t": [0, 1, 2, 3, 4, 7, 8, 30]}
+    expected = few.run_sequential(events, order_by="t").output.to_pylist()
+    assert {row["b"] for row in expected} == {0, 1, 2}
+    for protocol in ("value", "eager"):
+        with ss.Engine(few, threads=2, protocol=protocol, **options) as engine:
+            assert engine.process(events, order_by="t").to_pylist() == expected

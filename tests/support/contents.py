@@ -45,7 +45,7 @@ def of_view(view: Any) -> dict[str, Any]:
         # Not of the dict: a set has no order there, and a heap another one than its own.
         held = getattr(view, field.name)
         if field.container.kind == "priority_queue":
-            held = values_of(field.container.value, *view._rows(field))
+            held = values_of(field.container.value, *view._rows_and_texts(field))
         fields[field.name] = contents(held)
     for field in view._layout.fields:
         if field.record is not None:

@@ -1,0 +1,108 @@
+"""Timers across micro-batches: with a watermark and without, over a restart, to the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from timed import Model, cuts, stream
+
+import specstream as ss
+from specstream.checkpoint.batch import Batch
+from specstream.checkpoint.batch_runner import BatchRunner
+from specstream.checkpoint.replay import replay
+from specstream.checkpoint.stream_options import StreamOptions
+
+
+class State(ss.State):
+    timers = ss.timers(str)
+    seen = ss.dict(str, int)
+
+
+def sees(state, event, emit):  # type: ignore[no-untyped-def]
+    state.seen[event.user] = state.seen.get(event.user, 0) + 1
+    state.timers.set(event.user, event.timestamp + event.wait)
+
+
+def is_silent(state, timer, emit):  # type: ignore[no-untyped-def]
+    emit(timer.key, timer.timestamp, state.seen[timer.key])
+    if state.seen[timer.key] > 3:
+        state.timers.set(timer.key, timer.at + 4)
+    state.seen[timer.key] = 0
+
+
+sessions = ss.operator(
+    state=State,
+    event={"user": str, "wait": int},
+    emits={"user": str, "time": int, "events": int},
+    on_timer=is_silent,
+)(sees)
+
+
+def expected(table: pa.Table, until: int | None) -> list[tuple[Any, ...]]:
+    model = Model(sees, is_silent, seen={})
+    for sequence, row in enumerate(table.select(["t", "user", "wait"]).to_pylist()):
+        model.event(row.pop("t"), 0, sequence, **row)
+    if until is not None:
+        model.time(until)
+    model.end()
+    return [row[3:] for row in model.rows]
+
+
+@pytest.mark.parametrize("watermark", [None, 6])
+def test_runs_over_a_restart(tmp_path: Path, watermark: int | None) -> None:
+    table = stream(1, 200)
+    rng = np.random.default_rng(1)
+    came = table
+    if watermark is not None:
+        # Out of order, by less than the watermark.
+        late = np.argsort(table["t"].to_numpy() + rng.uniform(0, watermark, len(table)))
+        came = table.take(pa.array(late))
+        table = came.take(pa.array(np.argsort(came["t"].to_numpy(), kind="stable")))
+    batches: dict[int, pa.Table] = {}
+    options = StreamOptions(
+        to=lambda rows, batch_id: batches.__setitem__(batch_id, rows),
+        order_by="t",
+        watermark=watermark,
+        checkpoint=str(tmp_path),
+        keep_batches=20,
+    )
+    pieces = cuts(rng, len(came), 6)
+    for first in (0, 3):
+        with ss.Engine(sessions, threads=2, horizon=4, chunk=2) as engine:
+            runner = BatchRunner(engine, options)
+            for number in range(first, first + 3):
+                begin, end = pieces[number]
+                runner.run(Batch(number, "q", came.slice(begin, end - begin)))
+            if first == 3:
+                runner.finish()
+                runner.finish()  # which is the same
+            runner.close()
+            assert runner.checkpoint is not None
+            runner.checkpoint.close()
+    reached = None if watermark is None else int(table["t"][-1].as_py()) - watermark
+    found = [tuple(row.values()) for at in sorted(batches) for row in batches[at].to_pylist()]
+    assert found == expected(table, reached)
+    # And what the plain function makes of each batch.
+    for number in range(6):
+        again = replay(str(tmp_path), number)
+        assert again.error is None
+        assert again.difference is None
+
+
+def test_finish_needs_something_that_waits() -> None:
+    @ss.operator(state=_Count, event={"x": int})
+    def counts(state, event, emit):  # type: ignore[no-untyped-def]
+        state.count += 1
+
+    with ss.Engine(counts) as engine:
+        runner = BatchRunner(engine, StreamOptions(to=lambda rows, batch_id: None))
+        with pytest.raises(ss.ConfigurationError, match="without watermark="):
+            runner.finish()
+
+
+class _Count(ss.State):
+    count = ss.scalar(int)
