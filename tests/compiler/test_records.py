@@ -488,10 +488,10 @@ def test_what_does_not_fit_is_refused_with_a_way_out() -> None:
         state.orders[0].prize = 1.0
 
     def no_such_argument(state, event, emit):
-        state.orders[0] = Order(1.0, 2, size=3)
+        state.orders[0] = Order(1.0, 2, size=3)  # type: ignore[call-arg]
 
     def lacks_one(state, event, emit):
-        state.orders[0] = Order(1.0)
+        state.orders[0] = Order(1.0)  # type: ignore[call-arg]
 
     def wrong_type(state, event, emit):
         state.orders[0].quantity = event.x
@@ -734,12 +734,13 @@ def test_initial_records_are_checked() -> None:
     def process(state, event, emit):
         pass
 
-    for initial, said in [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"best": Pair(1)}, "expected Order"),
         ({"orders": [Order(1.0, 1)]}, r"declared with shape \(6,\)"),
         ({"best": Order("a", 1)}, "where a float is expected"),  # type: ignore[arg-type]
         ({"by_key": {1: 2.0}}, "expected Order"),
-    ]:
+    ]
+    for initial, said in wrong:
         with pytest.raises(ss.ConfigurationError, match=said):
             ss.Engine(process, initial=initial)
 

@@ -292,13 +292,13 @@ class _Silence(ss.State):
     missing = ss.set(str)
 
 
-def _is_silent(state, timer, emit):  # type: ignore[no-untyped-def]
+def _is_silent(state, timer, emit):
     state.missing.add(timer.key)
     emit(timer.key)
 
 
 @ss.operator(state=_Silence, event={"user": str}, emits={"user": str}, on_timer=_is_silent)
-def heartbeat(state, event, emit):  # type: ignore[no-untyped-def]
+def heartbeat(state, event, emit):
     state.missing.discard(event.user)
     state.timers.set(event.user, event.timestamp + 15)
 
