@@ -20,7 +20,7 @@ from numba.extending import lower_getattr, models, register_model
 
 from specstream._native import lib
 from specstream.compiler.core_function import Meaning
-from specstream.compiler.instructions import I64, POINTER, Value
+from specstream.compiler.instructions import I32, I64, POINTER, Value
 from specstream.compiler.kinds import check_kind, convert
 from specstream.compiler.local_methods import adding, written_by
 from specstream.compiler.local_tables import WRITERS, Table, keys, table_of
@@ -65,9 +65,17 @@ def _set(of: StateTimersType, key: types.Type, at: types.Type) -> Meaning:
     def write(table: StateTable, sig: Any, args: Sequence[Value]) -> Value:
         builder = table.builder
         time = convert(table.context, builder, args[2], given, "int")
-        answer = table.state_call("ss_timer_set", I64, table.packed_key(args[1]), time)
-        table.fault_if(builder.icmp_unsigned("==", answer, I64(lib.SS_TIMER_TOO_EARLY)), ValueError)
-        table.fault_if(builder.icmp_unsigned("==", answer, I64(lib.SS_TIMERS_FULL)), OverflowError)
+        answer = table.call(
+            "ss_timer_set", I64, table.pointer, table.number, table.packed_key(args[1]), time
+        )
+        full = builder.icmp_unsigned("==", answer, I64(lib.SS_TIMERS_FULL))
+        with builder.if_then(full, likely=False):
+            # An error like others: a handler may go on.
+            table.run.store_member("verdict", I32(lib.SS_COMPLETED))
+        table.fault_if(full, OverflowError)
+        table.run.leave_if_verdict()
+        early = builder.icmp_unsigned("==", answer, I64(lib.SS_TIMER_TOO_EARLY))
+        table.fault_if(early, ValueError)
 
     return _meaning(types.none, (of, keys(of, key), given), write)
 

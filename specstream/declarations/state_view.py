@@ -108,14 +108,14 @@ class StateView:
             return self._plain(field)
         if of.is_keyed:
             entries = (
-                StillEntries(of, lambda: self._rows(field))
+                StillEntries(of, lambda: self._rows_and_texts(field))
                 if self._moving is None
                 else self._moving.entries(field)
             )
             return (StateSet if of.kind == "set" else StateDict)(entries)
-        return python_of(of, *self._rows(field))
+        return python_of(of, *self._rows_and_texts(field))
 
-    def _rows(self, field: Field) -> tuple[Words, Texts]:
+    def _rows_and_texts(self, field: Field) -> tuple[Words, Texts]:
         if self._moving is not None:
             return self._moving.rows(field)
         memory, texts = self._fields()
@@ -158,7 +158,7 @@ class StateView:
 
     def _copied(self, field: Field) -> Any:
         if field.container is not None:
-            return python_of(field.container, *self._rows(field))
+            return python_of(field.container, *self._rows_and_texts(field))
         value = self._plain(field)
         return value if isinstance(value, str | Record) else np.copy(value)
 
@@ -191,7 +191,7 @@ class StateView:
         of = field.container
         if of is None:
             raise KeyError(f"field {name!r} of state {self._layout.name!r} is no container")
-        rows, texts = self._rows(field)
+        rows, texts = self._rows_and_texts(field)
         columns = {}
         at = 0
         for what, shape in (("key", of.key), ("value", of.value)):

@@ -280,7 +280,7 @@ uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *ke
     }
     entry = ss_keyed_insert(run, container, key);
     if (entry == SS_NOWHERE)
-        return SS_TIMERS_FULL;
+        return run->raised == SS_FULL ? SS_TIMERS_FULL : SS_TIMER_IS_SET;
     uint64_t word = time_word(timers, entry);
     if (ahead) {
         engine->protocol->store(run, word, (uint64_t)at);

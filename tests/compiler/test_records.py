@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 import witness
 from conftest import assert_identical, run_engine, run_oracle
-from generated import records
+from generated import objects
 
 import specstream as ss
 from specstream.profiling.hot_words import HotPlace, hot_words
@@ -492,10 +492,10 @@ def test_what_does_not_fit_is_refused_with_a_way_out() -> None:
         state.orders[0].prize = 1.0
 
     def no_such_argument(state, event, emit):
-        state.orders[0] = Order(1.0, 2, size=3)
+        state.orders[0] = Order(1.0, 2, size=3)  # type: ignore[call-arg]
 
     def lacks_one(state, event, emit):
-        state.orders[0] = Order(1.0)
+        state.orders[0] = Order(1.0)  # type: ignore[call-arg]
 
     def wrong_type(state, event, emit):
         state.orders[0].quantity = event.x
@@ -738,12 +738,13 @@ def test_initial_records_are_checked() -> None:
     def process(state, event, emit):
         pass
 
-    for initial, said in [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"best": Pair(1)}, "expected Order"),
         ({"orders": [Order(1.0, 1)]}, r"declared with shape \(6,\)"),
         ({"best": Order("a", 1)}, "where a float is expected"),  # type: ignore[arg-type]
         ({"by_key": {1: 2.0}}, "expected Order"),
-    ]:
+    ]
+    for initial, said in wrong:
         with pytest.raises(ss.ConfigurationError, match=said):
             ss.Engine(process, initial=initial)
 
@@ -788,7 +789,7 @@ def test_an_operator_travels_without_the_module_of_its_records(tmp_path: Path) -
 
 def random_operator(seed: int, folder: Path) -> ss.Operator:
     file = folder / f"records_{seed}.py"
-    file.write_text(records.program(seed))
+    file.write_text(objects.program(seed))
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None

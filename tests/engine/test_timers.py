@@ -377,3 +377,36 @@ def test_it_is_explained() -> None:
     of_timers = {at for at, one in enumerate(told.accesses) if one.function == "fires"}
     assert of_timers & {one.earlier for one in told.conflicts}
     assert not of_timers & {one.later for one in told.conflicts}
+
+
+class Two(ss.State):
+    timers = ss.timers(int, limit=2)
+
+
+def tries(state, event, emit):  # type: ignore[no-untyped-def]
+    try:
+        state.timers.set(event.x, event.timestamp + event.x)
+        emit(len(state.timers), 0)
+    except OverflowError:
+        emit(len(state.timers), 1)
+
+
+def tries_again(state, timer, emit):  # type: ignore[no-untyped-def]
+    try:
+        state.timers.set(timer.key, timer.at)
+    except ValueError:
+        emit(timer.key, 2)
+    state.timers.set(timer.key, timer.at + 100)
+
+
+@pytest.mark.parametrize("options", [{"horizon": 0}, {"horizon": 4, "chunk": 2}])
+def test_what_it_raises_can_be_caught(options: dict[str, Any]) -> None:
+    few = ss.operator(
+        state=Two, event={"x": int}, emits={"a": int, "b": int}, on_timer=tries_again
+    )(tries)
+    events = {"x": [9, 2, 3, 2, 4, 5, 1, 6], "t": [0, 1, 2, 3, 4, 7, 8, 30]}
+    expected = few.run_sequential(events, order_by="t").output.to_pylist()
+    assert {row["b"] for row in expected} == {0, 1, 2}
+    for protocol in ("value", "eager"):
+        with ss.Engine(few, threads=2, protocol=protocol, **options) as engine:
+            assert engine.process(events, order_by="t").to_pylist() == expected

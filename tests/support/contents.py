@@ -28,7 +28,8 @@ def contents(values: Any) -> list[Any]:
 def exact(value: Any) -> Any:
     """A value by its bits; there is one NaN."""
     if isinstance(value, ss.Record):
-        return tuple(exact(getattr(value, one.name)) for one in dataclasses.fields(value))
+        names = [one.name for one in dataclasses.fields(type(value))]  # type: ignore[arg-type]
+        return tuple(exact(getattr(value, name)) for name in names)
     if isinstance(value, tuple):
         return tuple(map(exact, value))
     if isinstance(value, str):
@@ -45,7 +46,7 @@ def of_view(view: Any) -> dict[str, Any]:
         # Not of the dict: a set has no order there, and a heap another one than its own.
         held = getattr(view, field.name)
         if field.container.kind == "priority_queue":
-            held = values_of(field.container.value, *view._rows(field))
+            held = values_of(field.container.value, *view._rows_and_texts(field))
         fields[field.name] = contents(held)
     for field in view._layout.fields:
         if field.record is not None:

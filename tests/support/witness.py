@@ -608,6 +608,7 @@ class State:
     def __init__(self, layout: Any) -> None:
         converters: dict[str, Callable[[Any], Any]] = {}
         self.__dict__["converters"] = converters
+        made: Any
         for one in layout.fields:
             if one.container is not None:
                 self.__dict__[one.name] = CONTAINERS[one.container.kind](one.container)
