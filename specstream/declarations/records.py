@@ -6,7 +6,9 @@ like that of a dataclass.
 
 from __future__ import annotations
 
+import copyreg
 import dataclasses
+import importlib
 import re
 import typing
 from dataclasses import dataclass
@@ -42,8 +44,12 @@ class RecordField:
     has_default: bool
 
 
+class _RecordClass(type):
+    """The type of records' classes, so that :mod:`pickle` asks how they travel."""
+
+
 @typing.dataclass_transform(eq_default=True)
-class Record:
+class Record(metaclass=_RecordClass):
     """Base of a record: a class whose annotations are its fields.
 
     Fields are of type ``int``, ``float``, ``bool`` or ``str``, at most 16, with defaults as those
@@ -132,6 +138,48 @@ def _field(given: dataclasses.Field[Any], hint: Any, what: str) -> RecordField:
     return RecordField(given.name, storage, stored_value(storage, given.default, what), True)
 
 
+_Packed = tuple[tuple[str, str, bool, Any], ...]
+
+
+def _packed(cls: type) -> Any:
+    """A class as plain data: who reads it need not have its module."""
+    if not is_record(cls):
+        return cls.__qualname__
+    fields = tuple(
+        (one.name, one.storage.name, one.has_default, one.default) for one in record_fields(cls)
+    )
+    return _unpacked, (cls.__module__, cls.__qualname__, fields)
+
+
+_made: dict[tuple[str, str, str], type] = {}
+
+
+def _unpacked(module: str, name: str, fields: _Packed) -> type:
+    """The class itself where it is to be had, else one with the same fields."""
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+        if is_record(found) and _packed(found)[1][2] == fields:
+            return typing.cast(type, found)
+    except (ImportError, AttributeError):
+        pass
+    key = module, name, repr(fields)
+    if key not in _made:
+        named = {one.__name__: one for one in _TYPES}
+        body: dict[str, Any] = {
+            "__module__": module,
+            "__qualname__": name,
+            "__annotations__": {field: named[of] for field, of, _, _ in fields},
+            **{field: default for field, _, has_default, default in fields if has_default},
+        }
+        _made[key] = _RecordClass(name.rpartition(".")[2], (Record,), body)
+    return _made[key]
+
+
+copyreg.pickle(_RecordClass, _packed)
+
+
 def record_named(text: str) -> type | None:
     """A class for a record whose shape ``str`` has given; None: it is none.
 
@@ -142,7 +190,8 @@ def record_named(text: str) -> type | None:
         return None
     named = {one.__name__: one for one in _TYPES}
     fields = [one.split(": ") for one in text[len("record[") : -1].split(", ")]
-    return type("Record", (Record,), {"__annotations__": {name: named[of] for name, of in fields}})
+    annotations = {"__annotations__": {name: named[of] for name, of in fields}}
+    return _RecordClass("Record", (Record,), annotations)
 
 
 def stored_value(storage: Storage, value: Any, what: str) -> Any:

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import pickle
 import random
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -575,12 +579,12 @@ def test_methods_are_refused_with_a_way_out() -> None:
 )
 def test_what_a_record_cannot_have(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ss.DeclarationError, match=said):
-        type("Bad", (ss.Record,), {"__annotations__": fields})
+        type(ss.Record)("Bad", (ss.Record,), {"__annotations__": fields})
 
 
 def test_defaults_fit_their_types() -> None:
     with pytest.raises(ss.DeclarationError, match="field 'x' has the value 'a'; expected int"):
-        type("Bad", (ss.Record,), {"__annotations__": {"x": int}, "x": "a"})
+        type(ss.Record)("Bad", (ss.Record,), {"__annotations__": {"x": int}, "x": "a"})
 
 
 def test_fields_of_the_state_that_cannot_be() -> None:
@@ -743,6 +747,41 @@ def test_initial_records_are_checked() -> None:
     for initial, said in wrong:
         with pytest.raises(ss.ConfigurationError, match=said):
             ss.Engine(process, initial=initial)
+
+
+def test_an_operator_travels_without_the_module_of_its_records(tmp_path: Path) -> None:
+    """As it does to the executors of Spark, and into what is recorded for a replay."""
+    (tmp_path / "far_away.py").write_text(
+        textwrap.dedent("""
+            import specstream as ss
+
+            class Deal(ss.Record):
+                a: int
+                note: str = "far"
+
+            class State(ss.State):
+                deals = ss.dict(int, Deal)
+
+            @ss.operator(state=State, event={"k": int}, emits={"a": int, "c": str})
+            def process(state, event, emit):
+                deal = state.deals.setdefault(event.k % 3, Deal(event.k))
+                deal.a += 1
+                emit(a=deal.a, c=deal.note)
+        """)
+    )
+    pack = "import pickle, sys, far_away; sys.stdout.buffer.write(pickle.dumps(far_away.process))"
+    done = subprocess.run(
+        [sys.executable, "-c", pack], cwd=tmp_path, capture_output=True, check=True, timeout=120
+    )
+    operator = pickle.loads(done.stdout)
+    table = pa.table({"k": [1, 2, 4]})
+    output = operator.run_sequential(table).output
+    assert output.to_pydict() == {"a": [2, 3, 3], "c": ["far"] * 3}
+    with ss.Engine(operator) as engine:
+        assert engine.process(table) == output
+        deals = pickle.loads(pickle.dumps(dict(engine.state.deals)))
+        assert repr(deals[1]) == "Deal(a=3, note='far')"
+        assert deals == engine.state.deals
 
 
 # ---- at random ----
