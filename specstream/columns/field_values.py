@@ -221,6 +221,9 @@ class FieldValues:
             for what, shape, parts in (("key", of.key, keys), ("value", of.value, values))
             for at, (part, column) in enumerate(zip(shape.parts, parts, strict=True))
         ]
+        if of.expires:
+            # Nobody knows when they were written: they stay until they are.
+            columns.append(np.full(len(columns[0]), 2**63 - 1))
         rows = np.stack(columns, axis=1)
         if of.kind == "priority_queue" and _has_nan(of, rows):
             raise self._wrong(f"a NaN for field {field.name!r}, which is in no order: leave it out")
@@ -252,7 +255,7 @@ class FieldValues:
                 f"{shown(value)} for field {field.name!r}, which is a {of.kind}: expected "
                 f"{_EXPECTED[of.kind]}"
             )
-        if of.kind == "dict":
+        if of.kind in ("dict", "timers"):
             return self._pairs(value, field, of)
         if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray) and of.value.is_whole:
             value = _plain_column(value)
