@@ -111,9 +111,7 @@ class OracleState:
         field = self._layout.field(name)
         if field is None or field.container is None:
             raise AttributeError(f"state {self._name!r} has no field {name!r}")
-        made = loaded(
-            self._memory, field, self._journal, self._texts, self._met, self._now
-        )
+        made = loaded(self._memory, field, self._journal, self._texts, self._met, self._now)
         self.__dict__[name] = made
         return made
 

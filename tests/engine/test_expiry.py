@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import PATHS, partial_of
-from timed import cuts, stream
+from timed import Expiring, cuts, stream
+from timed import Model as Timed
 
 import specstream as ss
 
@@ -62,42 +63,6 @@ operator = ss.operator(
 )(act)
 
 
-class Expiring(dict[Any, Any]):
-    """A dict whose entries go so long after they were written."""
-
-    def __init__(self, after: int) -> None:
-        self.after, self.now = after, 0
-        self.times: dict[Any, int] = {}
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        self.times[key] = self.now
-
-    def setdefault(self, key: Any, value: Any = None) -> Any:
-        if key not in self:
-            self[key] = value
-        return self[key]
-
-    def go_on(self, now: int) -> None:
-        self.now = now
-        for key in [key for key in self if self.times[key] + self.after <= now]:
-            del self[key]
-
-    def __deepcopy__(self, memo: Any) -> Expiring:
-        made = Expiring(self.after)
-        dict.update(made, self)
-        made.now, made.times = self.now, self.times.copy()
-        return made
-
-    # As a set.
-
-    def add(self, one: Any) -> None:
-        self[one] = None
-
-    def discard(self, one: Any) -> None:
-        self.pop(one, None)
-
-
 class Model:
     last: Expiring
     seen: Expiring
@@ -114,8 +79,8 @@ class Model:
 def expected(table: pa.Table) -> tuple[list[tuple[Any, ...]], tuple[Any, ...]]:
     state, rows = Model(), []
     for row in table.to_pylist():
-        state.last.go_on(row["t"])
-        state.seen.go_on(row["t"])
+        state.last.go_on(row["t"], row["t"])
+        state.seen.go_on(row["t"], row["t"])
         before = copy.deepcopy(state)
         emitted: list[tuple[Any, ...]] = []
         event = SimpleNamespace(timestamp=row["t"], **row)
@@ -165,3 +130,97 @@ def test_cut_at_random_and_restored(name: str) -> None:
                 now = held(engine.state)
         assert [tuple(row.values()) for part in found for row in part.to_pylist()] == rows
         assert now == state
+
+
+# ---- beside timers, and out of order ----
+
+
+class Both(ss.State):
+    timers = ss.timers(str)
+    last = ss.dict(str, int, expire_after=6)
+    seen = ss.set(str, expire_after=4)
+    count = ss.scalar(int)
+
+
+def notes(state, event, emit):  # type: ignore[no-untyped-def]
+    if event.act < 5:
+        state.last[event.user] = event.act
+    elif event.act < 9:
+        state.seen.add(event.user)
+    if event.act % 2:
+        state.timers.set(event.user, event.timestamp + event.wait)
+    emit(event.user, event.user in state.last, event.user in state.seen, len(state.last))
+
+
+def looks(state, timer, emit):  # type: ignore[no-untyped-def]
+    state.count += len(state.seen)
+    emit(timer.key, timer.key in state.last, state.count, len(state.last))
+    if timer.key in state.last:
+        state.last[timer.key] = 9
+        state.timers.set(timer.key, timer.at + 5)
+    else:
+        state.seen.add(timer.key)
+
+
+both = ss.operator(
+    state=Both,
+    event={"user": str, "act": int, "wait": int},
+    emits={"user": str, "a": int, "b": int, "c": int},
+    on_timer=looks,
+)(notes)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_beside_timers(name: str) -> None:
+    """Both come in the order of time; what expires when a timer fires has gone before."""
+    is_open = ENGINES[name].get("execution") != "speculate"
+    for seed in range(2):
+        table = stream(70 + seed, 150)
+        model = Timed(notes, looks, last=Expiring(6), seen=Expiring(4), count=0)
+        for sequence, row in enumerate(table.to_pylist()):
+            model.event(row.pop("t"), row.pop("src"), sequence, **row)
+        model.end()
+        rows = [tuple(map(_plain, row[3:])) for row in model.rows]
+        state = model.state
+        with ss.Engine(both, sources=[0, 1] if is_open else [], **ENGINES[name]) as engine:
+            if is_open and seed:
+                for source in (0, 1):
+                    engine.submit(
+                        table.filter(pa.array(table["src"].to_numpy() == source)),
+                        order_by="t",
+                        source=source,
+                    )
+                    engine.advance(source)
+                output = engine.poll(timeout=None)
+            else:
+                output = engine.process(table, order_by="t", source="src", end=True)
+            assert [tuple(row.values()) for row in output.to_pylist()] == rows
+            assert list(engine.state.last.items()) == list(state.last.items())
+            assert list(engine.state.seen) == list(state.seen)
+            assert engine.state.timers == {key: at for key, (at, _) in state.timers.held.items()}
+        run = both.run_sequential(table, order_by="t", source="src", end=True)
+        assert run.output.equals(output)
+        assert list(run.state.last.items()) == list(state.last.items())
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def test_what_is_declared() -> None:
+    class Bad(ss.State):
+        one = ss.dict(int, int, expire_after=0)
+
+    with pytest.raises(ss.DeclarationError, match="expire_after=0; expected an integer"):
+        Bad.layout()
+    with ss.Engine(operator) as engine, pytest.raises(ss.InputError, match="entries that expire"):
+        engine.process({"user": ["a"], "act": [1], "wait": [1]})
+    with pytest.raises(ss.ConfigurationError, match="goes by the time of events"):
+        ss.Engine(operator, execution="locked")
+
+
+def test_what_it_begins_with_stays_until_it_is_written() -> None:
+    events = {"user": ["a", "b", "b"], "act": [0, 8, 8], "wait": [0, 0, 0], "t": [1, 3, 100]}
+    with ss.Engine(operator, initial={"last": {"a": (1, 2), "b": (3, 4)}}) as engine:
+        engine.process(events, order_by="t")
+        assert engine.state.last == {"b": (3, 4)}
