@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns import compute as pc
+from specstream.declarations.records import Record
 from specstream.declarations.state_view import StateView
 
 __all__ = ["Difference", "first_difference", "first_difference_of_states"]
@@ -105,7 +106,13 @@ def first_difference_of_states(recorded: StateView, replayed: StateView) -> Diff
     """
     for name in dir(recorded):
         one, other = (getattr(state, name) for state in (recorded, replayed))
-        if isinstance(one, np.ndarray) or not isinstance(one, Collection) or isinstance(one, str):
+        if isinstance(one, Record):
+            found = _first_of_rows(name, [one], [other], ())
+        elif isinstance(one, np.ndarray) and one.dtype.names:
+            found = _first_of_rows(
+                name, one.reshape(-1).tolist(), other.reshape(-1).tolist(), one.shape
+            )
+        elif isinstance(one, np.ndarray) or not isinstance(one, Collection) or isinstance(one, str):
             found = _first_of_elements(name, _elements(one), _elements(other))
         elif isinstance(one, Mapping):
             found = _first_of_rows(name, list(one.items()), list(other.items()))
@@ -123,7 +130,10 @@ def _elements(value: Any) -> npt.NDArray[Any]:
 def _first_of_elements(
     name: str, one: npt.NDArray[Any], other: npt.NDArray[Any]
 ) -> Difference | None:
-    if one.dtype == object:
+    if one.dtype.names is not None:  # records, by their texts as below
+        pairs = zip(one.reshape(-1).tolist(), other.reshape(-1).tolist(), strict=True)
+        differs = np.array([repr(recorded) != repr(replayed) for recorded, replayed in pairs])
+    elif one.dtype == object:
         differs = (one != other).reshape(-1)
     else:
         size = one.dtype.itemsize
@@ -137,10 +147,13 @@ def _first_of_elements(
     return Difference("state", name, index, *values)
 
 
-def _first_of_rows(name: str, one: list[Any], other: list[Any]) -> Difference | None:
-    """Between entries or elements, in their order."""
+def _first_of_rows(
+    name: str, one: list[Any], other: list[Any], shape: tuple[int, ...] | None = None
+) -> Difference | None:
+    """Between entries, elements or records, in their order; the shape is that of an array."""
     for at, (recorded, replayed) in enumerate(zip_longest(one, other)):
         # By their texts: the two zeros are two, a NaN is itself, and True is not 1.
         if repr(recorded) != repr(replayed):
-            return Difference("state", name, (at,), recorded, replayed)
+            index = (at,) if shape is None else tuple(map(int, np.unravel_index(at, shape)))
+            return Difference("state", name, index, recorded, replayed)
     return None

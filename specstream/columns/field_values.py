@@ -96,7 +96,7 @@ class FieldValues:
                 names = ", ".join(one.name for one in self._layout.fields if one.space == "state")
                 raise self._wrong(
                     f"a field {shown(name)}, which the operator does not declare (it declares "
-                    f"{names}): leave it out, or declare it"
+                    f"{names}): expected one of these; leave it out, or declare it"
                 )
             if field.container is not None:
                 rows[field.name] = self._rows(value, field, field.container)

@@ -92,6 +92,8 @@ def check_kind(
             way_out = "give it a number; None is what a function without return gives, like emit"
         elif str(value).startswith(("specstream.list(", "specstream.dict(", "specstream.set(")):
             way_out = "store one element at a time, like for i in range(len(x)): y[i] = x[i]"
+        elif str(value).startswith("specstream.record("):
+            found, way_out = "a record", "take one of its fields, like x.price"
         elif str(value).startswith("specstream.state_"):
             way_out = "take one element of it, or make a list of it, list(x)"
         raise refuse(f"{what} is declared {declared or kind} and gets {found or value}; {way_out}")

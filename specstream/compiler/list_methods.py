@@ -41,6 +41,7 @@ from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT
+from specstream.compiler.types import ContainerType, RecordType
 
 __all__ = [
     "as_list",
@@ -202,6 +203,10 @@ def _ordered(element: types.Type, what: str) -> None:
             f"{what} of strings, which have no order here: sort by a number, with key=, or give "
             "the table a column that says their order"
         )
+    elif isinstance(element, RecordType):
+        raise refuse(
+            f"{what} of records, which have no order: sort by a field of theirs, with key="
+        )
     elif isinstance(element, LocalType):
         raise refuse(f"{what} of {element}, which has no order: sort by a number, with key=")
 
@@ -354,7 +359,8 @@ def _add(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if not _both_lists(args):
-        if isinstance(args[0], ListType) and scalar_kind(args[1]) is None:
+        is_kept = isinstance(args[1], ContainerType)  # one of the state: see there
+        if isinstance(args[0], ListType) and scalar_kind(args[1]) is None and not is_kept:
             raise refuse(f"+= puts {args[1]} behind a list: write x.extend(y)")
         return None
     made = same_elements(*args)

@@ -35,29 +35,33 @@ class _Cell:
     Attributes:
         values: one for each field.
         journal: of the state that it is part of; None: it is of none.
-        names: objects whose cell it is; that which a container holds is not among them.
-        second: objects that have it as their second place.
+        is_fixed: whether it is a place of its own, of an array or scalar; else a container holds
+            its object.
+        object: whose cell it is.
+        second: whose second place it is.
     """
 
-    __slots__ = ("journal", "names", "second", "values")
+    __slots__ = ("is_fixed", "journal", "object", "second", "values")
 
-    def __init__(self, values: Any, journal: Journal | None = None) -> None:
+    def __init__(self, values: Any, journal: Journal | None = None, is_fixed: bool = False) -> None:
         self.values = values
         self.journal = journal
-        self.names: list[OracleRecord] = []
-        self.second: list[OracleRecord] = []
+        self.is_fixed = is_fixed
+        self.object: OracleRecord | None = None
+        self.second: OracleRecord | None = None
 
 
 class OracleRecord:
     """A record, as an operator sees it."""
 
-    __slots__ = ("_also", "_cell", "_shape")
+    __slots__ = ("_also", "_cell", "_same", "_shape")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, shape: Shape, cell: _Cell) -> None:
         object.__setattr__(self, "_shape", shape)
         object.__setattr__(self, "_cell", cell)
         object.__setattr__(self, "_also", None)
+        object.__setattr__(self, "_same", None)
 
     def _at(self, name: str) -> int:
         names = self._shape.names
@@ -68,10 +72,11 @@ class OracleRecord:
 
     def __getattr__(self, name: str) -> Any:
         at = self._at(name)
-        return LOAD[self._shape.parts[at].number](self._cell.values[at])
+        return LOAD[self._shape.parts[at].number](resolved(self)._cell.values[at])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        _set(self._cell, self._at(name), _checked(self._shape, self._at(name), value))
+        at = self._at(name)
+        _set(resolved(self)._cell, at, _checked(self._shape, at, value))
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -85,9 +90,16 @@ class OracleRecord:
         return f"{_class_name(self._shape)}({', '.join(f'{name}={one}' for name, one in pairs)})"
 
 
+def resolved(record: OracleRecord) -> OracleRecord:
+    """The object where the record is: itself, unless it has met another."""
+    while record._same is not None:
+        record = record._same
+    return record
+
+
 def values_of(record: OracleRecord) -> list[Any]:
     """Those of its fields."""
-    cell, parts = record._cell, record._shape.parts
+    cell, parts = resolved(record)._cell, record._shape.parts
     return [LOAD[part.number](cell.values[at]) for at, part in enumerate(parts)]
 
 
@@ -144,41 +156,39 @@ class Places:
         """A record of the class."""
         if not isinstance(value, OracleRecord) or value._shape != self._shape:
             raise TypeError(f"{self._what} holds {_class_name(self._shape)} and gets {value!r}")
-        return value
+        return resolved(value)
 
     def made(self, values: Iterable[Any]) -> OracleRecord:
-        """A record that a container holds from the start."""
-        return OracleRecord(self._shape, _Cell(list(values), self._journal))
+        """A record that a container holds."""
+        cell = _Cell(list(values), self._journal)
+        cell.object = OracleRecord(self._shape, cell)
+        return cell.object
 
-    def _note(self, cell: _Cell) -> None:
-        if not cell.names and not cell.second:
-            self._met.append(cell)
-
-    def _give(self, record: OracleRecord, name: str, value: Any) -> None:
-        self._journal.append((object.__setattr__, record, name, getattr(record, name)))
-        object.__setattr__(record, name, value)
+    def _give(self, owner: Any, name: str, value: Any) -> None:
+        self._journal.append((object.__setattr__, owner, name, getattr(owner, name)))
+        object.__setattr__(owner, name, value)
 
     def kept(self, record: OracleRecord) -> OracleRecord:
         """What a container holds after it was given a record."""
         cell = record._cell
         if cell.journal is None:
-            self._journal.append((setattr, cell, "journal", None))
-            cell.journal = self._journal
+            self._give(cell, "journal", self._journal)
+            cell.object = record
             return record
-        copy = OracleRecord(self._shape, _Cell(_own(cell, self._shape).values, self._journal))
+        copy = self.made(_own(cell, self._shape).values)
         self._also(record, copy._cell)
         return copy
 
     def _also(self, record: OracleRecord, cell: _Cell) -> None:
         if record._also is not None:
-            record._also.second.remove(record)
-        self._note(cell)
+            record._also.second = None
         object.__setattr__(record, "_also", cell)
-        cell.second.append(record)
+        cell.second = record
+        self._met.append(cell)
 
     def left(self, record: OracleRecord) -> None:
         """A container does not hold this one any more."""
-        self._leave(record._cell, [*record._cell.names, record])
+        self._leave(record._cell)
 
     def replaced(self, before: list[OracleRecord], after: list[Any]) -> list[OracleRecord]:
         """What neighbours of a sequence are after they were given other records, in place of those
@@ -191,43 +201,51 @@ class Places:
             self.kept(one) if same is None else same for one, same in zip(after, moved, strict=True)
         ]
 
-    def _leave(self, cell: _Cell, names: list[OracleRecord]) -> None:
-        for one in cell.second:
-            object.__setattr__(one, "_also", None)
-        cell.second = []
-        cell.names = []
-        for one in names:
-            other = one._also
-            if other is None:
-                self._give(one, "_cell", _own(cell, self._shape))
-                continue
-            other.second.remove(one)
-            object.__setattr__(one, "_also", None)
+    def _leave(self, cell: _Cell) -> None:
+        """What is there is about to be something else, or nothing."""
+        if cell.second is not None:
+            object.__setattr__(cell.second, "_also", None)
+            cell.second = None
+        one = cell.object
+        if one is None:
+            return
+        self._give(cell, "object", None)
+        other = one._also
+        if other is None:
+            self._give(one, "_cell", _own(cell, self._shape))
+            return
+        other.second = None
+        object.__setattr__(one, "_also", None)
+        if other.object is None:
             self._give(one, "_cell", other)
-            self._note(other)
-            other.names.append(one)
+            self._name(other, one)
+        else:
+            self._give(one, "_same", other.object)
+
+    def _name(self, cell: _Cell, record: OracleRecord) -> None:
+        cell.object = record
+        self._met.append(cell)
 
     # ---- where a place is a place: arrays and scalars ----
 
     def at(self, cell: _Cell) -> OracleRecord:
         """The object of what is there."""
-        if not cell.names:
-            self._note(cell)
-            cell.names.append(OracleRecord(self._shape, cell))
-        return cell.names[-1]
+        if cell.object is None:
+            self._name(cell, OracleRecord(self._shape, cell))
+        assert cell.object is not None
+        return cell.object
 
     def put(self, cell: _Cell, value: Any) -> None:
         """Stores a record there."""
         record = self.check(value)
         if record._cell is cell:
             return
-        self._leave(cell, cell.names)
+        self._leave(cell)
         for at in range(self._shape.words):
             _set(cell, at, record._cell.values[at])
         if record._cell.journal is None:
             self._give(record, "_cell", cell)
-            self._note(cell)
-            cell.names.append(record)
+            self._name(cell, record)
         else:
             self._also(record, cell)
 
@@ -235,9 +253,11 @@ class Places:
 def forget(met: list[_Cell]) -> None:
     """An event begins: it knows no names."""
     for cell in met:
-        for one in cell.second:
-            object.__setattr__(one, "_also", None)
-        cell.names, cell.second = [], []
+        if cell.second is not None:
+            object.__setattr__(cell.second, "_also", None)
+            cell.second = None
+        if cell.is_fixed:
+            cell.object = None
     met.clear()
 
 
@@ -266,7 +286,9 @@ class _Words:
 
     def cell(self, first: int) -> _Cell:
         if first not in self._cells:
-            self._cells[first] = _Cell(_Values(self._elements, first), self.places._journal)
+            self._cells[first] = _Cell(
+                _Values(self._elements, first), self.places._journal, is_fixed=True
+            )
         return self._cells[first]
 
     def __getitem__(self, first: int) -> OracleRecord:

@@ -77,8 +77,8 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
     if kind == "view" and name in _LENGTHENS:
         return (
             f"an array of the state has no method {name!r}: its length is declared and stays",
-            f"declare it as ss.list(...) or ss.deque(...), which have {name}; or keep a count in the "
-            "state, and write state.x[state.count % len(state.x)] = value",
+            f"declare it as ss.list(...) or ss.deque(...), which have {name}; or keep a count in "
+            "the state, and write state.x[state.count % len(state.x)] = value",
         )
     if kind == "view":
         return (

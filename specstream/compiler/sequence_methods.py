@@ -23,26 +23,27 @@ from specstream.compiler.local_methods import method, written_by
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_for
 from specstream.compiler.refusals import no_method, refuse
-from specstream.compiler.state_sequences import (
-    DequeField,
+from specstream.compiler.sequence_elements import (
     Elements,
-    ListField,
-    QueueField,
-    SequenceType,
     clipped,
     delete,
     get,
     insert,
     item_position,
     limit_of,
-    part_of,
     put,
-    refuse_none,
-    replace_part,
     run_of,
-    stored,
     turned,
 )
+from specstream.compiler.sequence_types import (
+    DequeField,
+    ListField,
+    QueueField,
+    SequenceType,
+    refuse_none,
+    stored,
+)
+from specstream.compiler.state_sequences import part_of, replace_part
 
 __all__ = ["TAKE_A_LIST", "Role", "extended", "plain_python", "sequence_method"]
 
@@ -117,39 +118,16 @@ def plain_python(function: Callable[..., Any], *roles: Role) -> Rule:
 def _append(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, value = args
     assert isinstance(of, SequenceType)
-    most = of.container.maxlen
-
-    def write(head: Elements, sig: Any, args: Sequence[Value]) -> None:
-        if most == 0:
-            head.changed()
-            return
-        if most is not None:
-            full = head.builder.icmp_unsigned(">=", head.count(), I64(most))
-            with head.builder.if_then(full):
-                head.delete(I64(0), I64(1), I64(1))
-        head.append(args[1])
-
-    return _meaning(types.none, (of, stored(of, value)), write)
+    return _meaning(types.none, (of, stored(of, value)), lambda head, sig, args: head.push(args[1]))
 
 
 @sequence_method("appendleft", (DequeField,), 1)
 def _append_left(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     of, value = args
     assert isinstance(of, SequenceType)
-    most = of.container.maxlen
-
-    def write(head: Elements, sig: Any, args: Sequence[Value]) -> None:
-        if most == 0:
-            head.changed()
-            return
-        if most is not None:
-            count = head.count()
-            full = head.builder.icmp_unsigned(">=", count, I64(most))
-            with head.builder.if_then(full):
-                head.delete(head.builder.sub(count, I64(1)), I64(1), I64(1))
-        head.insert(I64(0), args[1])
-
-    return _meaning(types.none, (of, stored(of, value)), write)
+    return _meaning(
+        types.none, (of, stored(of, value)), lambda head, sig, args: head.push(args[1], left=True)
+    )
 
 
 append_one = method("append")
@@ -219,18 +197,14 @@ def _pop(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 def _pop_last(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     (of,) = args
     assert isinstance(of, SequenceType)
-    return _meaning(of.element, (of,), lambda head, sig, args: head.delete_last())
+    return _meaning(of.element, (of,), lambda head, sig, args: head.take_last())
 
 
-def _popped_left(values):
-    if len(values) == 0:
-        raise_error(IndexError)
-    value = get(values, 0)
-    delete(values, 0, 1, 1)
-    return value
-
-
-sequence_method("popleft", (DequeField,), 0)(plain_python(_popped_left))
+@sequence_method("popleft", (DequeField,), 0)
+def _pop_left(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    (of,) = args
+    assert isinstance(of, SequenceType)
+    return _meaning(of.element, (of,), lambda head, sig, args: head.take_first())
 
 
 def _removed(values, value):
@@ -248,10 +222,8 @@ sequence_method("remove", _BOTH, 1)(plain_python(_removed, "as given"))
 @sequence_method("clear", _ANY, 0)
 def _clear(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     def write(head: Elements, sig: Any, args: Sequence[Value]) -> None:
-        if head.is_deque:
-            head.delete(I64(0), I64(1), head.count())
-        else:
-            head.set_count(I64(0))
+        head.leave(I64(0), I64(1), head.count())
+        head.set_count(I64(0))
 
     return _meaning(types.none, args, write)
 

@@ -8,36 +8,45 @@ What makes a list makes one of the event's own.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from numba.core import types
+from numba.core.typing.templates import signature
 
-from specstream.compiler import arithmetic, conversions
+from specstream.compiler import arithmetic, array_methods, conversions
 from specstream.compiler.arithmetic import add, eq, lt, mul
-from specstream.compiler.core_function import Meaning, Rule, also, called, of_held
-from specstream.compiler.instructions import BIT, raise_error
+from specstream.compiler.core_function import (
+    Meaning,
+    Rule,
+    also,
+    called,
+    meaning_of,
+    of_held,
+    resolved_call,
+)
+from specstream.compiler.instructions import BIT, Value, raise_error
+from specstream.compiler.item_assignment import SET_ITEM, set_item
 from specstream.compiler.kinds import scalar_kind
-from specstream.compiler.list_methods import as_list, list_from, reversed_list
+from specstream.compiler.list_methods import as_list, list_from
 from specstream.compiler.local_methods import method, truth, written_by
 from specstream.compiler.local_types import ListType
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_for
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
+from specstream.compiler.row_assignment import assigned
+from specstream.compiler.sequence_elements import Elements, get, run_of, run_of_either
 from specstream.compiler.sequence_methods import extended
-from specstream.compiler.state_sequences import (
+from specstream.compiler.sequence_types import (
     DequeField,
-    Elements,
     ListField,
     QueueField,
     SequenceType,
-    get,
     ordered,
-    run_of,
-    run_of_either,
-    sequence_iterator,
 )
+from specstream.compiler.types import RunType
 
 __all__: list[str] = []
 
@@ -55,7 +64,17 @@ _extend = compiled(extended, apart=True)
 _ADD_IN_PLACE = called(compiled(_extended_in_place, apart=True))
 
 
+def _joined_in_place(values, other):
+    list_extend(values, list_from(run_of(other), other))
+    return values
+
+
+_JOIN_IN_PLACE = called(compiled(_joined_in_place, apart=True))
+
+
 def _add_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if isinstance(args[0], ListType) and isinstance(args[1], SequenceType):
+        return _JOIN_IN_PLACE(context, args)
     if not isinstance(args[0], SequenceType):
         return None
     if isinstance(args[0], QueueField):
@@ -94,6 +113,18 @@ _JOINED = called(compiled(_joined, apart=True)), called(compiled(_joined_to, apa
 _REPEATED = called(compiled(_repeated, apart=True)), called(compiled(_repeated_times, apart=True))
 
 
+def _repeated_in_place(values, times):
+    set_item(mul(list_from(run_of(values), values), times), values, slice(None, None))
+    return values
+
+
+_REPEAT_IN_PLACE = called(compiled(_repeated_in_place, apart=True))
+
+
+def _multiply_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    return _REPEAT_IN_PLACE(context, args) if isinstance(args[0], ListField) else None
+
+
 def _new_list(what: str, meanings: tuple[Rule, Rule], others: type | None) -> Any:
     """A rule: an operator that makes a list of a list of the state, on either side."""
 
@@ -116,6 +147,7 @@ def _new_list(what: str, meanings: tuple[Rule, Rule], others: type | None) -> An
 
 
 arithmetic.iadd.others.append(_add_in_place)
+arithmetic.imul.others.append(_multiply_in_place)
 arithmetic.add.others.append(_new_list("+", _JOINED, ListType))
 arithmetic.mul.others.append(_new_list("*", _REPEATED, None))
 arithmetic.not_.others.append(truth(SequenceType, _meaning, True))
@@ -185,9 +217,49 @@ def _contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 also(contains, _contains, types.Any, SequenceType)
 
 
-# ---- builtins ----
+# ---- where one of the event's own is needed, it is copied ----
 
-reversed_list.rule(sequence_iterator)
+
+def _of_lists(rule: Rule) -> Rule:
+    """A rule about lists, for lists and deques of the state."""
+
+    def asked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if not any(isinstance(one, ListField | DequeField) for one in args):
+            return None
+        given = [
+            ListType(one.element) if isinstance(one, SequenceType) else types.unliteral(one)
+            for one in args
+        ]
+        found = rule(context, given)
+        if found is None:
+            return None
+        result, wanted, code = found
+        taken = [
+            of if isinstance(of, SequenceType) else one
+            for of, one in zip(args, wanted, strict=True)
+        ]
+
+        def copied(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
+            lists = [
+                resolved_call(
+                    context, builder, list_from, (RunType(of.state.variant), of), (value, value)
+                )[1]
+                if isinstance(of, SequenceType)
+                else value
+                for of, value in zip(taken, values, strict=True)
+            ]
+            return code(context, builder, signature(result, *wanted), lists)
+
+        return result, taken, copied
+
+    return asked
+
+
+for _core in (*array_methods.MATH.values(), *array_methods.NUMPY.values()):
+    _core.rules.append(_of_lists(functools.partial(meaning_of, list(_core.rules))))
+SET_ITEM.append(_of_lists(assigned))
+
+# ---- builtins ----
 
 
 def _least(values):

@@ -17,8 +17,9 @@ from specstream.compiler.arithmetic import lt
 from specstream.compiler.core_function import Meaning
 from specstream.compiler.instructions import raise_error
 from specstream.compiler.pipeline import compiled
+from specstream.compiler.sequence_elements import append, get, put, take_last
 from specstream.compiler.sequence_methods import Role, plain_python, sequence_method
-from specstream.compiler.state_sequences import QueueField, append, get, ordered, put, take_last
+from specstream.compiler.sequence_types import QueueField, ordered
 
 __all__: list[str] = []
 

@@ -103,6 +103,20 @@ class Records(Run):
             kinds |= _KINDS[part.number] << 4 * at
         return I64(kinds)
 
+    def resolved(self, record: Value) -> Value:
+        """The object where the words of one are: itself, nearly always."""
+        builder = self.builder
+        same = self.object_member(record, "same", POINTER)
+        before = builder.block
+        is_other = builder.not_(cgutils.is_null(builder, same))
+        with builder.if_then(is_other, likely=False):
+            other = self.call("ss_object_resolved", POINTER, record)
+            there = builder.block
+        found = builder.phi(POINTER)
+        found.add_incoming(record, before)
+        found.add_incoming(other, there)
+        return found
+
     def object_member(self, record: Value, name: str, of: ir.Type = I64) -> Value:
         offset = I64(ffi.offsetof("struct ss_object", name))
         address = self.builder.gep(record, [offset], inbounds=True)
@@ -143,6 +157,9 @@ class Records(Run):
         return forward, self.builder.icmp_unsigned("!=", forward, NOWHERE)
 
     def get(self, record: Value, at: int) -> Value:
+        return self._get(self.resolved(record), at)
+
+    def _get(self, record: Value, at: int) -> Value:
         builder = self.builder
         forward, forwards = self._forwards(record)
         with builder.if_else(forwards) as (there, own):
@@ -160,6 +177,7 @@ class Records(Run):
 
     def set(self, record: Value, at: int, value: Value) -> None:
         builder = self.builder
+        record = self.resolved(record)
         forward, forwards = self._forwards(record)
         with builder.if_else(forwards) as (there, own):
             with there:
@@ -171,17 +189,14 @@ class Records(Run):
     def put(self, place: Value, record: Value) -> None:
         """Stores a record: what is there leaves, and it is there from now on."""
         builder = self.builder
+        record = self.resolved(record)
         forward = self.object_member(record, "forward")
         with builder.if_then(builder.icmp_unsigned("!=", forward, place)):
             self.leave(place)
-            self.fill(place, record)
-
-    def fill(self, place: Value, record: Value) -> None:
-        """The same where no record is."""
-        values = [self.get(record, at) for at in range(self.shape.words)]
-        for at, value in enumerate(values):
-            self.store_at(place, at, value)
-        self.leave_if(self.builder.not_(self.call("ss_object_settle", BIT, record, place)))
+            values = [self._get(record, at) for at in range(self.shape.words)]
+            for at, value in enumerate(values):
+                self.store_at(place, at, value)
+            self.leave_if(builder.not_(self.call("ss_object_settle", BIT, record, place)))
 
     def leave(self, place: Value) -> None:
         """The record at a place is about to go: who has a name for it keeps what it is."""
@@ -212,13 +227,12 @@ class Records(Run):
 
 
 def stored_record(shape: Shape, given: types.Type, variant: str, what: str) -> RecordType:
-    """The type as which a record is kept; refuses what is none of the class."""
+    """The type as which a record is kept; refuses what is none of the class. What may be None is
+    cast to it, which raises TypeError where it is."""
     wanted = RecordType(shape, variant)
-    if may_be_none(given):
-        raise refuse(f"{what} gets what may be None; test it for None first, and leave it out")
-    if given != wanted:
+    if present(given) != wanted:
         raise refuse(
-            f"{what} holds {wanted.class_name} and gets {_told(given)}; give it a "
+            f"{what} holds {wanted.class_name} and gets {_told(present(given))}; give it a "
             f"{wanted.class_name}(...)"
         )
     return wanted
@@ -227,6 +241,8 @@ def stored_record(shape: Shape, given: types.Type, variant: str, what: str) -> R
 def _told(given: types.Type) -> str:
     if isinstance(given, RecordType | PlaceType):
         return f"a {given.class_name}"
+    if given == types.none:
+        return "None"
     return f"an array of {given.class_name}" if isinstance(given, RecordsType) else str(given)
 
 

@@ -54,18 +54,18 @@ class StillEntries:
 
     Args:
         of: what the container was declared with.
-        rows: its rows, as :func:`specstream.declarations.container_words.entries` gives them.
-        texts: from codes to strings.
+        rows: gives its rows, as :func:`specstream.declarations.container_words.entries` does, and
+            the strings in them.
     """
 
-    def __init__(self, of: Container, rows: Callable[[], Words], texts: Texts) -> None:
-        self._of, self._rows, self._texts = of, rows, texts
+    def __init__(self, of: Container, rows: Callable[[], tuple[Words, Texts]]) -> None:
+        self._of, self._rows = of, rows
         self._entries: dict[Any, Any] | None = None
 
     def all(self) -> dict[Any, Any]:
         """As of :class:`Entries`."""
         if self._entries is None:
-            self._entries = entries_of(self._of, self._rows(), self._texts)
+            self._entries = entries_of(self._of, *self._rows())
         return self._entries
 
     def get(self, key: Any) -> tuple[Any, ...]:

@@ -56,7 +56,7 @@ def stamped(words: Words, field: Field) -> tuple[Words, Words]:
         stamps = region[live, 0]
         if (stamps[1:] < stamps[:-1]).any():
             order = np.argsort(stamps)
-            live, stamps = live[order], stamps[order]
+            return stamps[order], region[live[order], 1:]
         rows = region[:, 1:].copy() if len(live) == used else region[live, 1:]
         return stamps, rows
     filled, start, ring = (

@@ -165,6 +165,11 @@ class Declared:
         keyed = self.kind in KEYED
         key = shape_of(self.key, _KEYS, f"{what}: key") if keyed else NOTHING
         value = NOTHING if self.kind == "set" else shape_of(self.value, _VALUES, f"{what}: value")
+        if self.kind == "priority_queue" and value.record is not None:
+            raise DeclarationError(
+                f"{what} holds records, which have no order; expected a tuple that begins with "
+                "what they are ordered by, like (float, int)"
+            )
         limit = DEFAULT_LIMIT
         maxlen = None
         if self.maxlen is not None:

@@ -322,16 +322,18 @@ class Layout:
         """Number of words of a space, without the regions of containers; of the space "locks",
         number of locks."""
         used = sum(field.words for field in self.fields if field.space == space)
-        return used + (len(self._deques) if space == "scratch" else 0)
+        return used + (len(self._sequences) if space == "scratch" else 0)
 
     @property
-    def _deques(self) -> tuple[Field, ...]:
-        return tuple(one for one in self.containers if one.container.kind == "deque")  # type: ignore[union-attr]
+    def _sequences(self) -> tuple[Field, ...]:
+        return tuple(
+            one for one in self.containers if one.container is None or not one.container.is_keyed
+        )
 
-    def changes_of(self, deque: Field) -> int:
-        """The word of the scratch in which an event counts what it puts into a deque and takes out
-        of it: who goes through one is told."""
-        return self.words("scratch") - len(self._deques) + self._deques.index(deque)
+    def changes_of(self, sequence: Field) -> int:
+        """The word of the scratch in which an event counts what it puts into a sequence and takes
+        out of it: who goes through one is told."""
+        return self.words("scratch") - len(self._sequences) + self._sequences.index(sequence)
 
     @property
     def operations(self) -> tuple[tuple[Field, Operation], ...]:

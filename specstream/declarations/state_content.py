@@ -37,7 +37,8 @@ class StateContent:
         layout: of the state.
         fixed: words of the fields that are no containers, one behind the other.
         rows: of each container, in the order of ``layout.containers``, as
-            :func:`specstream.declarations.container_words.entries` gives them.
+            :func:`specstream.declarations.container_words.entries` gives them; of a part of a
+            state, none.
     """
 
     layout: Layout
@@ -117,7 +118,7 @@ class StateContent:
     def codes_by_field(self) -> dict[str, Words]:
         """The codes of the strings that each field holds."""
         found = self.fixed_codes
-        for field, rows in zip(self.layout.containers, self.rows, strict=True):
+        for field, rows in zip(self.layout.containers, self.rows, strict=bool(self.rows)):
             found[field.name] = row_codes(field, rows)
         return found
 

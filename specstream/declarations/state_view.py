@@ -24,7 +24,7 @@ from specstream.declarations.records import Record
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent
 
-__all__ = ["Moving", "StateView"]
+__all__ = ["Moving", "StateView", "Words", "column_names"]
 
 Words = npt.NDArray[np.int64]
 
@@ -33,7 +33,10 @@ _ARROW = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": p
 
 
 class Moving(Protocol):
-    """A state that others may change while it is looked at: how its containers are read."""
+    """A state that others may change while it is looked at: how it is read."""
+
+    def fields(self) -> tuple[Words | StateContent, Texts]:
+        """The fields that are no containers, live or as they are now, and the strings in them."""
 
     def content(self) -> tuple[StateContent, Texts]:
         """The whole state, at one instant."""
@@ -60,17 +63,27 @@ class StateView:
     it has. ``view.copy()`` is a dict or a set of its own.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        memory: Words | StateContent,
-        texts: Texts,
-        moving: Moving | None = None,
-    ) -> None:
-        self._texts = texts
+    def __init__(self, layout: Layout, memory: Words | StateContent, texts: Texts) -> None:
         self._layout = layout
-        self._memory = memory
-        self._moving = moving
+        self._seen: tuple[Words | StateContent, Texts] | None = (memory, texts)
+        self._moving: Moving | None = None
+
+    @classmethod
+    def of_moving(cls, layout: Layout, moving: Moving) -> StateView:
+        """A view that looks when it is asked; at all fields that are no containers at once."""
+        view = cls.__new__(cls)
+        view._layout, view._seen, view._moving = layout, None, moving
+        return view
+
+    @property
+    def _memory(self) -> Words | StateContent:
+        return self._fields()[0]
+
+    def _fields(self) -> tuple[Words | StateContent, Texts]:
+        if self._seen is None:
+            assert self._moving is not None
+            self._seen = self._moving.fields()
+        return self._seen
 
     def __getattribute__(self, name: str) -> Any:
         # A field that is called as the method is the field, as it was before there was the method.
@@ -95,30 +108,33 @@ class StateView:
             return self._plain(field)
         if of.is_keyed:
             entries = (
-                StillEntries(of, lambda: self._rows(field)[0], self._texts)
+                StillEntries(of, lambda: self._rows_and_texts(field))
                 if self._moving is None
                 else self._moving.entries(field)
             )
             return (StateSet if of.kind == "set" else StateDict)(entries)
-        return python_of(of, *self._rows(field))
+        return python_of(of, *self._rows_and_texts(field))
 
-    def _rows(self, field: Field) -> tuple[Words, Texts]:
+    def _rows_and_texts(self, field: Field) -> tuple[Words, Texts]:
         if self._moving is not None:
             return self._moving.rows(field)
-        return rows_of(self._layout, self._memory, field), self._texts
+        memory, texts = self._fields()
+        if isinstance(memory, StateContent):
+            return memory.rows_of(field), texts
+        return entries(memory, field), texts
 
     def _plain(self, field: Field) -> Any:
-        memory = self._memory
+        memory, texts = self._fields()
         if isinstance(memory, StateContent):
             elements = memory.elements(field)
         else:
             elements = self._layout.elements(memory, field)
         if field.record is not None:
-            return _records(field.record, elements, self._texts)
+            return _records(field.record, elements, texts)
         if field.storage.name == "bool":
             elements = elements != 0
         elif field.kind == "str":
-            elements = self._texts(elements)
+            elements = texts(elements)
         if field.shape == ():
             return elements.item()
         elements = elements.view()
@@ -142,7 +158,7 @@ class StateView:
 
     def _copied(self, field: Field) -> Any:
         if field.container is not None:
-            return python_of(field.container, *self._rows(field))
+            return python_of(field.container, *self._rows_and_texts(field))
         value = self._plain(field)
         return value if isinstance(value, str | Record) else np.copy(value)
 
@@ -175,7 +191,7 @@ class StateView:
         of = field.container
         if of is None:
             raise KeyError(f"field {name!r} of state {self._layout.name!r} is no container")
-        rows, texts = self._rows(field)
+        rows, texts = self._rows_and_texts(field)
         columns = {}
         at = 0
         for what, shape in (("key", of.key), ("value", of.value)):
@@ -212,10 +228,3 @@ def column_names(what: str, shape: Shape) -> list[str]:
     if shape.is_whole:
         return [what][: shape.words]
     return [f"{what}_{name}" for name in shape.names or range(shape.words)]
-
-
-def rows_of(layout: Layout, memory: Words | StateContent, field: Field) -> Words:
-    """The rows of a container."""
-    if isinstance(memory, StateContent):
-        return memory.rows_of(field)
-    return entries(memory, field)

@@ -16,9 +16,10 @@ from specstream.columns.events import rows_to_table
 from specstream.columns.field_values import initial_state
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
+from specstream.declarations.codes import Texts
 from specstream.declarations.container_words import used_bytes
 from specstream.declarations.state_content import StateContent, fixed_words
-from specstream.declarations.state_view import Moving, StateView
+from specstream.declarations.state_view import Words
 from specstream.engine.options import Options
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot, refused
@@ -103,16 +104,14 @@ class Committed:
         containers = sum(used_bytes(words, field) for field in layout.containers)
         return 8 * layout.words("state") + containers
 
-    def view(self, moving: Moving | None = None, copied: bool = False) -> StateView:
-        """The state, live or as it is now; containers as ``moving`` has them."""
-        layout, words = self._operator.layout, self.words
+    def fields(self, copied: bool) -> tuple[Words | StateContent, Texts]:
+        """The state, live, or of its fields that are no containers a copy; and its strings."""
         if not copied:
-            return StateView(layout, words, lambda codes: self.strings.objects(codes), moving)
-        content = StateContent(layout, fixed_words(layout, words).copy())
+            return self.words, lambda codes: self.strings.objects(codes)
+        layout = self._operator.layout
+        content = StateContent(layout, fixed_words(layout, self.words).copy())
         # The strings that it holds as well: a rollback may take them out of the table.
-        codes = [np.empty(0, np.int64), *content.fixed_codes.values()]
-        texts = self.strings.part(np.concatenate(codes))
-        return StateView(layout, content, texts, moving)
+        return content, self.strings.part(content.codes)
 
     def expect(self, sources: Iterable[Name], late: Late | None) -> None:
         """Declares more sources, and what happens to late events."""

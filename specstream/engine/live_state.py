@@ -41,9 +41,16 @@ class LiveState:
 
     def view(self) -> StateView:
         """See :attr:`specstream.Engine.state`."""
-        committed = self._parts.committed
-        moving = self if self._parts.operator.layout.containers else None
-        return self.still(lambda idle: committed.view(moving, copied=not idle))
+        layout, lifetime = self._parts.operator.layout, self._parts.lifetime
+        if not layout.containers:
+            return StateView(layout, *self.fields())
+        if not lifetime.closed and not lifetime.is_inherited():
+            lifetime.check_caller()
+        return StateView.of_moving(layout, self)
+
+    def fields(self) -> tuple[Words | StateContent, Texts]:
+        """The fields that are no containers: live, or a copy while a batch is in flight."""
+        return self.still(lambda idle: self._parts.committed.fields(copied=not idle))
 
     def still(self, look: Callable[[bool], T]) -> T:
         """What ``look`` gives, while the state stands still; told True: no batch is in flight.
@@ -75,9 +82,9 @@ class LiveState:
 
     def rows(self, field: Field) -> tuple[Words, Texts]:
         """The rows of a container, at one instant, and the strings in them."""
-        return self.still(lambda idle: self._rows(field))
+        return self.still(lambda idle: self._read(field))
 
-    def _rows(self, field: Field) -> tuple[Words, Texts]:
+    def _read(self, field: Field) -> tuple[Words, Texts]:
         committed = self._parts.committed
         rows = entries(committed.words, field)
         return rows, committed.strings.part(row_codes(field, rows))
@@ -91,7 +98,7 @@ class LiveState:
         of; None: a batch is in flight."""
         native = self._parts.native
         (rows, texts), edition = self.still(
-            lambda idle: (self._rows(field), native.edition if idle else None)
+            lambda idle: (self._read(field), native.edition if idle else None)
         )
         assert field.container is not None
         return entries_of(field.container, rows, texts), edition

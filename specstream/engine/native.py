@@ -27,6 +27,7 @@ Words = npt.NDArray[np.int64]
 WAIT_MILLISECONDS = 50
 # From a request to stop until the event in flight is rolled back.
 GRACE_SECONDS = 1.0
+_NOWHERE = 2**64 - 1  # SS_NOWHERE, which is beyond what cffi takes for a constant
 _NOBODY: frozenset[int] = frozenset()
 _FRONTIER = ffi.typeof("struct ss_frontier *")
 _HOT_PLACES = 512  # that a thread remembers; see profile.c
@@ -293,7 +294,7 @@ class Native:
     def find(self, container: int, key: Words) -> int | None:
         """With the turn: the first word of a key's entry."""
         found = lib.ss_engine_find(self.pointer, container, ffi.from_buffer("uint64_t[]", key))
-        return None if found == lib.SS_NOWHERE else int(found)
+        return None if found == _NOWHERE else int(found)
 
     def is_idle(self) -> bool:
         """Whether no job is in flight; for a forked process, as it takes no mutex."""

@@ -79,6 +79,13 @@ class _Place:
     is_cut: bool = False  # by a slice, behind which indices count from elsewhere
 
     @property
+    def is_record(self) -> bool:
+        """Whether it is one record."""
+        of = self.field.container
+        record = self.field.record if of is None else of.value.record
+        return record is not None and self.rank == 0
+
+    @property
     def is_keyed(self) -> bool:
         """Whether it is all of a dict or set."""
         container = self.field.container
@@ -110,6 +117,20 @@ class _Place:
     def any_item(self) -> _Place:
         more = self.at if self.is_cut else (*self.at, None)
         return replace(self, text=f"{self.text}[...]", at=more, rank=self.rank - 1)
+
+
+@dataclass(frozen=True)
+class _Record:
+    """A record of the state, of which fields are read and written."""
+
+    place: _Place
+
+    def field(self, name: str) -> _Place:
+        place = replace(self.place, text=f"{self.place.text}.{name}")
+        of = place.field.record
+        if of is None or name not in of.names or place.is_cut:
+            return place
+        return replace(place, at=(*place.at, of.names.index(name)))
 
 
 @dataclass(frozen=True)
@@ -259,7 +280,8 @@ class _Walk(ast.NodeVisitor):
         found = self.all.layout.field(name)
         if found is None:
             return None
-        return _Place(found, name, (), len(found.shape) if found.container is None else 1)
+        axes = len(found.shape) - (found.record is not None)
+        return _Place(found, name, (), axes if found.container is None else 1)
 
     def value(self, node: ast.AST | None) -> None:
         """An expression whose value is taken: of an array all of it is read."""
@@ -268,8 +290,8 @@ class _Walk(ast.NodeVisitor):
 
     def read_all(self, values: _Values, node: ast.AST) -> None:
         for one in values:
-            if isinstance(one, _Place):
-                self.note("read", one, node)
+            if isinstance(one, _Place | _Record):
+                self.note("read", one.place if isinstance(one, _Record) else one, node)
             elif isinstance(one, _Several):
                 for element in one.elements:
                     self.read_all(element, node)
@@ -286,6 +308,10 @@ class _Walk(ast.NodeVisitor):
             elif isinstance(one, _Place) and one.rank > 1:
                 found.add(one.any_item())
             elif isinstance(one, _Place):
+                if one.rank == 1 and one.any_item().is_record:
+                    found.add(_Record(one.any_item()))
+                    if one.field.container is None:
+                        continue
                 self.note("read", one, node)
         return frozenset(found)
 
@@ -323,8 +349,12 @@ class _Walk(ast.NodeVisitor):
             self.value(default)
 
     def fields(self, node: ast.Attribute) -> Iterator[_Place]:
-        """The field that ``state.name`` is."""
-        if _STATE in self.visit(node.value):
+        """The field that ``state.name`` is, or that of a record."""
+        base = self.visit(node.value)
+        for one in base:
+            if isinstance(one, _Record):
+                yield one.field(node.attr)
+        if _STATE in base:
             place = self.scalar(node.attr)
             if place is not None:
                 yield place
@@ -352,18 +382,24 @@ class _Walk(ast.NodeVisitor):
         base = self.visit(node.value)
         if _EVENT in base:
             self.all.columns[node.attr] = None
-        arrays = []
+        arrays: list[Any] = []
         for place in self.fields(node):
-            if place.field.space == "locks" or place.rank > 0:
+            if place.is_record and _STATE in base:
+                arrays.append(_Record(place))
+            elif place.field.space == "locks" or place.rank > 0:
                 arrays.append(place)
             else:
                 self.note("read", place, node)
         return frozenset(arrays)
 
     def visit_Subscript(self, node: ast.Subscript) -> _Values:
-        views = []
+        views: list[Any] = []
         for place in self.places(node):
-            if place.rank > 0 or place.field.space == "locks":
+            if place.is_record:
+                views.append(_Record(place))
+                if place.field.container is not None:
+                    self.note("read", place, node)
+            elif place.rank > 0 or place.field.space == "locks":
                 views.append(place)
             else:
                 self.note("read", place, node)
@@ -512,6 +548,7 @@ class _Walk(ast.NodeVisitor):
         for values, part in zip(given, _parts(node), strict=True):
             self.read_all(values, part)
         name = callee.attr
+        found: set[Any] = set()
         if name in _CHANGING:
             self.changed(given[:1], node)
         if _EVENT in base:
@@ -535,7 +572,21 @@ class _Walk(ast.NodeVisitor):
                     self.note("read", place, node)
                 if name not in _READERS:
                     self.note("written", place, node)
-        return _NOTHING
+                found |= self.given_by(place, name)
+        return frozenset(found)
+
+    @staticmethod
+    def given_by(place: _Place, method: str) -> set[Any]:
+        """The records that a method gives of a container."""
+        held = place if place.rank == 0 else place.any_item()
+        if not held.is_record or held.field.container is None:
+            return set()
+        if method == "items":
+            pair = _Several((_NOTHING, frozenset([_Record(held)])))
+            return {_Each(frozenset([pair]))}
+        if method in ("values", "copy"):
+            return {_Each(frozenset([_Record(held)]))}
+        return {_Record(held)} if method in ("get", "setdefault") else set()
 
     # ---- statements ----
 

@@ -298,8 +298,8 @@ def _field_use(field: Field, accesses: tuple[Access, ...]) -> FieldUse:
     return FieldUse(
         field.name,
         field.space,
-        "text" if field.kind == "str" else field.storage.name,
-        field.shape,
+        "text" if field.kind == "str" else str(field.record or field.storage.name),
+        field.shape if field.record is None else field.shape[:-1],
         field.size * field.storage.size if takes else 0,
         field.words if takes else 0,
         **numbers,

@@ -64,7 +64,7 @@ def profile_of(
         lines_counted=lines_counted,
         words=words,
         shapes={
-            field.name: field.shape
+            field.name: field.shape if field.record is None else field.shape[:-1]
             for field in layout.fields
             if any(word.field == field.name for word in words)
         },

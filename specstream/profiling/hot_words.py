@@ -75,7 +75,8 @@ class HotWord:
         record: under protocol "eager": number of the ownership record. Elements with the same one
             conflict with each other. Under "value" -1.
         lines: that accessed it, those that cost most first.
-        part: of a container what it is: ``positions['IBM']``, ``len(positions)``; else empty.
+        part: of a container what it is: ``positions['IBM']``, ``len(positions)``; of a record which
+            field, ``orders[3].price``; else empty.
     """
 
     field: str
@@ -127,6 +128,11 @@ def hot_words(
         else:
             field = fields[bisect.bisect_right(starts, place.word) - 1]
             element = field.name, _index(field, place), record, ""
+            if field.record is not None:
+                *index, of_record = element[1]
+                where = f"[{', '.join(map(str, index))}]" if index else ""
+                said = f"{field.name}{where}.{field.record.names[of_record]}"
+                element = field.name, tuple(index), record, said
         by_element[element][place.site] += place.aborts
     hot = [
         HotWord(

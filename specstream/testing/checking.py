@@ -144,7 +144,9 @@ def check(
         table, f"operator {operator.name!r}", (*operator.event.names, order_by, source)
     )
     order: dict[str, Any] = {"order_by": order_by, "source": source}
-    run = operator.run_sequential(events, seed=seed, on_error="skip", keys=True, **order)
+    # Of what is submitted the input ends: so it does for all, where timers are told of it.
+    ends = operator.on_timer is not None
+    run = operator.run_sequential(events, seed=seed, on_error="skip", keys=True, end=ends, **order)
     expected = _Answer(run.output, run.state, tuple(_told(error) for _, error in run.raised))
     plain: SequentialRun = _without_keys(run, operator)
     early: _Answer | None = None  # the first of those that were submitted
@@ -181,18 +183,22 @@ def _processed(
     """By ``process``, in batches; after an event that raises it goes on with the next one."""
     output, raised = [], []
     with Engine(operator, seed=seed, keys=True, **setting.options) as engine:
-        for batch in _cut(events, setting.batches, seed, **order):
-            begin, end = 0, batch.num_rows
+        batches = list(_cut(events, setting.batches, seed, **order))
+        for number, batch in enumerate(batches, start=1):
+            ends = number == len(batches) and operator.on_timer is not None
+            begin = 0
             while True:
                 try:
-                    output.append(engine.process(batch.slice(begin, end - begin), **order))
+                    rest = batch.slice(begin)
+                    output.append(engine.process(rest, **order, end=ends))
                     break
                 except Exception as error:
                     partial = getattr(error, "specstream_partial", None)
                     if partial is None:
                         raise
                     output.append(partial.output)
-                    begin += partial.consumed + 1
+                    is_timer = hasattr(error, "specstream_timer")  # which is no event
+                    begin += partial.consumed + (0 if is_timer else 1)
                     raised.append(_told(error))
         return _Answer(pa.concat_tables(output), engine.state, tuple(raised))
 

@@ -10,7 +10,7 @@
  * A place of which a name is given away gets one object (ss_object_of). Before a place is overwritten or
  * removed, the objects that forward to it leave it (ss_object_leave); what is stored there
  * afterwards forwards to it (ss_object_settle). When elements of a sequence move, their objects go
- * with them (ss_objects_moved). See src/object.c. */
+ * with them (ss_object_moved). See src/object.c. */
 #ifndef SPECSTREAM_OBJECTS_H
 #define SPECSTREAM_OBJECTS_H
 
@@ -22,15 +22,18 @@ struct ss_run;
 struct ss_object {
     uint64_t forward; /* the place where its words are; SS_NOWHERE: `words` */
     uint64_t also;    /* another place that it was stored to, and goes to when it leaves the first */
-    uint64_t kinds;   /* of its words, as of an element in specstream_local.h */
+    struct ss_object *same; /* it has met this one, which is the same record: see ss_object_resolved */
+    uint64_t kinds; /* of its words, as of an element in specstream_local.h */
     struct ss_run *run;
-    struct ss_object *next;      /* of those that forward, with the same hash */
+    struct ss_object *next; /* of those that forward, with the same hash */
     struct ss_object *next_also; /* likewise of those with a second place */
     uint64_t words[];
 };
 
 /* A record that is nowhere in the state; the caller gives it all its words. NULL: as of lists. */
 struct ss_object *ss_object_new(struct ss_run *run, uint64_t kinds);
+/* Where the words of an object are, if `same` is not NULL. */
+struct ss_object *ss_object_resolved(struct ss_object *object);
 /* The one that forwards to a place, made where there is none. NULL: likewise. */
 struct ss_object *ss_object_of(struct ss_run *run, uint64_t kinds, uint64_t place);
 /* The record at a place is about to be overwritten or removed: the objects that have to take its
@@ -42,8 +45,8 @@ struct ss_object *ss_objects_leave(struct ss_run *run, uint64_t first, uint64_t 
 /* The words of an object have been copied to a place, which is not where it forwards. False: no
  * memory. */
 bool ss_object_settle(struct ss_object *object, uint64_t place);
-/* The records in these words now lie so many words behind; nothing has left them. */
-void ss_objects_moved(struct ss_run *run, uint64_t first, uint64_t words, int64_t distance);
+/* The record at a place now lies at another, where none is any more. */
+void ss_object_moved(struct ss_run *run, uint64_t from, uint64_t to);
 /* A word of a record, under every variant; the run may end. */
 uint64_t ss_object_word(const struct ss_object *object, uint64_t at);
 

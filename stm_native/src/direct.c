@@ -95,8 +95,10 @@ void ss_run_locked(struct ss_worker *worker)
             ss_locks_give_back(worker);
         pthread_mutex_lock(&engine->output);
         if (run->verdict == SS_COMPLETED &&
-            !ss_rows_append(engine, worker->rows, (uint64_t)(run->emit_top - worker->rows)))
+            !ss_rows_append(engine, worker->rows, (uint64_t)(run->emit_top - worker->rows))) {
             run->verdict = SS_NO_MEMORY;
+            next = first; /* without their rows the events do not count */
+        }
         if (run->verdict != SS_COMPLETED) {
             if (!engine->failed)
                 engine->no_memory = run->verdict == SS_NO_MEMORY;

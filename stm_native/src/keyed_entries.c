@@ -69,6 +69,12 @@ static void fill(struct ss_engine *engine, struct ss_keyed *keyed, struct ss_key
             break;
         part->entries[part->count++] = (uint32_t)entry;
     }
+    /* The first is used first: entries lie in the order of their stamps, mostly. */
+    for (uint64_t i = 0, j = part->count; i + 1 < j; i++) {
+        uint32_t entry = part->entries[i];
+        part->entries[i] = part->entries[--j];
+        part->entries[j] = entry;
+    }
     atomic_fetch_add_explicit(&keyed->lent, part->count, memory_order_relaxed);
 }
 

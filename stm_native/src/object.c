@@ -3,7 +3,11 @@
  * Objects that forward are found by their place, in a table of the event's that grows with them. An
  * object in two places at once is rare, and soon over: a swap stores one before the other is
  * overwritten. They are found by their second place, in a table of the same size. Of a third place
- * nothing is known: to the state these are copies. */
+ * nothing is known: to the state these are copies.
+ *
+ * One that goes to its second place may find an object there, which somebody has asked for meanwhile.
+ * From then on it is the same as that one. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "arena.h"
@@ -111,8 +115,25 @@ struct ss_object *ss_object_new(struct ss_run *run, uint64_t kinds)
     struct ss_object *made =
         (struct ss_object *)ss_arena_take(run, HEAD_WORDS + ss_width_of(kinds));
     if (made != NULL)
-        *made = (struct ss_object){SS_NOWHERE, SS_NOWHERE, kinds, run, NULL, NULL};
+        *made = (struct ss_object){
+            .forward = SS_NOWHERE, .also = SS_NOWHERE, .kinds = kinds, .run = run};
     return made;
+}
+
+struct ss_object *ss_object_resolved(struct ss_object *object)
+{
+    while (object->same != NULL)
+        object = object->same;
+    return object;
+}
+
+/* The object that forwards to a place: there is one at most. */
+static struct ss_object *find(const struct ss_objects *objects, uint64_t place)
+{
+    struct ss_object *at = objects->buckets[bucket_of(objects, place)];
+    while (at != NULL && at->forward != place)
+        at = at->next;
+    return at;
 }
 
 struct ss_object *ss_object_of(struct ss_run *run, uint64_t kinds, uint64_t place)
@@ -120,11 +141,10 @@ struct ss_object *ss_object_of(struct ss_run *run, uint64_t kinds, uint64_t plac
     struct ss_objects *objects = with_room(run);
     if (objects == NULL)
         return NULL;
-    for (struct ss_object *at = objects->buckets[bucket_of(objects, place)]; at != NULL;
-         at = at->next)
-        if (at->forward == place)
-            return at;
-    struct ss_object *made = ss_object_new(run, kinds);
+    struct ss_object *made = find(objects, place);
+    if (made != NULL)
+        return made;
+    made = ss_object_new(run, kinds);
     if (made != NULL)
         forward(objects, made, place);
     return made;
@@ -176,9 +196,15 @@ static struct ss_object *leave(struct ss_objects *objects, struct ss_object **ch
         next = gone->next;
         if (gone->also != SS_NOWHERE) {
             uint64_t to = gone->also;
+            struct ss_object *there = find(objects, to);
             unlink_also(objects, gone);
             gone->forward = to;
-            link(objects, gone);
+            if (there == NULL) {
+                link(objects, gone);
+            } else {
+                gone->same = there;
+                objects->count--;
+            }
             continue;
         }
         gone->words[0] = gone->forward;
@@ -219,6 +245,7 @@ bool ss_object_settle(struct ss_object *object, uint64_t place)
     struct ss_objects *objects = with_room(object->run);
     if (objects == NULL)
         return false;
+    assert(object->same == NULL);
     if (object->forward == SS_NOWHERE) {
         forward(objects, object, place);
         return true;
@@ -231,48 +258,38 @@ bool ss_object_settle(struct ss_object *object, uint64_t place)
     return true;
 }
 
-void ss_objects_moved(struct ss_run *run, uint64_t first, uint64_t words, int64_t distance)
+void ss_object_moved(struct ss_run *run, uint64_t from, uint64_t to)
 {
     struct ss_objects *objects = run->objects;
-    struct ss_object *moved = NULL, *also = NULL;
-    if (objects == NULL || objects->count == 0 || words == 0)
+    if (objects == NULL || objects->count == 0)
         return;
-    for (uint64_t i = 0; i <= objects->mask; i++) {
-        for (struct ss_object **chain = &objects->buckets[i]; *chain != NULL;) {
-            struct ss_object *object = *chain;
-            if (object->forward - first >= words) {
-                chain = &object->next;
-                continue;
-            }
-            *chain = object->next;
-            object->next = moved;
-            moved = object;
+    uint64_t at = bucket_of(objects, from);
+    for (struct ss_object **chain = &objects->buckets[at]; *chain != NULL;) {
+        struct ss_object *object = *chain;
+        if (object->forward != from) {
+            chain = &object->next;
+            continue;
         }
-        for (struct ss_object **chain = &objects->also[i]; *chain != NULL;) {
-            struct ss_object *object = *chain;
-            if (object->also - first >= words) {
-                chain = &object->next_also;
-                continue;
-            }
-            *chain = object->next_also;
-            object->next_also = also;
-            also = object;
+        *chain = object->next;
+        object->forward = to;
+        link(objects, object);
+    }
+    for (struct ss_object **chain = &objects->also[at]; *chain != NULL;) {
+        struct ss_object *object = *chain;
+        if (object->also != from) {
+            chain = &object->next_also;
+            continue;
         }
-    }
-    for (struct ss_object *next; moved != NULL; moved = next) {
-        next = moved->next;
-        moved->forward += (uint64_t)distance;
-        link(objects, moved);
-    }
-    for (struct ss_object *next; also != NULL; also = next) {
-        next = also->next_also;
-        also->also += (uint64_t)distance;
-        link_also(objects, also);
+        *chain = object->next_also;
+        object->also = to;
+        link_also(objects, object);
     }
 }
 
 uint64_t ss_object_word(const struct ss_object *object, uint64_t at)
 {
+    while (object->same != NULL)
+        object = object->same;
     struct ss_run *run = object->run;
     uint64_t word = object->forward + at;
     if (object->forward == SS_NOWHERE)

@@ -20,6 +20,7 @@
 #include "redo_log.h"
 #include "specstream.h"
 #include "specstream_containers.h"
+#include "specstream_objects.h"
 #include "state_words.h"
 #include "worker.h"
 
@@ -86,6 +87,7 @@ static void move(const struct sequence *sequence, uint64_t from, uint64_t to)
 {
     for (uint64_t i = 0; i < sequence->of->entry_words; i++)
         store(sequence, to + i, load(sequence->run, from + i));
+    ss_object_moved(sequence->run, from, to);
 }
 
 /* Elements [first, end) by `by` places to the front, from the first on. */

@@ -6,6 +6,7 @@
 #include "by_hand.h"
 #include "containers.h"
 #include "engine.h"
+#include "entries.h"
 #include "keyed.h"
 #include "keyed_index.h"
 #include "protocol.h"
@@ -193,6 +194,7 @@ static void in_place(enum ss_protocol_kind protocol)
     begin_in_place(1, 0);
     CHECK(get(1, 7) == 0 && count(1) == 0 && keys_are(1, KEYS(0)));
     set_many(1, 1, 3);
+    CHECK(find(1, 2) > find(1, 1) && find(1, 3) > find(1, 2)); /* side by side, in order */
     CHECK(get(1, 2) == 2 && count(1) == 3 && keys_are(1, KEYS(1, 2, 3)));
     uint64_t changes = ss_keyed_changes(run_of(1), DICT);
     set(1, 2, 20);
@@ -356,6 +358,15 @@ static void own_changes(enum ss_protocol_kind protocol)
     hand_drop(2);
     begin(2);
     CHECK(keys_are(2, KEYS(2, 3, 4, 1)) && get(2, 1) == 11 && get(2, 4) == 40 && count(2) == 4);
+    close_scenario();
+
+    open_scenario("a run looks for what the one before has inserted", protocol, one_to_three);
+    set(1, 5, 50);
+    hand_drop(1);
+    begin(1);
+    CHECK(find(1, 5) == SS_NOWHERE);
+    set(1, 6, 60);
+    CHECK(find(1, 5) == SS_NOWHERE && get(1, 6) == 60 && commits(1));
     close_scenario();
 
     open_scenario("a run clears, and begins anew", protocol, one_to_three);
@@ -711,6 +722,72 @@ static void recorded(void)
     close_scenario();
 }
 
+/* ---- a job ---- */
+
+enum { EVENTS = 3000 };
+
+/* Event k inserts key k, and removes key k - 50. */
+static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
+{
+    uint64_t key = (uint64_t)event;
+    if (ss_keyed_find(run, DICT, &key) != SS_NOWHERE || run->verdict != SS_COMPLETED)
+        return false;
+    uint64_t entry = ss_keyed_insert(run, DICT, &key);
+    if (entry == SS_NOWHERE)
+        return false;
+    if (variant == SS_EAGER)
+        ss_eager_store(run, entry + 2, key);
+    else
+        ss_store(run, entry + 2, key);
+    key -= 50;
+    if (event >= 50 && run->verdict == SS_COMPLETED) {
+        entry = ss_keyed_find(run, DICT, &key);
+        if (entry == SS_NOWHERE)
+            return false;
+        ss_keyed_remove(run, DICT, entry);
+    }
+    return run->verdict == SS_COMPLETED;
+}
+
+RUN_EACH_EVENT(process)
+ENTRY(run_plain, SS_PLAIN)
+ENTRY(run_transactional, SS_TRANSACTIONAL)
+ENTRY(run_eager, SS_EAGER)
+
+/* By real workers: runs that insert and remove other keys do not meet, as far as `value` is concerned, and
+ * their entries come in the order of the events. */
+static void whole_job(enum ss_protocol_kind protocol)
+{
+    open_scenario("a job that inserts and removes", protocol, NULL);
+    hand_drop(1);
+    hand_drop(2);
+    ss_engine_set_entry(engine, SS_PLAIN, run_plain);
+    ss_engine_set_entry(engine, SS_TRANSACTIONAL, run_transactional);
+    ss_engine_set_entry(engine, SS_EAGER, run_eager);
+    ss_engine_release_turn(engine);
+    struct ss_job job = {.count = EVENTS, .chunk = 3, .horizon = 6, .mode = SS_MODE_SPECULATE};
+    CHECK(ss_engine_start(engine, &job));
+    while (!ss_engine_wait(engine, 50))
+        continue;
+    struct ss_outcome outcome = ss_engine_outcome(engine);
+    CHECK(outcome.consumed == EVENTS && !outcome.failed);
+    struct ss_statistics statistics = ss_engine_statistics(engine);
+    CHECK(protocol != SS_PROTOCOL_VALUE || statistics.reruns == 0);
+    CHECK(statistics.speculative_runs > 0);
+    CHECK(engine->keyed[DICT].index_bytes < 1 << 16); /* many an index was made and freed */
+    ss_engine_take_turn(engine);
+    begin_in_place(1, EVENTS);
+    struct ss_keyed_walk *walk = ss_keyed_entries(run_of(1), DICT);
+    CHECK(walk->count == 50);
+    for (uint64_t i = 0; i < 50; i++)
+        CHECK(state[walk->entries[i] + 1] == EVENTS - 50 + i &&
+              state[walk->entries[i] + 2] == EVENTS - 50 + i);
+    end_in_place(1, false);
+    begin(1);
+    begin(2);
+    close_scenario();
+}
+
 /* ---- the state is another one ---- */
 
 static void restored(enum ss_protocol_kind protocol)
@@ -748,6 +825,7 @@ int main(void)
         seen_and_undone(protocol);
         limits(protocol);
         restored(protocol);
+        whole_job(protocol);
     }
     directly(SS_MODE_LOG_FREE);
     directly(SS_MODE_LOCKED);

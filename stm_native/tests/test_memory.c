@@ -5,16 +5,27 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine.h"
 #include "specstream.h"
+#include "specstream_containers.h"
 
 enum { WORDS = 1000, EMITTED = 3, EVENTS = 400 };
 
 /* Of AddressSanitizer's; its header is not everywhere where the sanitizer is. */
 size_t __sanitizer_get_current_allocated_bytes(void);
 
-static uint64_t state[WORDS];
+/* Behind the words a set, into which each event inserts a key of its own. */
+enum {
+    LIMIT = 5 * EVENTS,
+    ROOM = LIMIT + 100,
+    REGION = WORDS + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
+    ALL = REGION + 2 * ROOM
+};
+static const struct ss_container set = {SS_KEYED, WORDS, REGION, ROOM, LIMIT, 1, 2};
+
+static uint64_t state[ALL];
 
 /* An event stores to many words and emits many rows, as compiled code does it. */
 static int32_t run_events(int64_t *next, struct ss_run *run, int64_t first, int64_t last,
@@ -27,6 +38,11 @@ static int32_t run_events(int64_t *next, struct ss_run *run, int64_t first, int6
             run->undo_top = run->undo_base;
         for (uint64_t word = 0; word < WORDS && run->verdict == SS_COMPLETED; word++)
             store(run, word, load(run, word) + 1);
+        uint64_t key = (uint64_t)(run->first_sequence + *next);
+        run->event = *next;
+        if (run->verdict == SS_COMPLETED && ss_keyed_find(run, 0, &key) == SS_NOWHERE &&
+            run->verdict == SS_COMPLETED)
+            ss_keyed_insert(run, 0, &key);
         for (int row = 0; row < 50 && run->verdict == SS_COMPLETED; row++) {
             if (run->emit_top + EMITTED > run->emit_end && !ss_emit_grow(run))
                 break;
@@ -70,8 +86,9 @@ static void check(const char *when, uint64_t counted, uint64_t before)
 static void run_job(struct ss_engine *engine, int64_t horizon, enum ss_mode mode)
 {
     static void *columns[1];
-    struct ss_job job = {
-        .columns = columns, .count = EVENTS, .chunk = 2, .horizon = horizon, .mode = mode};
+    struct ss_job job = {.columns = columns, .count = EVENTS, .chunk = 2, .horizon = horizon,
+                         .mode = mode,
+                         .first_sequence = (int64_t)state[WORDS + SS_HEADER_COUNT]};
     if (!ss_engine_start(engine, &job)) {
         fprintf(stderr, "FAILED: no memory\n");
         exit(1);
@@ -87,7 +104,9 @@ static void run_job(struct ss_engine *engine, int64_t horizon, enum ss_mode mode
 static void live(enum ss_protocol_kind protocol, uint64_t scratch)
 {
     uint64_t before = __sanitizer_get_current_allocated_bytes();
-    struct ss_config config = {.state = state, .state_words = WORDS, .scratch_words = scratch,
+    memset(state, 0, sizeof state);
+    struct ss_config config = {.state = state, .state_words = ALL, .containers = &set,
+                               .container_count = 1, .scratch_words = scratch,
                                .emit_words = EMITTED, .threads = 3, .locks = 2, .read_limit = 3000,
                                .redo_limit = 2500, .emit_limit = 150, .protocol = protocol};
     struct ss_engine *engine = ss_engine_new(&config);
@@ -111,6 +130,10 @@ static void live(enum ss_protocol_kind protocol, uint64_t scratch)
         }
     }
     run_job(engine, 8, SS_MODE_LOCKED);
+    if (state[WORDS + SS_HEADER_COUNT] != 5 * EVENTS) {
+        fprintf(stderr, "FAILED: keys are missing\n");
+        exit(1);
+    }
     check("after a job with locks", ss_engine_memory(engine), before);
     ss_engine_free(engine);
     check("at the end", 0, before);

@@ -29,7 +29,7 @@ enum { LARGE = 17, ROWS = 400, EMITTED = 2 };
 /* A dict behind the other words: large events insert more than its first index holds. */
 enum {
     KEYS = 150,
-    LIMIT = KEYS * (EVENTS / LARGE),
+    LIMIT = KEYS * (EVENTS / LARGE + 1),
     ROOM = 2 * LIMIT,
     HEADER = ALL,
     REGION = HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
@@ -409,7 +409,7 @@ static void all_in_turn(const char *name, enum ss_protocol_kind protocol, int64_
 int main(void)
 {
     for (int i = 0; i < EVENTS; i++) {
-        seeds[i] = 1 + (uint64_t)i;
+        seeds[i] = 3 * LARGE + 1 - EVENTS + (uint64_t)i; /* the last one is large */
         times[i] = i;
     }
     all_in_turn("a plain job", SS_PROTOCOL_VALUE, 0, SS_MODE_ORDERED);

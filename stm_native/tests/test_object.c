@@ -42,6 +42,8 @@ static uint64_t place_of(uint64_t at)
 static uint64_t get(const struct ss_object *object, uint64_t at)
 {
     uint64_t word = ss_object_word(object, at);
+    while (object->same != NULL)
+        object = object->same;
     CHECK(word == (object->forward == SS_NOWHERE ? object->words[at]
                                                  : state[object->forward + at]));
     return word;
@@ -49,6 +51,7 @@ static uint64_t get(const struct ss_object *object, uint64_t at)
 
 static void set(struct ss_object *object, uint64_t at, uint64_t word)
 {
+    object = ss_object_resolved(object);
     if (object->forward == SS_NOWHERE)
         object->words[at] = word;
     else
@@ -70,6 +73,7 @@ static void take_along(struct ss_object *left)
 static void put(uint64_t at, struct ss_object *object)
 {
     uint64_t place = place_of(at), words[WIDTH];
+    object = ss_object_resolved(object);
     if (object->forward == place)
         return;
     take_along(ss_object_leave(&run, place));
@@ -152,7 +156,8 @@ static void shift(struct dice *dice)
         take_along(ss_objects_leave(&run, place_of(first), count * WIDTH));
     memmove(&state[place_of(first)], &state[place_of(end)], rest * WIDTH * sizeof *state);
     memmove(&places[first], &places[end], rest * sizeof *places);
-    ss_objects_moved(&run, place_of(end), rest * WIDTH, -(int64_t)(count * WIDTH));
+    for (uint64_t at = end; at < PLACES; at++)
+        ss_object_moved(&run, place_of(at), place_of(at - count));
     for (uint64_t at = first + rest; at < PLACES; at++) {
         places[at] = &all[made++];
         for (uint64_t i = 0; i < WIDTH; i++)
@@ -254,13 +259,20 @@ static void an_object_in_two_places(void)
     CHECK(object->forward == place_of(2) && object->also == SS_NOWHERE);
     put(1, object);
     CHECK(object->forward == place_of(2) && object->also == place_of(1));
-    ss_objects_moved(&run, place_of(1), WIDTH, 5 * WIDTH);
+    ss_object_moved(&run, place_of(1), place_of(6));
     CHECK(object->also == place_of(6));
     take_along(ss_object_leave(&run, place_of(6)));
     CHECK(object->forward == place_of(2) && object->also == SS_NOWHERE);
     put(1, object);
+    struct ss_object *met = read(1);
+    take_along(ss_object_leave(&run, place_of(2)));
+    CHECK(met != object && ss_object_resolved(object) == met && read(1) == met);
+    put(3, object);
+    put(1, other);
+    set(object, 0, 77);
+    CHECK(met->forward == place_of(3) && get(met, 0) == 77 && state[place_of(3)] == 77);
     take_along(ss_objects_leave(&run, 0, sizeof state));
-    CHECK(object->forward == SS_NOWHERE && object->also == SS_NOWHERE);
+    CHECK(met->forward == SS_NOWHERE && met->also == SS_NOWHERE && get(object, 0) == 77);
     ss_arena_close(&run);
 }
 

@@ -63,17 +63,6 @@ def table_of(cases: int, rounds: int = 12) -> pa.Table:
     )
 
 
-def agree(function: Callable[..., None], state: type[ss.State], cases: int, *raises: str) -> None:
-    operator = ss.operator(state=state, event=EVENT, emits=EMITS)(function)
-    table = table_of(cases)
-    assert witness.assert_agrees(operator, table) == table.num_rows
-    expected = run_oracle(operator, table)
-    assert {kind for _, kind, _ in expected.raised} == set(raises)
-    assert expected.output.num_rows > 0
-    for path in PATHS:
-        assert_identical(run_engine(operator, table, **path), expected)
-
-
 def dicts(state, event, emit):
     i, key = event.i, (event.i % 3, event.s)
     match event.what:
@@ -162,10 +151,6 @@ def dicts(state, event, emit):
                 state.counts[i] = 9
 
 
-def test_dicts_of_the_state_are_pythons() -> None:
-    agree(dicts, Keyed, 17, "KeyError", "RuntimeError", "OverflowError", "ValueError")
-
-
 def sets(state, event, emit):
     i, name = event.i, (event.s, event.i % 2)
     match event.what:
@@ -226,10 +211,6 @@ def sets(state, event, emit):
             state.seen = state.seen
             state.seen.intersection_update([0, 1, 2, i])
             state.names.difference_update([name])
-
-
-def test_sets_of_the_state_are_pythons() -> None:
-    agree(sets, Keyed, 14, "KeyError", "RuntimeError", "OverflowError", "ValueError")
 
 
 def lists(state, event, emit):
@@ -302,10 +283,6 @@ def lists(state, event, emit):
                 del queue[3:]
 
 
-def test_lists_of_the_state_are_pythons() -> None:
-    agree(lists, Rows, 16, "IndexError", "OverflowError", "ValueError")
-
-
 def deques(state, event, emit):
     i, pair = event.i, (event.i, event.s)
     last, trail = state.last, state.trail
@@ -351,10 +328,6 @@ def deques(state, event, emit):
             emit(sum(last) if trail.maxlen is None else 0)
 
 
-def test_deques_of_the_state_are_pythons() -> None:
-    agree(deques, Rows, 11, "IndexError", "OverflowError", "ValueError", "RuntimeError")
-
-
 def queues(state, event, emit):
     item = (event.x, event.i)
     match event.what:
@@ -381,8 +354,40 @@ def queues(state, event, emit):
                 raise ValueError("taken back")
 
 
-def test_priority_queues_of_the_state_are_heaps() -> None:
-    agree(queues, Rows, 7, "IndexError", "OverflowError", "ValueError")
+EVERY: list[tuple[Callable[..., None], type[ss.State], int, set[str]]] = [
+    (dicts, Keyed, 17, {"KeyError", "RuntimeError", "OverflowError", "ValueError"}),
+    (sets, Keyed, 14, {"KeyError", "RuntimeError", "OverflowError", "ValueError"}),
+    (lists, Rows, 16, {"IndexError", "OverflowError", "ValueError"}),
+    (deques, Rows, 11, {"IndexError", "OverflowError", "ValueError", "RuntimeError"}),
+    (queues, Rows, 7, {"IndexError", "OverflowError", "ValueError"}),
+]
+each = pytest.mark.parametrize(
+    ("function", "state", "cases", "raises"), EVERY, ids=[one[0].__name__ for one in EVERY]
+)
+
+
+@each
+def test_what_they_do_is_what_pythons_do(
+    function: Callable[..., None], state: type[ss.State], cases: int, raises: set[str]
+) -> None:
+    operator = ss.operator(state=state, event=EVENT, emits=EMITS)(function)
+    table = table_of(cases)
+    assert witness.assert_agrees(operator, table) == table.num_rows
+    expected = run_oracle(operator, table)
+    assert {kind for _, kind, _ in expected.raised} == raises
+    assert expected.output.num_rows > 0
+
+
+@pytest.mark.slow
+@each
+def test_engines_do_what_the_oracle_does(
+    function: Callable[..., None], state: type[ss.State], cases: int, raises: set[str]
+) -> None:
+    operator = ss.operator(state=state, event=EVENT, emits=EMITS)(function)
+    table = table_of(cases)
+    expected = run_oracle(operator, table)
+    for path in PATHS:
+        assert_identical(run_engine(operator, table, **path), expected)
 
 
 def wrong(state, event, emit):

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import specstream as ss
 
@@ -37,6 +38,8 @@ PATHS: dict[str, dict[str, Any]] = {
     },
 }
 LOG_FREE = {"log-free": {"execution": "log_free"}}
+FORCED = {name: PATHS[name] for name in ("plain", "value, forced")}
+EAGER = {name: PATHS[name] for name in ("plain", "eager, shared records")}
 
 
 class Heap(list[Any]):
@@ -276,6 +279,7 @@ def one_list(state, event, emit):
     emit(state.before, state.behind)
 
 
+@pytest.mark.slow  # it takes half a minute to compile, and what is quick has the most of it
 def test_a_list_is_pythons() -> None:
     table = steps(1500, 48)
     assert_as_python(Lists, one_list, EVENT, {"what": int, "found": int}, table)
@@ -398,6 +402,7 @@ def deques(state, event, emit):
         emit(-2, 10 if name == "one" else 20 if name == "between" else 30, last.maxlen, x)
 
 
+@pytest.mark.slow  # likewise
 def test_a_deque_is_pythons() -> None:
     emits = {"what": int, "found": int, "length": int, "x": float}
     assert_as_python(Deques, deques, EVENT, emits, steps(1200, 33, 2))
@@ -447,7 +452,7 @@ def queues(state, event, emit):
 
 def test_a_priority_queue_is_heapq() -> None:
     emits = {"x": float, "n": int, "found": int}
-    assert_as_python(Queues, queues, EVENT, emits, steps(900, 11, 3))
+    assert_as_python(Queues, queues, EVENT, emits, steps(900, 11, 3), FORCED)
 
 
 class Kinds(ss.State):
@@ -501,7 +506,7 @@ def kinds(state, event, emit):
 def test_elements_are_of_every_kind() -> None:
     table = steps(300, 5, 4).append_column("on", pa.array(np.arange(300) % 5))
     emits = {"n": int, "x": float, "on": bool, "name": str}
-    assert_as_python(Kinds, kinds, EVENT | {"on": int}, emits, table, PATHS | LOG_FREE)
+    assert_as_python(Kinds, kinds, EVENT | {"on": int}, emits, table, FORCED)
 
 
 def pushed(values, *, value=7):
@@ -537,6 +542,11 @@ def names(state, event, emit):
         found = 0
     state.xs += [i for i in range(2) if i not in again]
     low, high = min(xs), max(x for x in xs)
+    copied = [3]
+    copied += xs
+    found += len(copied) + int(math.fsum(xs))
+    if len(xs) < 4:
+        xs *= 2
     if (len(xs) > 6 and xs[0] < xs[-1]) or not state.xs:
         del again[3:], xs[0]
     xs[0], xs[-1] = xs[-1], xs[0] = 3, 4
@@ -555,7 +565,7 @@ class Named(ss.State):
 
 def test_names_of_sequences_are_the_sequences() -> None:
     emits = {"found": int, "low": int, "high": int}
-    assert_as_python(Named, names, EVENT, emits, steps(200, 5, 6))
+    assert_as_python(Named, names, EVENT, emits, steps(200, 5, 6), EAGER)
 
 
 class Small(ss.State):

@@ -15,6 +15,13 @@ import specstream as ss
 from specstream.declarations.state import Field
 
 
+class Spot(ss.Record):
+    price: float
+    size: int = 3
+    is_open: bool = False
+    name: str = ""
+
+
 class Held(ss.State):
     before = ss.scalar(int, fill=7)
     totals = ss.dict(str, int)
@@ -27,6 +34,10 @@ class Held(ss.State):
     recent = ss.deque(int, maxlen=5)
     waiting = ss.deque((float, int))
     nearest = ss.priority_queue((float, int))
+    spot = ss.scalar(Spot, fill=Spot(0.5, name="first"))
+    spots = ss.array(Spot, (2, 3))
+    by_number = ss.dict(int, Spot)
+    queue = ss.deque(Spot)
     after = ss.scalar(float)
 
 
@@ -52,6 +63,14 @@ def hold(state, event, emit):
     if x % 2 == 0 and len(state.waiting) > 3:
         state.waiting.popleft()
     state.between[x % 5] = x % 100
+    state.spot.size += x
+    state.spots[x % 2, x % 3].name = event.key
+    state.by_number[x % 9] = Spot(x / 2, x, x % 2 == 0, event.key)
+    if x % 4 == 0:
+        state.by_number[x % 9].price = -0.0
+    state.queue.append(Spot(1.0, size=x))
+    if len(state.queue) > 6:
+        state.queue.popleft()
     emit(state.before, len(state.totals))
 
 
@@ -82,6 +101,8 @@ def value(field: Field, dice: random.Random, most: int) -> Any:
 
     def whole(shape: Any) -> Any:
         parts = tuple(one(part) for part in shape.parts)
+        if shape.record is not None:
+            return shape.record(*parts)
         return parts if shape.is_tuple else parts[0]
 
     count = dice.randrange(min(most, of.most) + 1)

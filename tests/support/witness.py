@@ -18,6 +18,7 @@ from __future__ import annotations
 import builtins
 import collections
 import collections.abc
+import copy
 import datetime
 import functools
 import hashlib
@@ -40,6 +41,7 @@ from contents import contents
 
 import specstream as ss
 from specstream import structures
+from specstream.declarations.records import is_record, record_fields
 
 LOW, HIGH, TOP = -(2**63), 2**63 - 1, 2**64 - 1
 NAN = float("nan")
@@ -302,6 +304,8 @@ def is_array(value: Any) -> bool:
 def converter_of(shape: Any) -> Callable[[Any], Any]:
     """What a container holds of a value. Each NaN is an object of its own: none is found by being
     the same."""
+    if shape.record is not None:
+        return lambda value: record_of(shape.record, value)
     parts = [converter(one) for one in shape.parts]
 
     def one_of(convert: Callable[[Any], Any], value: Any) -> Any:
@@ -311,6 +315,32 @@ def converter_of(shape: Any) -> Callable[[Any], Any]:
     if not shape.is_tuple:
         return lambda value: one_of(parts[0], value)
     return lambda value: tuple(one_of(*pair) for pair in zip(parts, value, strict=True))
+
+
+# ---- records: objects of their class, whose fields hold what was declared ----
+
+
+@functools.cache
+def witnessed(cls: Any) -> Any:
+    """A record's class whose objects convert what their fields are given, as a state's do."""
+    converters = {one.name: converter(one.storage) for one in record_fields(cls)}
+
+    def set_field(self: Any, name: str, value: Any) -> None:
+        object.__setattr__(self, name, converters[name](value))
+
+    return type(cls.__name__, (cls,), {"__setattr__": set_field})
+
+
+def record_of(cls: Any, value: Any) -> Any:
+    """What holds records of a class holds objects of it."""
+    if not isinstance(value, cls):
+        raise TypeError(f"{value!r} is no {cls.__name__}")
+    return value
+
+
+def own(value: Any) -> Any:
+    """Records are changed where they are: what is to be gone back to are others."""
+    return copy.copy(value) if isinstance(value, ss.Record) else value
 
 
 class Held:
@@ -578,9 +608,16 @@ class State:
     def __init__(self, layout: Any) -> None:
         converters: dict[str, Callable[[Any], Any]] = {}
         self.__dict__["converters"] = converters
+        made: Any
         for one in layout.fields:
             if one.container is not None:
                 self.__dict__[one.name] = CONTAINERS[one.container.kind](one.container)
+                continue
+            if one.record is not None:
+                made = self.records(one)
+                self.__dict__[one.name] = made
+                if not is_array(made):
+                    converters[one.name] = functools.partial(record_of, one.record.record)
                 continue
             convert = converter(one.storage)
             if one.shape == ():
@@ -595,6 +632,33 @@ class State:
             one.name: one.fill for one in layout.fields if one.space == "scratch"
         }
 
+    @staticmethod
+    def records(of: Any) -> Any:
+        """A field of records: one object, or an array of as many."""
+        cls = witnessed(of.record.record)
+        if len(of.shape) == 1:
+            return cls(*of.fill)
+        made = np.empty(of.shape[:-1], object).view(Array)
+        made.convert = functools.partial(record_of, of.record.record)
+        for at in np.ndindex(made.shape):
+            made[at] = cls(*of.fill)
+        return made
+
+    def is_twice(self) -> bool:
+        """Whether one object is in two places, where the state has two records."""
+        seen: set[int] = set()
+        for value in self.__dict__.values():
+            several = value.values() if isinstance(value, Dict) else value
+            held = value.flat if is_array(value) else [value]
+            if isinstance(several, collections.abc.Iterable) and not isinstance(several, str):
+                held = list(held if is_array(value) else several)
+            for one in held:
+                if isinstance(one, ss.Record):
+                    if id(one) in seen:
+                        return True
+                    seen.add(id(one))
+        return False
+
     def __setattr__(self, name: str, value: Any) -> None:
         if value is not self.__dict__[name] or name in self.converters:  # state.x |= other
             value = self.converters[name](value)
@@ -605,9 +669,13 @@ class State:
         kept = {}
         for name, value in self.__dict__.items():
             if name not in ("converters", "scratch"):
-                kept[name] = value.copy() if is_array(value) else value
-                if hasattr(value, "refill"):
-                    kept[name] = list(value.items() if isinstance(value, Dict) else value)
+                kept[name] = value.copy() if is_array(value) else own(value)
+                if is_array(value) and isinstance(value.flat[0], ss.Record):
+                    kept[name].flat[:] = list(map(own, value.flat))
+                if isinstance(value, Dict):
+                    kept[name] = [(key, own(one)) for key, one in value.items()]
+                elif hasattr(value, "refill"):
+                    kept[name] = list(map(own, value))
         return kept
 
     def restore(self, values: dict[str, Any]) -> None:
@@ -987,6 +1055,8 @@ def meaning(value: Any, known: dict[Any, Any]) -> Any:
     if isinstance(value, functools.partial):
         named = {name: meaning(one, known) for name, one in value.keywords.items()}
         return functools.partial(meaning(value.func, known), *meaning(value.args, known), **named)
+    if is_record(value):
+        return witnessed(value)
     if isinstance(value, types.ModuleType) and value is not structures:
         return Module(value, known)
     if isinstance(value, types.CodeType):
@@ -1084,6 +1154,8 @@ def run(
         event = Event(row, operator.event, len(seen.kept), seed, are_none)
         try:
             process(state, event, emit)
+            if state.is_twice():
+                raise Outside("a record in two places")
         except (Exception, Outside) as error:
             raised: list[tuple[int, str]] = [(len(seen.kept), type(error).__name__)]
         else:

@@ -285,3 +285,25 @@ def test_the_fixture_gives_tests_a_session_that_ends_with_them(tmp_path: Path) -
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, timeout=300, capture_output=True, text=True, cwd=tmp_path)
     assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+class _Silence(ss.State):
+    timers = ss.timers(str)
+    missing = ss.set(str)
+
+
+def _is_silent(state, timer, emit):
+    state.missing.add(timer.key)
+    emit(timer.key)
+
+
+@ss.operator(state=_Silence, event={"user": str}, emits={"user": str}, on_timer=_is_silent)
+def heartbeat(state, event, emit):
+    state.missing.discard(event.user)
+    state.timers.set(event.user, event.timestamp + 15)
+
+
+def test_input_ends_for_timers_in_every_setting() -> None:
+    events = {"user": ["a", "b", "a", "c"], "time": [0, 5, 30, 31]}
+    run = ss.testing.check(heartbeat, events, order_by="time")
+    assert run.output["user"].to_pylist() == ["a", "b", "a", "c"]

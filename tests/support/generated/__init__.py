@@ -19,6 +19,7 @@ from generated.header import HEADER
 from generated.kept import ROWS, TABLES, Kept
 from generated.loops import Loops
 from generated.nulls import Nulls
+from generated.records import RECORDS, Records
 from generated.statements import Statements
 from generated.syntax import Syntax
 from generated.values import Values
@@ -36,7 +37,17 @@ def generated(state, event, emit):"""
 
 # Those that draw what others call come first.
 class Writer(
-    Syntax, Loops, Attempts, Containers, Kept, Nulls, Arrays, Arithmetic, Values, Statements
+    Syntax,
+    Loops,
+    Attempts,
+    Containers,
+    Kept,
+    Records,
+    Nulls,
+    Arrays,
+    Arithmetic,
+    Values,
+    Statements,
 ):
     """Writes whole operators."""
 
@@ -127,6 +138,8 @@ class Writer(
         if has_helper:
             self.helper()
         state = "Rows" if self.has("rows") else "Tables" if self.has("tables") else "State"
+        records = RECORDS.format(base=state) if self.has("records") else ""
+        state = "Held" if records else state
         self.put(0, DECLARED.format(state=state))
         self.put(1, "i0 = event.key")
         self.put(1, "i1 = 1")
@@ -145,7 +158,7 @@ class Writer(
         self.put(1, "emit(i0, f0, event.on)")
         tables = TABLES if self.has("tables") else ""
         rows = ROWS.format(base="Tables" if tables else "State") if self.has("rows") else ""
-        return HEADER + tables + rows + "\n".join(self.lines) + "\n"
+        return HEADER + tables + rows + records + "\n".join(self.lines) + "\n"
 
 
 def load(text: str, folder: Path, number: int) -> Any:

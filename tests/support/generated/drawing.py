@@ -31,7 +31,7 @@ FEATURES = (
     # Functions that change the state, inside of expressions, make all events conflict; so do events
     # that catch what they raise.
     *("effects", "catches", "containers", "frozen", "nulls", "arrays", "numbers", "texts", "loops"),
-    *("tables", "rows"),
+    *("tables", "rows", "records"),
 )
 
 

@@ -79,6 +79,13 @@ class Kept(Drawing):
     def turned(self, found: str, kind: Kind, wanted: Kind) -> str:
         raise NotImplementedError
 
+    def stored(self, kind: Kind) -> str:
+        """What a container takes: no name that may be None."""
+        if kind.name == "tuple":
+            return f"({', '.join(map(self.stored, kind.of))},)"
+        value = self.value_of(kind, 0)
+        return f"float({value})" if value in self.floats else value
+
     def kept(self) -> list[Field]:
         tables = KEYED if self.has("tables") else []
         return tables + (SEQUENCES if self.has("rows") else [])
@@ -99,12 +106,12 @@ class Kept(Drawing):
         if kind.name == "dict":
             key, value = kind.of
             if value == wanted:
-                options += [lambda: f"{of}.get({self.key(key)}, {self.of_kind(value, 0)})"] * 3
+                options += [lambda: f"{of}.get({self.key(key)}, {self.stored(value)})"] * 3
                 found = self.key(key)
                 options += [f"({of}[{found}] if {found} in {of} else {self.of_kind(value, 0)})"]
                 options += [lambda: f"{of}[{self.key(key)}]"] if self.chance(0.2) else []
             elif value.name == "tuple":
-                absent = self.value_of(value, 0)
+                absent = self.stored(value)
                 at = next((at for at, one in enumerate(value.of) if one == wanted), 0)
                 found = f"{of}.get({self.key(key)}, {absent})[{at}]"
                 options += [lambda: self.turned(found, value.of[at], wanted)]
@@ -222,7 +229,7 @@ class Kept(Drawing):
         at = self.key(key)
 
         def one() -> str:
-            return self.value_of(value, 0)
+            return self.stored(value)
 
         options: list[Option] = [
             *[lambda: f"{of}[{at}] = {one()}"] * 2,
@@ -264,7 +271,7 @@ class Kept(Drawing):
 
     def list_change(self, of: str, kind: Kind, whole: Kind) -> list[Option]:
         def one() -> str:
-            return self.value_of(kind, 0)
+            return self.stored(kind)
 
         near, other = self.near(), self.near()
         options: list[Option] = [
@@ -297,7 +304,7 @@ class Kept(Drawing):
 
     def deque_change(self, of: str, kind: Kind, whole: Kind) -> list[Option]:
         def one() -> str:
-            return self.value_of(kind, 0)
+            return self.stored(kind)
 
         near = self.near()
         options: list[Option] = [
@@ -322,7 +329,7 @@ class Kept(Drawing):
     def heap_change(self, of: str, kind: Kind, whole: Kind) -> list[Option]:
         # A NaN has no order: what is where would still be the same, but nothing is told by it.
         def one() -> str:
-            return self.value_of(kind, 0)
+            return self.stored(kind)
 
         own = "f0 = " if kind == FLOAT else ""
         return [
@@ -357,10 +364,10 @@ class Kept(Drawing):
                     at = self.key(kind.of[0])
                     put = f"{of}.add({at})"
                     if kind.name == "dict":
-                        put = f"{of}[{at}] = {self.value_of(kind.of[1], 0)}"
+                        put = f"{of}[{at}] = {self.stored(kind.of[1])}"
                     removed = f"{of}.discard({at})"
                     if kind.name == "dict":
-                        removed = f"{of}.pop({at}, {self.value_of(kind.of[1], 0)})"
+                        removed = f"{of}.pop({at}, {self.stored(kind.of[1])})"
                     self.put(indent + 1, self.pick(f"if {self.bool_(0)}:", "if True:"))
                     self.put(indent + 2, self.pick(put, removed))
             elif kind.name == "heap":

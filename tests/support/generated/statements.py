@@ -8,7 +8,7 @@ from generated.drawing import FLOAT, Drawing, Kind
 
 __all__ = ["Statements"]
 
-OWN = ("containers", "nulls", "arrays", "tables", "rows")
+OWN = ("containers", "nulls", "arrays", "tables", "rows", "records")
 
 
 class Statements(Drawing):
@@ -29,6 +29,9 @@ class Statements(Drawing):
 
     @abstractmethod
     def kept_statement(self, indent: int, nesting: int) -> None: ...
+
+    @abstractmethod
+    def record_statement(self, indent: int, nesting: int) -> None: ...
 
     @abstractmethod
     def array_statement(self, indent: int, nesting: int) -> None: ...
@@ -121,6 +124,7 @@ class Statements(Drawing):
             self.array_statement,
             self.kept_statement,
             self.kept_statement,
+            self.record_statement,
         ]
         drawn = [draw for feature, draw in zip(OWN, own, strict=True) if self.has(feature)]
         kind = self.rng.random()
