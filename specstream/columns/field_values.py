@@ -221,6 +221,9 @@ class FieldValues:
             for what, shape, parts in (("key", of.key, keys), ("value", of.value, values))
             for at, (part, column) in enumerate(zip(shape.parts, parts, strict=True))
         ]
+        if of.expires:
+            # Nobody knows when they were written: they stay until they are.
+            columns.append(np.full(len(columns[0]), 2**63 - 1))
         rows = np.stack(columns, axis=1)
         if of.kind == "priority_queue" and _has_nan(of, rows):
             raise self._wrong(f"a NaN for field {field.name!r}, which is in no order: leave it out")

@@ -48,6 +48,7 @@ from specstream.compiler.types import (
     StateType,
 )
 from specstream.declarations.containers import Shape
+from specstream.declarations.element_types import storage_of
 from specstream.declarations.state import Field
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
 ]
 
 NOWHERE = I64(-1)
+INT = storage_of(int, "a time")
 _VOID = ir.VoidType()
 
 
@@ -220,6 +222,8 @@ class StateTable(Table):
         entry = builder.phi(I64)
         entry.add_incoming(found, before)
         entry.add_incoming(made, inserting)
+        if not self.container.value.parts:
+            self.put_time(entry)
         return entry, is_new
 
     def inserted(self, packed: Value) -> Value:
@@ -258,7 +262,20 @@ class StateTable(Table):
         """Where the value of an entry is."""
         return self.builder.add(entry, I64(1 + self.container.key.words))
 
+    def put_time(self, entry: Value) -> None:
+        """The time of the last write, of what expires."""
+        if not self.container.expires:
+            return
+        builder, run = self.builder, self.run
+        columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
+        times = builder.bitcast(builder.load(columns), I64.as_pointer())
+        row = run.load_member("event")
+        time = builder.load(builder.gep(times, [row], inbounds=True))
+        word = builder.add(entry, I64(self.container.entry_words - 1))
+        run.store("state", self.of.variant, INT, word, time)
+
     def put_value(self, entry: Value, value: Value) -> None:
+        self.put_time(entry)
         shape = self.container.value
         if self.records is not None:
             self.records.put(self.place_of(entry), value)

@@ -27,6 +27,7 @@
 #include "specstream.h"
 #include "specstream_containers.h"
 #include "state_words.h"
+#include "timers.h"
 #include "transaction.h"
 #include "worker.h"
 
@@ -335,11 +336,17 @@ uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *k
 uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t *key)
 {
     struct ss_keyed *keyed = container_of(run, container);
-    if (run->speculative)
-        return remembered(run, keyed, key, insert_ahead(run, keyed, key));
-    ss_keyed_lock(keyed);
-    uint64_t entry = insert_in_place(run, keyed, key);
-    ss_keyed_unlock(keyed);
+    uint64_t entry;
+    if (run->speculative) {
+        entry = insert_ahead(run, keyed, key);
+    } else {
+        ss_keyed_lock(keyed);
+        entry = insert_in_place(run, keyed, key);
+        ss_keyed_unlock(keyed);
+    }
+    if (SS_UNLIKELY(keyed->of.expires != 0) && entry != SS_NOWHERE &&
+        !ss_timers_expect(run, keyed, entry))
+        return SS_NOWHERE;
     return remembered(run, keyed, key, entry);
 }
 

@@ -169,8 +169,8 @@ static void publish(struct ss_engine *engine, struct ss_keyed *keyed,
         /* Release: who sees the stamp sees the key. */
         __atomic_store_n(&state[entry + SS_STAMP_WORD], ++engine->stamp, __ATOMIC_RELEASE);
         ss_index_enter(keyed, ss_hash_key(&state[entry + SS_KEY_WORD], keyed->of.key_words), entry);
-        if (ss_has_timers(engine) && keyed == engine->timers->keyed)
-            ss_timers_push(engine, entry);
+        if (ss_has_timers(engine))
+            ss_timers_push(engine, keyed, entry);
     } else if (change->kind != SS_REMOVED_OWN) {
         ss_chain_add(state, chain, entry);
     }

@@ -214,8 +214,8 @@ void ss_touched_settle(struct ss_worker *worker, bool undone)
             uint64_t entry = touched->entries[i] & UINT32_MAX;
             if (ss_word_read(&state[entry]) == 0)
                 ss_chain_add(state, &chain, entry);
-            else if (ss_has_timers(engine) && keyed == engine->timers->keyed && !undone)
-                ss_timers_push(engine, entry);
+            else if (ss_has_timers(engine) && !undone)
+                ss_timers_push(engine, keyed, entry);
         }
         if (undone)
             /* Who has seen what is undone has read the number of then, or the one from before,
