@@ -40,6 +40,7 @@ from specstream.compiler.refusals import refuse
 from specstream.compiler.state_fields import CONTAINER_TYPES
 from specstream.compiler.state_records import PLACES, Records, make_place, stored_record
 from specstream.compiler.table_methods import DictView, collect_keys, collect_pairs
+from specstream.compiler.text import TextType
 from specstream.compiler.types import (
     ContainerType,
     PlaceType,
@@ -76,6 +77,15 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
     given = types.unliteral(given)
     if may_be_none(given):
         raise refuse(f"{what} gets what may be None; test it for None first, and leave it out")
+    is_tuple = isinstance(given, types.BaseTuple)
+    if is_tuple != shape.is_tuple or (
+        not is_tuple and isinstance(given, TextType) != shape.has_text
+    ):
+        found = f"a tuple of {len(given)}" if is_tuple else given
+        raise refuse(
+            f"{what} is declared {shape} and gets {found}: declare it as what it is, such as str "
+            "or (int, str), or give what was declared"
+        )
     if not shape.is_tuple:
         check_kind(given, shape.parts[0].number, what, shape.parts[0].name, keeps_strings=False)
         return shape_type(shape)

@@ -233,6 +233,8 @@ def last_entry(table: Table) -> Value:
 
 
 def same_tables(left: types.Type, right: types.Type) -> types.Type:
+    if isinstance(left, DictType) != isinstance(right, DictType):
+        raise refuse(f"{left} meets {right}: write set(d) for the keys of the dict")
     found = meet(own(left), own(right))
     if found is None:
         raise refuse(f"{left} meets {right}: keep keys and values of one type in both")
@@ -248,7 +250,8 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         raise refuse("update takes one value here: write x.update(y) for each of them")
     of, run, by = args
     taken, make = by, None
-    if not isinstance(by, TableType):
+    # Of a dict a set takes the keys.
+    if not isinstance(by, TableType) or (isinstance(of, SetType) and not isinstance(by, SetType)):
         collect = collect_pairs if isinstance(of, DictType) else collect_keys
         by, (_, taken), make = collect(context, (run, by))
     same_tables(of, by)

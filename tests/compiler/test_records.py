@@ -12,6 +12,7 @@ import random
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 from typing import Any
 
@@ -579,12 +580,13 @@ def test_methods_are_refused_with_a_way_out() -> None:
 )
 def test_what_a_record_cannot_have(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ss.DeclarationError, match=said):
-        type(ss.Record)("Bad", (ss.Record,), {"__annotations__": fields})
+        types.new_class("Bad", (ss.Record,), {}, lambda body: body.update(__annotations__=fields))
 
 
 def test_defaults_fit_their_types() -> None:
+    named = {"__annotations__": {"x": int}, "x": "a"}
     with pytest.raises(ss.DeclarationError, match="field 'x' has the value 'a'; expected int"):
-        type(ss.Record)("Bad", (ss.Record,), {"__annotations__": {"x": int}, "x": "a"})
+        types.new_class("Bad", (ss.Record,), {}, lambda body: body.update(named))
 
 
 def test_fields_of_the_state_that_cannot_be() -> None:
