@@ -43,6 +43,7 @@ from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
+from specstream.compiler.types import RunType
 
 __all__ = [
     "DictView",
@@ -246,7 +247,7 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """By another one, or by what a loop goes over, of a dict pairs: (table, run, by)."""
     if not isinstance(args[0], TableType):
         return None
-    if len(args) != 3:
+    if len(args) != 3 or not isinstance(args[1], RunType):
         raise refuse("update takes one value here: write x.update(y) for each of them")
     of, run, by = args
     taken, make = by, None
