@@ -12,6 +12,7 @@ import random
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 from typing import Any
 
@@ -567,6 +568,10 @@ def test_methods_are_refused_with_a_way_out() -> None:
         assert "a plain function" in text
 
 
+def made_record(body: dict[str, Any]) -> type:
+    return types.new_class("Made", (ss.Record,), {}, lambda names: names.update(body))
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
@@ -579,12 +584,12 @@ def test_methods_are_refused_with_a_way_out() -> None:
 )
 def test_what_a_record_cannot_have(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ss.DeclarationError, match=said):
-        type(ss.Record)("Bad", (ss.Record,), {"__annotations__": fields})
+        made_record({"__annotations__": fields})
 
 
 def test_defaults_fit_their_types() -> None:
     with pytest.raises(ss.DeclarationError, match="field 'x' has the value 'a'; expected int"):
-        type(ss.Record)("Bad", (ss.Record,), {"__annotations__": {"x": int}, "x": "a"})
+        made_record({"__annotations__": {"x": int}, "x": "a"})
 
 
 def test_fields_of_the_state_that_cannot_be() -> None:
@@ -809,15 +814,21 @@ def random_events(seed: int) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("seed", range(25))
+def some(count: int) -> list[Any]:
+    """Seeds; those beyond belong to the slow tests."""
+    return [
+        *range(count),
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(count, 25)),
+    ]
+
+
+@pytest.mark.parametrize("seed", some(8))
 def test_programs_at_random_are_pythons(seed: int, tmp_path: Path) -> None:
     operator = random_operator(seed, tmp_path)
     assert witness.assert_agrees(operator, random_events(seed)) == 60
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 25))]
-)
+@pytest.mark.parametrize("seed", some(2))
 def test_programs_at_random_run_alike(seed: int, tmp_path: Path) -> None:
     operator, table = random_operator(seed, tmp_path), random_events(seed)
     expected = run_oracle(operator, table)
