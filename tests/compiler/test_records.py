@@ -345,6 +345,15 @@ def test_what_may_be_none() -> None:
                 last = each
         if last is not None and last.buys:
             last.price += 1.0
+        any_of = None
+        for each in state.orders:
+            if not any_of or each.price > any_of.price:
+                any_of = each
+        any_of.quantity += 2
+        other = state.by_key.get(event.k + 1) or Order(0.5, 5)
+        other.quantity += 1
+        if other:
+            emit(a=other.price, b=other.quantity, c=any_of.note)
         try:
             state.by_key.get(event.k).quantity += 1
         except AttributeError:
