@@ -35,7 +35,7 @@ from numba.extending import (
 )
 
 from specstream._native import ffi, lib
-from specstream.compiler import arithmetic
+from specstream.compiler import arithmetic, conversions
 from specstream.compiler.core_function import Core, Meaning, also, resolved_call
 from specstream.compiler.instructions import BIT, I64, POINTER, Value
 from specstream.compiler.item_assignment import SET_ITEM
@@ -609,6 +609,8 @@ object_there = Core("object_there", "write x.name")
 def _object_there(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """What has an attribute: AttributeError where it is None."""
     (of,) = args
+    if of == types.none:  # or it is not yet known what else: Numba comes by again
+        raise refuse("None has no fields; test for it before")
     if not isinstance(of, types.Optional) or not isinstance(present(of), RecordType):
         return of, args, lambda context, builder, sig, args: args[0]
 
@@ -618,6 +620,22 @@ def _object_there(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         return value_or_zero(context, builder, of, args[0])
 
     return present(of), (of,), code
+
+
+def _truth(negated: bool) -> Any:
+    """An object is true."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        if len(args) != 1 or not isinstance(args[0], RecordType):
+            return None
+        return types.boolean, args, lambda context, builder, sig, args: BIT(int(not negated))
+
+    return rule
+
+
+also(bool, _truth(False), RecordType)
+arithmetic.not_.others.append(_truth(True))
+conversions.bool_.others.append(_truth(False))
 
 
 def _equality(negated: bool) -> Any:
