@@ -45,7 +45,8 @@ def set(
     limit: int | None = None,
     expire_after: int | None = None,
 ) -> Any:
-    """A set of the state; as the keys of :func:`dict`. ``add`` writes what is there, too."""
+    """A set of the state; as the keys of :func:`dict`. ``add`` is a write, of what is there as
+    well."""
     return Declared("set", key, None, capacity, limit, expires=expire_after)
 
 

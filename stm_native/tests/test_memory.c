@@ -23,7 +23,7 @@ enum {
     REGION = WORDS + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
     ALL = REGION + 2 * ROOM
 };
-static const struct ss_container set = {SS_KEYED, WORDS, REGION, ROOM, LIMIT, 1, 2};
+static const struct ss_container set = {SS_KEYED, WORDS, REGION, ROOM, LIMIT, 1, 2, 0};
 
 static uint64_t state[ALL];
 

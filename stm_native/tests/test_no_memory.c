@@ -35,7 +35,7 @@ enum {
     REGION = HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
     EVERYTHING = REGION + 3 * ROOM
 };
-static const struct ss_container dict = {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, 3};
+static const struct ss_container dict = {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, 3, 0};
 
 static uint64_t state[EVERYTHING];
 static uint64_t seeds[EVENTS];

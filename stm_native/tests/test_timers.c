@@ -22,12 +22,18 @@ enum {
     ROOM = 4096,
     LIMIT = 3000,
     WIDTH = 3,
-    WORDS = REGION + ROOM * WIDTH
+    DICT_HEADER = REGION + ROOM * WIDTH,
+    DICT_REGION = DICT_HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
+    DICT_ROOM = 64,
+    DICT_WIDTH = 4, /* stamp, key, value, time of the last write */
+    EXPIRES = 6,
+    WORDS = DICT_REGION + DICT_ROOM * DICT_WIDTH
 };
 
 static uint64_t state[WORDS];
 static const struct ss_container containers[] = {
     {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH, 0},
+    {SS_KEYED, DICT_HEADER, DICT_REGION, DICT_ROOM, 32, 1, DICT_WIDTH, EXPIRES},
 };
 
 /* Times of the events, and what has happened: 'e' and the event's row, 't' and the timer's key. */
@@ -67,12 +73,27 @@ static uint64_t set(struct ss_run *run, uint64_t key, int64_t at)
 }
 
 /* Event 1 sets a timer for 15 if `divides`; each event adds what X is to Y, if `reads`. */
-static bool divides, reads;
+static bool divides, reads, looks;
+
+/* d[key] = 1, by the event in a row. */
+static void write_entry(struct ss_run *run, uint64_t key, int64_t row)
+{
+    run->event = row;
+    uint64_t entry = ss_keyed_find(run, 1, &key);
+    if (entry == SS_NOWHERE)
+        entry = ss_keyed_insert(run, 1, &key);
+    store(run, entry + 2, 1);
+    store(run, entry + 3, (uint64_t)times[row]);
+}
 
 static void one_event(struct ss_run *run, int64_t row)
 {
     if (divides && row == 1)
         set(run, 7, 15);
+    if (looks) {
+        uint64_t key = 5;
+        store(run, Y, load(run, Y) + (ss_keyed_find(run, 1, &key) != SS_NOWHERE ? 10 : 1));
+    }
     if (reads)
         store(run, Y, load(run, Y) + load(run, X));
 }
@@ -134,14 +155,14 @@ static void open_scenario(const char *name, enum ss_protocol_kind protocol)
     memset(state, 0, sizeof state);
     memset(story, 0, sizeof story);
     raises = killed = sets = 0;
-    divides = reads = false;
+    divides = reads = looks = false;
     struct ss_config config = {.state = state,
                                .state_words = WORDS,
                                .read_limit = 4096,
                                .redo_limit = 4096,
                                .protocol = protocol,
                                .containers = containers,
-                               .container_count = 1,
+                               .container_count = 2,
                                .timers = 1};
     hand_open(name, config, set_one);
     ss_engine_set_entry(engine, SS_PLAIN, events_in_place);
@@ -293,6 +314,67 @@ static void ends_once(void)
     CHECK(strcmp(story, "t1t9") == 0);
 }
 
+static bool is_there(uint64_t key)
+{
+    return ss_engine_find(engine, 1, &key) != SS_NOWHERE;
+}
+
+static void write_at(int64_t row)
+{
+    begin_in_place(2, row);
+    write_entry(run_of(2), 5, row);
+    end_in_place(2, false);
+}
+
+/* Of one written at 5 nothing is there at 12; who has seen it conflicts. */
+static void expires(void)
+{
+    hand_drop(2);
+    write_at(0);
+    CHECK(is_there(5) && ss_timers_next(engine->timers) == 10);
+    looks = true;
+    enum ss_progress progress = head(1);
+    CHECK(!is_there(5) && state[DICT_HEADER + SS_HEADER_COUNT] == 0);
+    CHECK(fired() == 1);
+    if (is_eager())
+        CHECK(progress == SS_PUT_BACK);
+    else
+        CHECK(progress == SS_COMMITTED && strcmp(story, "t1e1") == 0 && state[Y] == 1);
+}
+
+/* It goes by the last write, and at the time itself. */
+static void expires_after_the_last_write(void)
+{
+    hand_drop(2);
+    write_at(0);
+    write_at(1);
+    CHECK(ss_timers_at(&engine->workers[1], 17) == SS_FIRED && is_there(5));
+    CHECK(ss_timers_next(engine->timers) == 18);
+    CHECK(ss_timers_at(&engine->workers[1], 18) == SS_FIRED && !is_there(5));
+}
+
+/* An entry that a transaction writes itself divides it. */
+static void its_own_expires(void)
+{
+    hand_drop(2);
+    struct ss_transaction *transaction = transaction_of(1);
+    transaction->least_timer = INT64_MAX;
+    write_entry(run_of(1), 5, 1);
+    CHECK(transaction->least_timer == 12 + EXPIRES);
+}
+
+/* When a timer fires at the end of the input, what has expired by then has gone; the rest stays. */
+static void expires_at_the_end(void)
+{
+    hand_drop(2);
+    times[0] = 4;
+    write_at(0);
+    times[0] = 5;
+    CHECK(ss_timers_at(&engine->workers[1], INT64_MAX) == SS_FIRED && !is_there(5));
+    write_at(1);
+    CHECK(ss_timers_at(&engine->workers[1], INT64_MAX) == SS_FIRED && is_there(5));
+}
+
 /* Who wants to look at the state gets the turn between two of them. */
 static void readers_come_between(void)
 {
@@ -336,6 +418,10 @@ static const struct {
     {"a timer sets others", sets_others},
     {"the end of the input comes once", ends_once},
     {"readers come between two", readers_come_between},
+    {"an entry expires", expires},
+    {"after its last write", expires_after_the_last_write},
+    {"one of its own expires", its_own_expires},
+    {"the end comes, and it has expired", expires_at_the_end},
     {"set anew again and again", is_set_anew},
 };
 
