@@ -221,6 +221,9 @@ class FieldValues:
             for what, shape, parts in (("key", of.key, keys), ("value", of.value, values))
             for at, (part, column) in enumerate(zip(shape.parts, parts, strict=True))
         ]
+        if of.expires:
+            # Nobody knows when they were written: they stay until they are.
+            columns.append(np.full(len(columns[0]), 2**63 - 1))
         rows = np.stack(columns, axis=1)
         if of.kind == "priority_queue" and _has_nan(of, rows):
             raise self._wrong(f"a NaN for field {field.name!r}, which is in no order: leave it out")
@@ -252,7 +255,7 @@ class FieldValues:
                 f"{shown(value)} for field {field.name!r}, which is a {of.kind}: expected "
                 f"{_EXPECTED[of.kind]}"
             )
-        if of.kind == "dict":
+        if of.is_mapping:
             return self._pairs(value, field, of)
         if isinstance(value, pa.Array | pa.ChunkedArray | np.ndarray) and of.value.is_whole:
             value = _plain_column(value)
@@ -284,8 +287,8 @@ class FieldValues:
             for at, pair in enumerate(pairs):
                 if not isinstance(pair, tuple | list) or len(pair) != 2:
                     raise self._wrong(
-                        f"{shown(pair)} as entry {at} for field {field.name!r}, which is a dict: "
-                        f"expected {_EXPECTED['dict']}"
+                        f"{shown(pair)} as entry {at} for field {field.name!r}, which is a "
+                        f"{of.kind}: expected {_EXPECTED[of.kind]}"
                     )
         keys, values = [key for key, _ in pairs], [one for _, one in pairs]
         return (
@@ -369,16 +372,16 @@ class FieldValues:
             self._check_rounding(number, stored, field)
             return stored
         raise self._wrong(
-            f"{shown(one)} in entry {at} of field {field.name!r}, where a {part.name} is expected: "
-            f"convert it"
+            f"{shown(one)} in entry {at} of field {field.name!r}, where type {part.name} is "
+            "expected: convert it"
         )
 
     def _words_of_texts(self, column: Collection[Any], what: str, field: Field) -> Words:
         for at, one in enumerate(column):
             if not isinstance(one, str):
                 raise self._wrong(
-                    f"{shown(one)} in entry {at} of field {field.name!r}, where a str is expected: "
-                    "convert it"
+                    f"{shown(one)} in entry {at} of field {field.name!r}, where type str is "
+                    "expected: convert it"
                 )
         try:
             texts = pa.array(column, pa.large_string())
@@ -426,7 +429,10 @@ class FieldValues:
 
 
 _EXPECTED = {
-    "dict": "a mapping, pairs of a key and a value, or a table with columns key and value",
+    **dict.fromkeys(
+        ("dict", "timers"),
+        "a mapping, pairs of a key and a value, or a table with columns key and value",
+    ),
     "set": "an iterable of elements, or a table with a column key",
     **dict.fromkeys(
         ("list", "deque", "priority_queue"),

@@ -46,6 +46,12 @@ _UNFORESEEN = (
 )
 
 
+_ONE_FIELD = (
+    "a name stands for one container: write the branches out, each with its field, like "
+    "state.x[key] = 1, or take one dict whose keys say which"
+)
+
+
 def translate(error: Exception, program: Program) -> CompileError:
     """What is raised in place of an error that compiling an operator has met."""
     text = _readable(re.sub(r"\x1b\[[0-9;]*m", "", str(error)))
@@ -101,11 +107,18 @@ def _innermost(text: str) -> tuple[str, str]:
         one, other, name = found.groups()
         name = re.sub(r"\.\d+$", "", name)
         what = "a value" if name.startswith(("$", "__ss_")) else name
+        if one == other and one.endswith("of the state"):
+            return f"{what} is one field of the state here and another elsewhere", _ONE_FIELD
         copies = ": list(x) makes a list of one of the state" if "of the state" in words else ""
         return (
             f"{what} is {one} here and {other} elsewhere",
             f"make it one type on every path{copies}",
         )
+    if found := re.search(r"Can't unify return type from the following types: (.*)", words):
+        kinds = found[1].split(", ")
+        if len(set(kinds)) == 1 and kinds[0].endswith("of the state"):
+            return "a function returns one field of the state here and another there", _ONE_FIELD
+        return f"a function returns {' here, and there '.join(kinds)}", "return one type of value"
     if found := re.search(r"Invalid use of getiter with parameters \((.*)\)", words):
         if found[1] == "string":
             return refusal("for")

@@ -27,7 +27,7 @@ from specstream.compiler.instructions import F64, I64, POINTER, Instructions, Va
 from specstream.compiler.none_types import may_be_none
 from specstream.compiler.refusals import FROZEN, refuse
 from specstream.compiler.text import TEXT
-from specstream.compiler.types import RecordType
+from specstream.compiler.types import ContainerType, RecordType
 
 __all__ = [
     "DictType",
@@ -269,6 +269,8 @@ def meet(one: types.Type, other: types.Type) -> types.Type | None:
                 raise refuse("a list, dict or set is put into itself: make a new one")
             unknown.became = becomes
             return becomes
+    if getattr(one, "is_declared", False):
+        return None  # two fields of the state are two, whatever they hold
     if isinstance(one, LocalType) and type(one) is type(other):
         parts = [meet(*pair) for pair in zip(one.parts, other.parts, strict=True)]
         return None if None in parts else one.with_parts(*parts)
@@ -308,6 +310,11 @@ def storable(given: types.Type, what: str) -> types.Type:
         raise refuse(
             f"{what} gets what may be None, and holds numbers, strings, tuples, lists, dicts and "
             "sets; test it for None, and put in int(x) or float(x)"
+        )
+    if isinstance(of, ContainerType):
+        raise refuse(
+            f"{what} cannot hold {of}: a name stands for one field, state.{of.field.name}; write "
+            "its name where it is used, or put in a copy, like list(x) or dict(x)"
         )
     if isinstance(of, types.BaseTuple):
         parts = [storable(part, what) for part in of]

@@ -19,7 +19,7 @@ from specstream.compiler.error_texts import as_told, tell_lifted
 from specstream.compiler.event_lists import oracle_list
 from specstream.compiler.forms import Formed, form_words, is_elsewhere
 from specstream.compiler.numbers import Int64, Uint64
-from specstream.compiler.oracle_containers import Journal, loaded, rows_of
+from specstream.compiler.oracle_containers import Journal, StateSet, loaded, rows_of
 from specstream.compiler.oracle_elements import (
     LOAD,
     STORE,
@@ -97,6 +97,7 @@ class OracleState:
         self.__dict__["_layout"] = layout
         self.__dict__["_memory"] = memory
         self.__dict__["_texts"] = None
+        self.__dict__["_now"] = [0]
 
     def __getattr__(self, name: str) -> Any:
         scalar = self.__dict__["_scalars"].get(name)
@@ -110,7 +111,7 @@ class OracleState:
         field = self._layout.field(name)
         if field is None or field.container is None:
             raise AttributeError(f"state {self._name!r} has no field {name!r}")
-        made = loaded(self._memory, field, self._journal, self._texts, self._met)
+        made = loaded(self._memory, field, self._journal, self._texts, self._met, self._now)
         self.__dict__[name] = made
         return made
 
@@ -416,6 +417,8 @@ class Oracle:
         self._function = program.oracle
         self._program = program
         self._timers = layout.timers
+        self._goes_by_time = layout.goes_by_time
+        self._expiring = [one for one in layout.containers if one.container.expires]  # type: ignore[union-attr]
         self.firings: list[tuple[int, int]] = []
         self.failed_timer: Due | None = None
         self._end: int | None = None
@@ -476,9 +479,10 @@ class Oracle:
 
         Of a timer that raises, ``failed_timer`` tells; it has fired, and the event is still to run.
         """
-        if self._timers is not None:
+        if self._goes_by_time:
             time = int(self._event._columns[0][row])
             self.fire(time)
+            self._state._now[0] = time
         self._event._row = row
         self._run(self._function, self._event, row)
         if self._timers is not None:
@@ -507,11 +511,21 @@ class Oracle:
         return found
 
     def fire(self, time: int) -> None:
-        """Fires what is due by a time, or by that of an event before."""
-        timers = self.timers
+        """Fires what is due by a time, or by that of an event before; and what expires goes."""
         self.failed_timer = self._end = None
-        while (due := timers.due(max(time, timers.clock))) is not None:
-            self._fire(due)
+        if self._timers is not None:
+            timers = self.timers
+            while (due := timers.due(max(time, timers.clock))) is not None:
+                self._fire(due)
+            time = max(time, timers.clock)
+        self._expire(time)
+
+    def _expire(self, time: int) -> None:
+        for field in self._expiring:
+            container = getattr(self._state, field.name)
+            of = container.members if isinstance(container, StateSet) else container
+            of.expire(time)
+        self._journal.clear()
 
     def end(self) -> None:
         """The input ends: fires the timers that wait, and not those that they set."""
@@ -526,8 +540,10 @@ class Oracle:
     def _fire(self, due: Due) -> None:
         timers = self.timers
         at, _, key = due
+        time = max(at, timers.clock)
+        self._expire(time)
         timers.cancel(key)
-        self.fire_alone(at, key, max(at, timers.clock), timers.fired)
+        self.fire_alone(at, key, time, timers.fired)
 
     def fire_alone(self, at: int, key: Any, time: int, number: int) -> None:
         """Runs what a timer runs, which has been taken out of the state."""
@@ -535,6 +551,7 @@ class Oracle:
         assert program is not None
         timers.fired, timers.clock, timers.floor = number + 1, time, at
         self.firings.append((number, time))
+        self._state._now[0] = time
         timer = OracleTimer(program.event, at, key, time, number, self._seed)
         try:
             self._run(program.oracle, timer, number - 2**63)

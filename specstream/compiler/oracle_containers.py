@@ -11,6 +11,8 @@ looks at those (:func:`rows_of`).
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -100,8 +102,10 @@ def loaded(
     journal: Journal,
     texts: StringTable | None,
     met: list[Any] | None = None,
+    now: list[int] | None = None,
 ) -> Any:
-    """A container of the state, as its words are now. ``met``: what :class:`Places` notes there."""
+    """A container of the state, as its words are now. ``met``: what :class:`Places` notes there;
+    ``now``: holds the time of what runs."""
     of = field.container
     assert of is not None
     places = Places(f"state.{field.name}", of.value, journal, [] if met is None else met)
@@ -113,8 +117,13 @@ def loaded(
         return _SEQUENCES[of.kind](field.name, of, journal, values, places)
     keys = _values(rows, of.key, texts)
     if of.kind == "set":
-        return StateSet(StateDict(field.name, of, journal, keys, [None] * len(keys)))
+        values = [None] * len(keys)
     made = StateDict(field.name, of, journal, keys, values, places)
+    if of.expires:
+        made.expiry = Expiry(of.expires, [0] if now is None else now, journal)
+        made.expiry.load(dict(zip(keys, rows[:, -1].tolist(), strict=True)))
+    if of.kind == "set":
+        return StateSet(made)
     return StateTimers(made, field, words) if of.kind == "timers" else made
 
 
@@ -122,13 +131,15 @@ def rows_of(field: Field, container: Any) -> Words:
     """What a container holds, as ``container_words.replace`` takes it."""
     of = field.container
     assert of is not None
-    rows = np.zeros((len(container), of.key.words + of.value.words), np.int64)
+    rows = np.zeros((len(container), of.row_words), np.int64)
     held = container.members if of.kind in ("set", "timers") else container
     if of.is_keyed:
         _words(held.entries.keys(), of.key, rows)
     if of.value.words:
         values = held.entries.values() if of.is_keyed else held
         _words(values, of.value, rows[:, of.key.words :])
+    if of.expires:
+        rows[:, -1] = [held.expiry.times[key] for key in held.entries]
     return rows
 
 
@@ -145,7 +156,10 @@ def _full(name: str, limit: int) -> NoReturn:
 class StateDict(Dict):
     """A dict of the state; of a set, each value is None."""
 
-    __slots__ = ("_journal", "_key", "_limit", "_name", "_places", "_stamp", "_stamps", "_value")
+    __slots__ = (
+        *("_journal", "_key", "_limit", "_name", "_places", "_stamp", "_stamps", "_value"),
+        "expiry",
+    )
 
     def __init__(
         self,
@@ -157,6 +171,7 @@ class StateDict(Dict):
         places: Places | None = None,
     ) -> None:
         self._places = places if of.value.record is not None else None
+        self.expiry: Expiry | None = None
         self.changes = 0
         self.entries = dict(zip(keys, values, strict=True))
         self._name = name
@@ -194,6 +209,8 @@ class StateDict(Dict):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key, value = self._key(key), self._value(value)
+        if self.expiry is not None and (key in self.entries or len(self.entries) < self._limit):
+            self.expiry.written(key)
         if key in self.entries:
             before = self.entries[key]
             if self._places is not None:
@@ -213,6 +230,13 @@ class StateDict(Dict):
         self._stamp += 1
         self._stamps[key] = self._stamp
         self.changes += 1
+
+    def expire(self, time: int) -> None:
+        """Removes what has gone by that time; between two events."""
+        assert self.expiry is not None
+        for key in self.expiry.due(time):
+            if key in self.entries and self.expiry.is_over(key, time):
+                del self[key]
 
     # What takes back may make new dicts, so that each step asks which are there.
 
@@ -264,13 +288,58 @@ class StateDict(Dict):
         self.entries, self._stamps = held, stamps
 
 
+class Expiry:
+    """When the entries of a dict or set go.
+
+    Attributes:
+        times: of the last write of each key, also of such as are not there any more.
+    """
+
+    def __init__(self, after: int, now: list[int], journal: Journal) -> None:
+        self.times: dict[Any, int] = {}
+        self._after, self._now, self._journal = after, now, journal
+        self._due: list[tuple[int, int, Any]] = []
+        self._count = itertools.count()
+
+    def load(self, times: dict[Any, int]) -> None:
+        """Takes what was written before."""
+        for key, time in times.items():
+            self._put(key, time)
+
+    def written(self, key: Any) -> None:
+        self._journal.append((self._put_back, key, self.times.get(key)))
+        self._put(key, self._now[0])
+
+    def _put(self, key: Any, time: int) -> None:
+        self.times[key] = time
+        heapq.heappush(self._due, (time + self._after, next(self._count), key))
+
+    def _put_back(self, key: Any, time: int | None) -> None:
+        if time is None:
+            del self.times[key]
+        else:
+            self.times[key] = time
+
+    def is_over(self, key: Any, time: int) -> bool:
+        return self.times[key] + self._after <= time
+
+    def due(self, time: int) -> Iterator[Any]:
+        """What may have gone by that time."""
+        while self._due and self._due[0][0] <= time:
+            yield heapq.heappop(self._due)[2]
+
+
 class StateSet(Set):
     """A set of the state."""
 
     __slots__ = ()
 
     def __init__(self, members: StateDict) -> None:
-        self.members = members
+        self.members: StateDict = members
+
+    def add(self, one: Any) -> None:
+        if self.members.expiry is not None or one not in self.members:
+            self.members[one] = None
 
     def symmetric_difference_update(self, given: Iterable[Any]) -> None:
         for one in list(Set(given)):

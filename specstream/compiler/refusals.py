@@ -22,7 +22,16 @@ _OF_LISTS: tuple[str, ...] = ("append", "clear", "copy", "count", "extend", "ind
 _OF_LISTS += ("pop", "remove", "reverse", "sort")
 _OF_DEQUES: tuple[str, ...] = ("append", "appendleft", "clear", "count", "extend", "extendleft")
 _OF_DEQUES += ("index", "insert", "pop", "popleft", "remove", "reverse", "rotate")
+_OF_DICTS: tuple[str, ...] = ("clear", "copy", "get", "items", "keys", "pop", "popitem")
+_OF_DICTS += ("setdefault", "update", "values")
+_OF_SETS: tuple[str, ...] = ("add", "clear", "copy", "difference", "difference_update", "discard")
+_OF_SETS += ("intersection", "intersection_update", "isdisjoint", "issubset", "issuperset", "pop")
+_OF_SETS += ("remove", "symmetric_difference", "symmetric_difference_update", "union", "update")
 _OF_CONTAINERS: dict[str, tuple[str, ...]] = {
+    "dict": _OF_DICTS,
+    "state_dict": _OF_DICTS,
+    "set": _OF_SETS,
+    "state_set": _OF_SETS,
     "list": _OF_LISTS,
     "state_list": _OF_LISTS,
     "state_deque": _OF_DEQUES,

@@ -92,6 +92,7 @@ def analyse(
             "@ss.operator(..., on_timer=f) with def f(state, timer, emit), or leave the field out"
         )
     program = _Analysis(operator, event, emits, layout).program(checked)
+    program.reads_timestamp = program.reads_timestamp or layout.goes_by_time
     if timers is not None and on_timer is not None:
         of_timer = _Analysis(operator, _TIMER, emits, layout)
         of_timer.lifting.forms += program.forms
@@ -99,7 +100,6 @@ def analyse(
         fired = of_timer.program(on_timer)
         fired.is_on_timer, fired.event = True, of_timer.event
         program.on_timer, program.forms = fired, fired.forms
-        program.reads_timestamp = True  # timers fire by it
         program.strings = tuple(dict.fromkeys((*program.strings, *fired.strings)))
         program.uses_arena = fired.uses_arena = program.uses_arena or fired.uses_arena
     return program

@@ -40,6 +40,7 @@ from specstream.compiler.refusals import refuse
 from specstream.compiler.state_fields import CONTAINER_TYPES
 from specstream.compiler.state_records import PLACES, Records, make_place, stored_record
 from specstream.compiler.table_methods import DictView, collect_keys, collect_pairs
+from specstream.compiler.text import TextType
 from specstream.compiler.types import (
     ContainerType,
     PlaceType,
@@ -48,6 +49,7 @@ from specstream.compiler.types import (
     StateType,
 )
 from specstream.declarations.containers import Shape
+from specstream.declarations.element_types import storage_of
 from specstream.declarations.state import Field
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
 ]
 
 NOWHERE = I64(-1)
+INT = storage_of(int, "a time")
 _VOID = ir.VoidType()
 
 
@@ -74,6 +77,15 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
     given = types.unliteral(given)
     if may_be_none(given):
         raise refuse(f"{what} gets what may be None; test it for None first, and leave it out")
+    is_tuple = isinstance(given, types.BaseTuple)
+    if is_tuple != shape.is_tuple or (
+        not is_tuple and isinstance(given, TextType) != shape.has_text
+    ):
+        found = f"a tuple of {len(given)}" if is_tuple else given
+        raise refuse(
+            f"{what} is declared {shape} and gets {found}: declare it as what it is, such as str "
+            "or (int, str), or give what was declared"
+        )
     if not shape.is_tuple:
         check_kind(given, shape.parts[0].number, what, shape.parts[0].name, keeps_strings=False)
         return shape_type(shape)
@@ -220,6 +232,8 @@ class StateTable(Table):
         entry = builder.phi(I64)
         entry.add_incoming(found, before)
         entry.add_incoming(made, inserting)
+        if not self.container.value.parts:
+            self.put_time(entry)
         return entry, is_new
 
     def inserted(self, packed: Value) -> Value:
@@ -258,7 +272,20 @@ class StateTable(Table):
         """Where the value of an entry is."""
         return self.builder.add(entry, I64(1 + self.container.key.words))
 
+    def put_time(self, entry: Value) -> None:
+        """The time of the last write, of what expires."""
+        if not self.container.expires:
+            return
+        builder, run = self.builder, self.run
+        columns = run.load_member("columns", POINTER.as_pointer(), invariant=True)
+        times = builder.bitcast(builder.load(columns), I64.as_pointer())
+        row = run.load_member("event")
+        time = builder.load(builder.gep(times, [row], inbounds=True))
+        word = builder.add(entry, I64(self.container.entry_words - 1))
+        run.store("state", self.of.variant, INT, word, time)
+
     def put_value(self, entry: Value, value: Value) -> None:
+        self.put_time(entry)
         shape = self.container.value
         if self.records is not None:
             self.records.put(self.place_of(entry), value)

@@ -43,6 +43,7 @@ from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
+from specstream.compiler.types import RunType
 
 __all__ = [
     "DictView",
@@ -233,6 +234,8 @@ def last_entry(table: Table) -> Value:
 
 
 def same_tables(left: types.Type, right: types.Type) -> types.Type:
+    if isinstance(left, DictType) != isinstance(right, DictType):
+        raise refuse(f"{left} meets {right}: write set(d) for the keys of the dict")
     found = meet(own(left), own(right))
     if found is None:
         raise refuse(f"{left} meets {right}: keep keys and values of one type in both")
@@ -244,11 +247,12 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """By another one, or by what a loop goes over, of a dict pairs: (table, run, by)."""
     if not isinstance(args[0], TableType):
         return None
-    if len(args) != 3:
+    if len(args) != 3 or not isinstance(args[1], RunType):
         raise refuse("update takes one value here: write x.update(y) for each of them")
     of, run, by = args
     taken, make = by, None
-    if not isinstance(by, TableType):
+    # Of a dict a set takes the keys.
+    if not isinstance(by, TableType) or (isinstance(of, SetType) and not isinstance(by, SetType)):
         collect = collect_pairs if isinstance(of, DictType) else collect_keys
         by, (_, taken), make = collect(context, (run, by))
     same_tables(of, by)

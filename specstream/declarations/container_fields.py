@@ -9,7 +9,14 @@ from specstream.declarations.containers import Declared
 __all__ = ["deque", "dict", "list", "priority_queue", "set", "timers"]
 
 
-def dict(key: Any, value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
+def dict(
+    key: Any,
+    value: Any,
+    *,
+    capacity: int | None = None,
+    limit: int | None = None,
+    expire_after: int | None = None,
+) -> Any:
     """A dict of the state, with the methods of Python's, in the order of insertion.
 
     Two events conflict only over what both touch: the same key, or the number of entries where one
@@ -20,16 +27,26 @@ def dict(key: Any, value: Any, *, capacity: int | None = None, limit: int | None
         value: int, float, bool, str, a tuple of these, or a class of :class:`Record`.
         capacity: so many entries are reserved; it grows all the same.
         limit: entries at most, by default 2**24; one more raises OverflowError.
+        expire_after: an entry is gone for every event whose time is so much or more after that of
+            the last write of the entry, in the unit of ``event.timestamp``. ``d[k] = v``,
+            ``update``, and a ``setdefault`` that inserts are writes; reading is none, nor is
+            changing a field of a record in place.
 
     Raises:
         DeclarationError: when the state is laid out; names the field.
     """
-    return Declared("dict", key, value, capacity, limit)
+    return Declared("dict", key, value, capacity, limit, expires=expire_after)
 
 
-def set(key: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
-    """A set of the state; as the keys of :func:`dict`."""
-    return Declared("set", key, None, capacity, limit)
+def set(
+    key: Any,
+    *,
+    capacity: int | None = None,
+    limit: int | None = None,
+    expire_after: int | None = None,
+) -> Any:
+    """A set of the state; as the keys of :func:`dict`. ``add`` writes what is there, too."""
+    return Declared("set", key, None, capacity, limit, expires=expire_after)
 
 
 def list(value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:

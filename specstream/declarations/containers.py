@@ -90,6 +90,7 @@ class Container:
         limit: entries or elements at most.
         maxlen: of a deque that drops what is at the other end.
         region: first word of its entries or elements in the state; 0: not yet laid out.
+        expires: an entry goes so long after its last write; 0: it stays.
     """
 
     kind: ContainerKind
@@ -98,6 +99,7 @@ class Container:
     limit: int
     maxlen: int | None = None
     region: int = 0
+    expires: int = 0
 
     @property
     def is_keyed(self) -> bool:
@@ -111,12 +113,13 @@ class Container:
     @property
     def entry_words(self) -> int:
         """Words of an entry or element."""
-        return (1 if self.is_keyed else 0) + self.key.words + self.value.words
+        return (1 if self.is_keyed else 0) + self.row_words
 
     @property
     def row_words(self) -> int:
-        """Words of an entry or element without what belongs to its place."""
-        return self.key.words + self.value.words
+        """Words of an entry or element without what belongs to its place. That of its last write is
+        behind all others."""
+        return self.key.words + self.value.words + (1 if self.expires else 0)
 
     @property
     def most(self) -> int:
@@ -137,6 +140,11 @@ class Container:
         return int(lib.SS_HEADER_WORDS + keyed)
 
     @property
+    def is_mapping(self) -> bool:
+        """Whether its keys have values."""
+        return self.is_keyed and self.value.words > 0
+
+    @property
     def region_words(self) -> int:
         return self.room * self.entry_words
 
@@ -151,6 +159,7 @@ class Declared:
     capacity: object
     limit: object
     maxlen: object = None
+    expires: object = None
 
     def container(self, what: str) -> Container:
         """Checked.
@@ -175,7 +184,13 @@ class Declared:
             limit = integer(f"{what}: limit", self.limit, 1, 2**31, "", DeclarationError)
         if self.capacity is not None:
             integer(f"{what}: capacity", self.capacity, 1, limit, "", DeclarationError)
-        made = Container(self.kind, key, value, limit, maxlen)
+        expires = 0
+        if self.expires is not None:
+            after = ", in the unit of event.timestamp"
+            expires = integer(
+                f"{what}: expire_after", self.expires, 1, 2**62, after, DeclarationError
+            )
+        made = Container(self.kind, key, value, limit, maxlen, expires=expires)
         if key.words > lib.SS_MOST_KEY_WORDS or made.entry_words > lib.SS_MOST_ENTRY_WORDS:
             raise DeclarationError(
                 f"{what} has {key.words} parts in a key and {value.words} in a value; expected at "

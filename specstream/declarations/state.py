@@ -59,6 +59,7 @@ class Description(_Described, total=False):
     value: str
     limit: int
     maxlen: int
+    expire_after: int
 
 
 @dataclass(frozen=True)
@@ -254,6 +255,14 @@ class Layout:
         return timers.offset + lib.SS_HEADER_FIRED, timers.offset + lib.SS_HEADER_CLOCK + 1
 
     @property
+    def goes_by_time(self) -> bool:
+        """Whether there are timers, or entries that expire."""
+        return any(
+            one.container is not None and (one.is_timers or one.container.expires > 0)
+            for one in self.containers
+        )
+
+    @property
     def has_records(self) -> bool:
         """Whether any field holds records."""
         return any(
@@ -444,6 +453,8 @@ def _description(field: Field) -> Description:
         described["value"] = str(of.value)
     if of.maxlen is not None:
         described["maxlen"] = of.maxlen
+    if of.expires:
+        described["expire_after"] = of.expires
     return described
 
 
@@ -465,6 +476,7 @@ def _declared(described: Description) -> Declaration | Declared:
         None,
         described.get("limit"),
         described.get("maxlen") if kind == "deque" else None,
+        described.get("expire_after") if kind in ("dict", "set") else None,
     )
 
 

@@ -185,6 +185,7 @@ class _LiveEntries:
         if self._of.kind == "set":
             return (None,)
         missing: list[int] = []
+        begin = self._of.key.words
 
         def text(code: int) -> str | None:
             found = self._parts.committed.strings.text(code)
@@ -192,5 +193,5 @@ class _LiveEntries:
                 missing.append(code)
             return found
 
-        value = value_of(self._of.value, row[self._of.key.words :], text)
+        value = value_of(self._of.value, row[begin : begin + self._of.value.words], text)
         return None if missing else (value,)

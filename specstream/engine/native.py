@@ -100,6 +100,7 @@ def _container(field: Field) -> dict[str, int]:
         "limit": of.limit,
         "key_words": of.key.words,
         "entry_words": of.entry_words,
+        "expires": of.expires,
     }
 
 

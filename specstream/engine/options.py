@@ -89,10 +89,10 @@ class Options:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if self.execution == "locked" and self.operator.on_timer is not None:
+        if self.execution == "locked" and self.operator.layout.goes_by_time:
             raise ConfigurationError(
-                f"operator {self.operator.name!r} has timers, which fire in the order of events, "
-                'and execution="locked" has none: leave it out'
+                f"operator {self.operator.name!r} goes by the time of events, "
+                'and execution="locked" has no order: leave it out'
             )
         clash = [name for name in KEY_COLUMNS if name in self.operator.emits.names]
         if self.keys and clash:

@@ -360,15 +360,16 @@ def _end(
 
 
 def check_order(operator: Operator, order_by: str | None) -> None:
-    """Refuses a table without times for an operator that has timers.
+    """Refuses a table without times for an operator whose state goes by time.
 
     Raises:
         InputError: it says how to give them.
     """
-    if operator.on_timer is not None and order_by is None:
+    if operator.layout.goes_by_time and order_by is None:
+        what = "timers, which fire" if operator.on_timer is not None else "entries that expire"
         raise InputError(
-            f"operator {operator.name!r} has timers, which fire by the time of the events: give "
-            "order_by=, the column that has it"
+            f"operator {operator.name!r} has {what} by the time of the events: give order_by=, the "
+            "column that has it"
         )
 
 

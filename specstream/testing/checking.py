@@ -97,6 +97,7 @@ def check(
     source: str | None = None,
     seed: int = 0,
     settings: Iterable[Setting] | None = None,
+    initial: Mapping[str, Any] | None = None,
 ) -> SequentialRun:
     """Runs an operator over a table on all settings, and compares with the sequential run.
 
@@ -118,6 +119,7 @@ def check(
         source: column that names each event's source.
         seed: of ``event.random``, of where the table is cut, and of the order of arrival.
         settings: those to try, all of :func:`settings` by default.
+        initial: values that the state begins with, by field name, as for an engine.
 
     Returns:
         The sequential run. Events that raise are skipped, and listed in ``raised``.
@@ -146,17 +148,18 @@ def check(
     order: dict[str, Any] = {"order_by": order_by, "source": source}
     # Of what is submitted the input ends: so it does for all, where timers are told of it.
     ends = operator.on_timer is not None
-    run = operator.run_sequential(events, seed=seed, on_error="skip", keys=True, end=ends, **order)
+    begin: dict[str, Any] = {"seed": seed, "initial": initial}
+    run = operator.run_sequential(events, on_error="skip", keys=True, end=ends, **begin, **order)
     expected = _Answer(run.output, run.state, tuple(_told(error) for _, error in run.raised))
     plain: SequentialRun = _without_keys(run, operator)
     early: _Answer | None = None  # the first of those that were submitted
     for setting in tried:
         if setting.batches > 0:
             _compare(
-                operator, setting, _processed(operator, setting, events, seed, order), expected
+                operator, setting, _processed(operator, setting, events, begin, order), expected
             )
             continue
-        found = _submitted(operator, setting, events, seed, order)
+        found = _submitted(operator, setting, events, begin, order)
         if early is None and not set(operator.explain().columns_read).intersection(_OF_ARRIVAL):
             early = _Answer(plain.output, run.state, expected.raised)
         elif early is None:
@@ -178,18 +181,22 @@ def _told(error: BaseException) -> str:
 
 
 def _processed(
-    operator: Operator, setting: Setting, events: pa.Table, seed: int, order: dict[str, Any]
+    operator: Operator,
+    setting: Setting,
+    events: pa.Table,
+    begin: dict[str, Any],
+    order: dict[str, Any],
 ) -> _Answer:
     """By ``process``, in batches; after an event that raises it goes on with the next one."""
     output, raised = [], []
-    with Engine(operator, seed=seed, keys=True, **setting.options) as engine:
-        batches = list(_cut(events, setting.batches, seed, **order))
+    with Engine(operator, keys=True, **begin, **setting.options) as engine:
+        batches = list(_cut(events, setting.batches, begin["seed"], **order))
         for number, batch in enumerate(batches, start=1):
             ends = number == len(batches) and operator.on_timer is not None
-            begin = 0
+            at = 0
             while True:
                 try:
-                    rest = batch.slice(begin)
+                    rest = batch.slice(at)
                     output.append(engine.process(rest, **order, end=ends))
                     break
                 except Exception as error:
@@ -198,7 +205,7 @@ def _processed(
                         raise
                     output.append(partial.output)
                     is_timer = hasattr(error, "specstream_timer")  # which is no event
-                    begin += partial.consumed + (0 if is_timer else 1)
+                    at += partial.consumed + (0 if is_timer else 1)
                     raised.append(_told(error))
         return _Answer(pa.concat_tables(output), engine.state, tuple(raised))
 
@@ -221,7 +228,11 @@ def _cut(
 
 
 def _submitted(
-    operator: Operator, setting: Setting, events: pa.Table, seed: int, order: dict[str, Any]
+    operator: Operator,
+    setting: Setting,
+    events: pa.Table,
+    begin: dict[str, Any],
+    order: dict[str, Any],
 ) -> _Answer:
     """By ``submit``, in an order of arrival; after an event that raises it goes on."""
     by = order["order_by"]
@@ -231,8 +242,8 @@ def _submitted(
     source = order["source"]
     names = [0] if source is None else events[source].unique().to_pylist()
     output, raised = [], []
-    with Engine(operator, seed=seed, sources=names, **setting.options) as engine:
-        for arrival in arrivals(events, order_by=by, source=source, seed=seed):
+    with Engine(operator, sources=names, **begin, **setting.options) as engine:
+        for arrival in arrivals(events, order_by=by, source=source, seed=begin["seed"]):
             arrival.submit_to(engine)
         while True:
             try:

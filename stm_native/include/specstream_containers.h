@@ -50,6 +50,9 @@ struct ss_container {
     uint64_t limit;       /* entries or elements at most */
     uint64_t key_words;   /* of an entry; sequences: 0 */
     uint64_t entry_words; /* keyed: 1 + key_words + those of the value; sequences: of an element */
+    /* Keyed: an entry goes so long after its last write, whose time is its last word, which whoever
+     * stores the value stores as well; 0: it stays. */
+    int64_t expires;
 };
 
 /* No entry. */

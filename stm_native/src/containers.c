@@ -1,8 +1,8 @@
 /* The life of containers beside that of their engine.
  *
- * What the engine knows beyond the words, the indices and which entries are free, follows from the words.
- * It is made of them when the owner of the state says that he has changed it, or before the first job: by
- * whoever needs it next, the job that begins or a look at a key. */
+ * What the engine knows beyond the words, the indices and which entries are free, follows from
+ * the words. It is made of them when the owner of the state says that he has changed it, or
+ * before the first job: by whoever needs it next, the job that begins or a look at a key. */
 #include "containers.h"
 
 #include <pthread.h>
@@ -92,7 +92,8 @@ void ss_containers_start(struct ss_engine *engine)
 static bool renew(struct ss_engine *engine)
 {
     uint64_t last_stamp = engine->stamp;
-    /* What runs of the last job have taken and not given back is nobody's: the words say what is free. */
+    /* What runs of the last job have taken and not given back is nobody's: the words say what is
+     * free. */
     for (uint64_t i = 0; i < engine->ring_size; i++)
         engine->ring[i].change_count = 0;
     for (uint64_t i = 0; i < engine->config.container_count; i++) {

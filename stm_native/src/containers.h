@@ -13,8 +13,8 @@ bool ss_containers_open(struct ss_engine *engine);
 void ss_containers_close(struct ss_engine *engine);
 /* A job begins: its mode and horizon are known. */
 void ss_containers_start(struct ss_engine *engine);
-/* Where the state has been changed by its owner, and no job runs: what the engine knows about it is made
- * anew. False: out of memory. */
+/* Where the state has been changed by its owner, and no job runs: what the engine knows about it
+ * is made anew. False: out of memory. */
 bool ss_containers_renew(struct ss_engine *engine);
 uint64_t ss_containers_bytes(const struct ss_config *config);
 /* What has grown since. */

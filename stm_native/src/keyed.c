@@ -3,11 +3,11 @@
  * In place (the head, and the variants without speculation) an operation works on the words. A
  * speculative run depends on no more than it asks for:
  *
- * - that a key has an entry: on the stamp of that entry. An entry keeps its key as long as it has its
- *   stamp, and no stamp comes twice.
- * - that a key has none: under `value` the read log says so, and the head looks the key up again. Under
- *   `eager` the key has a word of absence, which many keys share; it is read, and whoever inserts or removes a
- *   key stores to its word, always 0.
+ * - that a key has an entry: on the stamp of that entry. An entry keeps its key as long as it
+ *   has its stamp, and no stamp comes twice.
+ * - that a key has none: under `value` the read log says so, and the head looks the key up
+ *   again. Under `eager` the key has a word of absence, which many keys share; it is read, and
+ *   whoever inserts or removes a key stores to its word, always 0.
  * - how many there are, or which: on COUNT, or CHANGES.
  *
  * COUNT is updated unread (delta.c), so two runs that insert different keys do not conflict. */
@@ -27,6 +27,7 @@
 #include "specstream.h"
 #include "specstream_containers.h"
 #include "state_words.h"
+#include "timers.h"
 #include "transaction.h"
 #include "worker.h"
 
@@ -335,11 +336,17 @@ uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *k
 uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t *key)
 {
     struct ss_keyed *keyed = container_of(run, container);
-    if (run->speculative)
-        return remembered(run, keyed, key, insert_ahead(run, keyed, key));
-    ss_keyed_lock(keyed);
-    uint64_t entry = insert_in_place(run, keyed, key);
-    ss_keyed_unlock(keyed);
+    uint64_t entry;
+    if (run->speculative) {
+        entry = insert_ahead(run, keyed, key);
+    } else {
+        ss_keyed_lock(keyed);
+        entry = insert_in_place(run, keyed, key);
+        ss_keyed_unlock(keyed);
+    }
+    if (SS_UNLIKELY(keyed->of.expires != 0) && entry != SS_NOWHERE &&
+        !ss_timers_expect(run, keyed, entry))
+        return SS_NOWHERE;
     return remembered(run, keyed, key, entry);
 }
 

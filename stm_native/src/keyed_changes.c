@@ -1,13 +1,14 @@
 /* What a speculative run inserts into keyed containers, and removes.
  *
- * It stores the words of a new entry as it does others, to its redo log. What is special is the stamp:
- * which one it gets is known only when the run is published; until then the run has a mark of its own
- * there, which publication passes over. And nobody finds the entry in the index. So besides the redo log
- * a run has a list of its changes. It looks for a key there first; the head, when it publishes, gives
- * out stamps and fills the index by it, in the order of the insertions.
+ * It stores the words of a new entry as it does others, to its redo log. What is special is the
+ * stamp: which one it gets is known only when the run is published; until then the run has a
+ * mark of its own there, which publication passes over. And nobody finds the entry in the index.
+ * So besides the redo log a run has a list of its changes. It looks for a key there first; the
+ * head, when it publishes, gives out stamps and fills the index by it, in the order of the
+ * insertions.
  *
- * All that could fail is asked before: whether a container would hold more than its limit, and memory
- * for the index. */
+ * All that could fail is asked before: whether a container would hold more than its limit, and
+ * memory for the index. */
 #include "keyed_changes.h"
 
 #include <assert.h>
@@ -159,8 +160,8 @@ bool ss_changes_fit(struct ss_engine *engine, struct ss_transaction *transaction
     return true;
 }
 
-static void publish(struct ss_engine *engine, struct ss_keyed *keyed, const struct ss_change *change,
-                    struct ss_chain *chain)
+static void publish(struct ss_engine *engine, struct ss_keyed *keyed,
+                    const struct ss_change *change, struct ss_chain *chain)
 {
     uint64_t *state = engine->config.state;
     uint64_t entry = change->entry;
@@ -168,8 +169,8 @@ static void publish(struct ss_engine *engine, struct ss_keyed *keyed, const stru
         /* Release: who sees the stamp sees the key. */
         __atomic_store_n(&state[entry + SS_STAMP_WORD], ++engine->stamp, __ATOMIC_RELEASE);
         ss_index_enter(keyed, ss_hash_key(&state[entry + SS_KEY_WORD], keyed->of.key_words), entry);
-        if (ss_has_timers(engine) && keyed == engine->timers->keyed)
-            ss_timers_push(engine, entry);
+        if (ss_has_timers(engine))
+            ss_timers_push(engine, keyed, entry);
     } else if (change->kind != SS_REMOVED_OWN) {
         ss_chain_add(state, chain, entry);
     }

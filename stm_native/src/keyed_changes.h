@@ -40,8 +40,8 @@ static const uint64_t ss_own_stamp = UINT64_C(1) << 63;
 
 /* In the place of a delta: a stamp, which the head fills in. */
 enum { SS_STAMP = 13 };
-/* In the place of bytes in a read log of `value`: that a key is absent, whose words follow, two in an
- * entry. `word` is that of the container's header, `value` its number. */
+/* In the place of bytes in a read log of `value`: that a key is absent, whose words follow, two
+ * in an entry. `word` is that of the container's header, `value` its number. */
 enum { SS_ABSENT = 0x4000 };
 
 void ss_changes_begin(struct ss_worker *worker);
@@ -59,7 +59,8 @@ void ss_log_absence(struct ss_run *run, const struct ss_keyed *keyed, const uint
 /* Whether a key that was absent still is; if not, `conflict` is its entry. */
 bool ss_is_still_absent(const struct ss_engine *engine, const struct ss_read *read,
                         struct ss_place *conflict);
-/* Whether there is room for all that a run inserts; if not, reason and perhaps the verdict say why. */
+/* Whether there is room for all that a run inserts; if not, reason and perhaps the verdict say
+ * why. */
 bool ss_changes_fit(struct ss_engine *engine, struct ss_transaction *transaction);
 /* After the redo log; the caller empties the list. */
 void ss_changes_publish(struct ss_engine *engine, const struct ss_transaction *transaction);

@@ -1,20 +1,21 @@
 /* Which entries of a keyed container are free.
  *
- * Where an entry lies means nothing; so who takes which one is no part of the state, is not logged and
- * cannot conflict. Entries that have been removed are linked by the first word of their key; all behind the
- * high-water mark in the header have never been taken. Whoever inserts takes a few at a time, and has them at
- * hand. A speculative run stores to an entry that it has taken by its redo log: nobody else has it, and
- * if the run does not commit, the entry is given back.
+ * Where an entry lies means nothing; so who takes which one is no part of the state, is not
+ * logged and cannot conflict. Entries that have been removed are linked by the first word of
+ * their key; all behind the high-water mark in the header have never been taken. Whoever inserts
+ * takes a few at a time, and has them at hand. A speculative run stores to an entry that it has
+ * taken by its redo log: nobody else has it, and if the run does not commit, the entry is given
+ * back.
  *
- * Speculative runs could hold all that there are, while the head may insert as long as there are fewer
- * than `limit`. So the region has room for more than the limit, and they never hold more than that
- * surplus.
+ * Speculative runs could hold all that there are, while the head may insert as long as there are
+ * fewer than `limit`. So the region has room for more than the limit, and they never hold more
+ * than that surplus.
  *
- * An event in place may be undone. What it removes is free only when it is over, and what it has taken is
- * free if it was undone. Both show in the same way: the entry is one that the event has touched, and
- * in the end its stamp is 0. That an event is over shows when the next one works on a container,
- * or the range of events ends. An event that finds nothing free but what it has removed itself takes that: if
- * it is undone, the old key comes back with all other words. */
+ * An event in place may be undone. What it removes is free only when it is over, and what it has
+ * taken is free if it was undone. Both show in the same way: the entry is one that the event has
+ * touched, and in the end its stamp is 0. That an event is over shows when the next one works on
+ * a container, or the range of events ends. An event that finds nothing free but what it has
+ * removed itself takes that: if it is undone, the old key comes back with all other words. */
 #include "keyed_entries.h"
 
 #include <assert.h>
@@ -128,7 +129,7 @@ uint64_t ss_entry_take_in_place(struct ss_run *run, struct ss_keyed *keyed)
         entry = part->entries[--part->count];
     }
     if (entry == SS_NOWHERE)
-        return take_removed(run, keyed); /* touched it is already: twice, and it would be given twice */
+        return take_removed(run, keyed); /* touched already; twice, and it would be given twice */
     if (keyed->undone)
         ss_touch(run, keyed, entry);
     return entry;
@@ -213,12 +214,12 @@ void ss_touched_settle(struct ss_worker *worker, bool undone)
             uint64_t entry = touched->entries[i] & UINT32_MAX;
             if (ss_word_read(&state[entry]) == 0)
                 ss_chain_add(state, &chain, entry);
-            else if (ss_has_timers(engine) && keyed == engine->timers->keyed && !undone)
-                ss_timers_push(engine, entry);
+            else if (ss_has_timers(engine) && !undone)
+                ss_timers_push(engine, keyed, entry);
         }
         if (undone)
-            /* Who has seen what is undone has read the number of then, or the one from before, which is
-             * there again. Release: who sees this number sees the entries as they are. */
+            /* Who has seen what is undone has read the number of then, or the one from before,
+             * which is there again. Release: who sees this number sees the entries as they are. */
             __atomic_store_n(&state[keyed->of.header + SS_HEADER_CHANGES], ++engine->stamp,
                              __ATOMIC_RELEASE);
         ss_entries_give(engine, keyed, &chain, 0);

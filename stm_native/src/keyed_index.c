@@ -1,19 +1,22 @@
 /* The index of a keyed container: from keys to entries.
  *
- * Open addressing, in native memory of the engine. A slot says where an entry is, and half of the hash
- * of the key that it had when the slot was filled. It is a *hint*: the entry itself says by its stamp and
- * its key whether it is the one. One thing must hold: whatever entry is there is found on its
- * key's way through the index. So removals leave it alone, and what an event in place has stored can be
- * taken back without it: a slot whose entry is dead, or has another key by now, is passed by.
+ * Open addressing, in native memory of the engine. A slot says where an entry is, and half of
+ * the hash of the key that it had when the slot was filled. It is a *hint*: the entry itself
+ * says by its stamp and its key whether it is the one. One thing must hold: whatever entry is
+ * there is found on its key's way through the index. So removals leave it alone, and what an
+ * event in place has stored can be taken back without it: a slot whose entry is dead, or has
+ * another key by now, is passed by.
  *
- * Slots are never emptied. When too many are full, a new index is made of the entries that are there,
- * twice as large, or as large as before if most slots were of no use. Whoever inserts does so: the
- * head, or who holds the container's lock. Entries that the event has removed are not in it, so if it
- * is undone, the index of before is put back: what was inserted since is undone as well.
+ * Slots are never emptied. When too many are full, a new index is made of the entries that are
+ * there, twice as large, or as large as before if most slots were of no use. Whoever inserts
+ * does so: the head, or who holds the container's lock. Entries that the event has removed are
+ * not in it, so if it is undone, the index of before is put back: what was inserted since is
+ * undone as well.
  *
- * Speculative runs may look at an index that was replaced. It is freed when none can any more: each
- * worker counts its speculative runs, at their beginnings and ends, and its count is even, or another one
- * than when the index was replaced. Threads that look without being a worker are counted. */
+ * Speculative runs may look at an index that was replaced. It is freed when none can any more:
+ * each worker counts its speculative runs, at their beginnings and ends, and its count is even,
+ * or another one than when the index was replaced. Threads that look without being a worker are
+ * counted. */
 #include "keyed_index.h"
 
 #include <signal.h>
@@ -128,7 +131,8 @@ static void free_retired(struct ss_engine *engine, struct ss_keyed *keyed)
 /* The new one is published. */
 static void retire(struct ss_engine *engine, struct ss_keyed *keyed, struct ss_index *index)
 {
-    /* Dekker with run_once and ss_engine_find: the new index is there before we see who is in a run. */
+    /* Dekker with run_once and ss_engine_find: the new index is there before we see who is in a
+     * run. */
     atomic_thread_fence(memory_order_seq_cst);
     for (uint64_t i = 0; i < engine->config.threads; i++)
         /* Relaxed: whoever has gone meanwhile is looked at again. */

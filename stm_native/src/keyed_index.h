@@ -30,9 +30,9 @@ static inline uint64_t ss_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Each half of the product depends on all bits of the key: the upper one on the lower bits, and the
- * other way round. So neither small numbers, nor multiples of powers of two, nor what has been hashed
- * before falls together. */
+/* Each half of the product depends on all bits of the key: the upper one on the lower bits, and
+ * the other way round. So neither small numbers, nor multiples of powers of two, nor what has
+ * been hashed before falls together. */
 static inline uint64_t ss_hash_word(uint64_t word)
 {
     return ss_fold(word ^ UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd6e8feb86659fd93));

@@ -1,11 +1,12 @@
 /* All entries of a keyed container, in the order of their insertion.
  *
- * That is the order of the stamps. Entries mostly lie in that order already, but for those that were
- * taken anew; so the stamps are merged run by run, which costs little where there are few runs.
+ * That is the order of the stamps. Entries mostly lie in that order already, but for those that
+ * were taken anew; so the stamps are merged run by run, which costs little where there are few
+ * runs.
  *
- * A speculative run depends on CHANGES, read before the stamps, and not on each stamp: the number is
- * another one whenever an entry has come or gone, and it is stored after that. What it meets in between
- * may be a mixture, and then it has read a number that is not valid. */
+ * A speculative run depends on CHANGES, read before the stamps, and not on each stamp: the
+ * number is another one whenever an entry has come or gone, and it is stored after that. What it
+ * meets in between may be a mixture, and then it has read a number that is not valid. */
 #include <stdatomic.h>
 
 #include "arena.h"

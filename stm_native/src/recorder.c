@@ -78,8 +78,8 @@ static uint64_t take_reads(const struct ss_engine *engine,
     return count;
 }
 
-/* What publication stores for the changes of keyed containers beside the redo log, and which keys are no
- * longer absent, or present. */
+/* What publication stores for the changes of keyed containers beside the redo log, and which
+ * keys are no longer absent, or present. */
 static uint64_t take_changes(const struct ss_engine *engine,
                              const struct ss_transaction *transaction, struct ss_read *entries)
 {
@@ -100,8 +100,8 @@ static uint64_t take_changes(const struct ss_engine *engine,
     return count;
 }
 
-/* Writes; of deltas what they make of their word, as the head will; in place of a line, an entry tells
- * the kind of update that it was. May be NULL: as above. */
+/* Writes; of deltas what they make of their word, as the head will; in place of a line, an entry
+ * tells the kind of update that it was. May be NULL: as above. */
 static uint64_t take_writes(const struct ss_engine *engine,
                             const struct ss_transaction *transaction, struct ss_read *entries)
 {

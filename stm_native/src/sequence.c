@@ -1,16 +1,17 @@
 /* Lists and deques of the state: what compiled code calls.
  *
- * The words of a sequence are words like all others: COUNT, of a deque also START and CAPACITY, and the
- * elements are loaded and stored as the variant does. Where elements have to make room, or close a gap,
- * they are moved one by one. So two runs conflict if one of them changes how many there are, or what lies
- * where the other looks: positions are what a sequence is about.
+ * The words of a sequence are words like all others: COUNT, of a deque also START and CAPACITY,
+ * and the elements are loaded and stored as the variant does. Where elements have to make room,
+ * or close a gap, they are moved one by one. So two runs conflict if one of them changes how
+ * many there are, or what lies where the other looks: positions are what a sequence is about.
  *
- * A deque moves whichever end is nearer. Its ring is as large as it had to become, a power of two. It
- * grows in place only, as all may have to move: a speculative run that needs a larger one is run as the
- * head.
+ * A deque moves whichever end is nearer. Its ring is as large as it had to become, a power of
+ * two. It grows in place only, as all may have to move: a speculative run that needs a larger
+ * one is run as the head.
  *
- * On inconsistent data a run may come here with any position; it then works on some element of the
- * region, as START is taken modulo the ring and positions are bounded by what there is room for. */
+ * On inconsistent data a run may come here with any position; it then works on some element of
+ * the region, as START is taken modulo the ring and positions are bounded by what there is room
+ * for. */
 #include <assert.h>
 
 #include "engine.h"

@@ -68,20 +68,48 @@ static uint64_t time_word(const struct ss_timers *timers, uint64_t entry)
 
 static int64_t clock_of(const struct ss_engine *engine)
 {
+    /* Without timers nothing asks for it. */
+    if (engine->timers->keyed == NULL)
+        return INT64_MIN;
     return (int64_t)(ss_word_read(header_word(engine, SS_HEADER_CLOCK)) ^ sign_bit);
 }
 
 static void pass(struct ss_engine *engine, int64_t time)
 {
-    if (time > clock_of(engine))
+    if (engine->timers->keyed != NULL && time > clock_of(engine))
         ss_word_write(header_word(engine, SS_HEADER_CLOCK), (uint64_t)time ^ sign_bit);
+}
+
+static bool goes_by_time(const struct ss_engine *engine, const struct ss_keyed *keyed)
+{
+    return keyed == engine->timers->keyed || (keyed->of.kind == SS_KEYED && keyed->of.expires != 0);
+}
+
+static int64_t later(int64_t time, int64_t by)
+{
+    return time > INT64_MAX - by ? INT64_MAX : time + by;
+}
+
+/* The column of a segment is shifted: an address outside of it must not be formed as a pointer. */
+static int64_t time_at(const void *times, int64_t row)
+{
+    return *(const int64_t *)((uintptr_t)times + (uintptr_t)row * sizeof(int64_t));
 }
 
 /* ---- the heap ---- */
 
+static const struct ss_keyed *container_of(const struct ss_engine *engine,
+                                           const struct ss_due *item)
+{
+    return &engine->keyed[item->container];
+}
+
+/* What expires at the time of a timer has gone when that fires. */
 static bool is_before(const struct ss_due *a, const struct ss_due *b)
 {
-    return a->at != b->at ? a->at < b->at : a->stamp < b->stamp;
+    if (a->at != b->at)
+        return a->at < b->at;
+    return a->rank != b->rank ? a->rank < b->rank : a->stamp < b->stamp;
 }
 
 static bool is_set(const struct ss_engine *engine, const struct ss_due *item)
@@ -162,25 +190,83 @@ bool ss_timers_reserve(struct ss_engine *engine, uint64_t more)
     return true;
 }
 
-void ss_timers_push(struct ss_engine *engine, uint64_t entry)
+/* Of all containers that go by time. */
+static uint64_t entries_of(const struct ss_engine *engine)
+{
+    uint64_t entries = 0;
+    for (uint64_t i = 0; i < engine->config.container_count; i++)
+        if (goes_by_time(engine, &engine->keyed[i]))
+            entries += ss_word_read(
+                &engine->config.state[engine->keyed[i].of.header + SS_HEADER_COUNT]);
+    return entries;
+}
+
+/* When a timer fires, or an entry expires. */
+static int64_t due_at(const struct ss_engine *engine, const struct ss_keyed *keyed, uint64_t entry)
+{
+    const uint64_t *state = engine->config.state;
+    int64_t time = (int64_t)ss_word_read(&state[entry + keyed->of.entry_words - 1]);
+    return later(time, keyed->of.expires);
+}
+
+void ss_timers_push(struct ss_engine *engine, const struct ss_keyed *keyed, uint64_t entry)
 {
     struct ss_timers *timers = engine->timers;
+    if (!goes_by_time(engine, keyed))
+        return;
     const uint64_t *state = engine->config.state;
     /* Who sets the same timers anew again and again leaves one item behind each time. Not while an
      * event runs, which may be undone: what it has cancelled is set again then. */
-    if (timers->count > 2 * ss_word_read(header_word(engine, SS_HEADER_COUNT)) + first_capacity)
+    if (timers->count > 2 * entries_of(engine) + first_capacity)
         sweep(engine);
-    push(timers, (struct ss_due){(int64_t)ss_word_read(&state[time_word(timers, entry)]),
-                                 ss_word_read(&state[entry]), entry});
+    push(timers, (struct ss_due){due_at(engine, keyed, entry), ss_word_read(&state[entry]),
+                                 (uint32_t)entry, (uint16_t)(keyed - engine->keyed),
+                                 keyed == timers->keyed});
     tell_next(timers);
+}
+
+bool ss_timers_expect(struct ss_run *run, const struct ss_keyed *keyed, uint64_t entry)
+{
+    struct ss_worker *worker = run->worker;
+    struct ss_engine *engine = worker->engine;
+    int64_t now = time_at(run->columns[0], run->event);
+    int64_t at = later(now, keyed->of.expires);
+    if (run->speculative) {
+        if (at < worker->transaction->least_timer)
+            worker->transaction->least_timer = at;
+        return true;
+    }
+    if (!ss_timers_reserve(engine, worker->touched.count + 2)) {
+        run->verdict = SS_NO_MEMORY;
+        return false;
+    }
+    if (!keyed->undone) {
+        ss_word_write(&run->state[entry + keyed->of.entry_words - 1], (uint64_t)now);
+        ss_timers_push(engine, keyed, entry);
+    }
+    /* Relaxed: as in ss_timer_set. */
+    if (at <= engine->timers->until)
+        __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
+    return true;
 }
 
 /* The first that is set and in the heap; NULL: none. */
 static const struct ss_due *first(struct ss_engine *engine)
 {
     struct ss_timers *timers = engine->timers;
-    while (timers->count > 0 && !is_set(engine, &timers->heap[0]))
-        pop(timers);
+    while (timers->count > 0) {
+        struct ss_due item = timers->heap[0];
+        if (!is_set(engine, &item)) {
+            pop(timers);
+            continue;
+        }
+        int64_t at = due_at(engine, container_of(engine, &item), item.entry);
+        if (at == item.at)
+            break;
+        /* It was written since. */
+        item.at = at;
+        sink(timers, 0, item);
+    }
     tell_next(timers);
     return timers->count > 0 ? &timers->heap[0] : NULL;
 }
@@ -189,13 +275,17 @@ static const struct ss_due *first(struct ss_engine *engine)
 
 bool ss_timers_open(struct ss_engine *engine)
 {
-    if (engine->config.timers == 0)
+    bool expires = false;
+    for (uint64_t i = 0; i < engine->config.container_count; i++)
+        expires = expires || engine->keyed[i].of.expires != 0;
+    if (engine->config.timers == 0 && !expires)
         return true;
     struct ss_timers *timers = aligned_alloc(SS_CACHE_LINE, sizeof *timers);
     if (timers == NULL)
         return false;
     memset(timers, 0, sizeof *timers);
-    timers->keyed = &engine->keyed[engine->config.timers - 1];
+    if (engine->config.timers != 0)
+        timers->keyed = &engine->keyed[engine->config.timers - 1];
     for (int i = 0; i < SS_TIMER_COLUMNS; i++)
         timers->columns[i] = &timers->row[i];
     engine->timers = timers;
@@ -218,16 +308,20 @@ bool ss_timers_renew(struct ss_engine *engine)
     struct ss_timers *timers = engine->timers;
     if (timers == NULL)
         return true;
-    const struct ss_container *of = &timers->keyed->of;
     const uint64_t *state = engine->config.state;
     timers->count = timers->aside_count = timers->end = 0;
-    if (!ss_timers_reserve(engine, ss_word_read(header_word(engine, SS_HEADER_COUNT))))
+    if (!ss_timers_reserve(engine, entries_of(engine)))
         return false;
-    uint64_t used = ss_word_read(header_word(engine, SS_HEADER_USED));
-    for (uint64_t i = 0; i < used; i++) {
-        uint64_t entry = of->region + i * of->entry_words;
-        if (ss_word_read(&state[entry]) != 0)
-            ss_timers_push(engine, entry);
+    for (uint64_t at = 0; at < engine->config.container_count; at++) {
+        const struct ss_container *of = &engine->keyed[at].of;
+        if (!goes_by_time(engine, &engine->keyed[at]))
+            continue;
+        uint64_t used = ss_word_read(&state[of->header + SS_HEADER_USED]);
+        for (uint64_t i = 0; i < used; i++) {
+            uint64_t entry = of->region + i * of->entry_words;
+            if (ss_word_read(&state[entry]) != 0)
+                ss_timers_push(engine, &engine->keyed[at], entry);
+        }
     }
     tell_next(timers);
     return true;
@@ -292,7 +386,7 @@ uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *ke
         ss_store_in_place(run, (struct ss_unit){word, 0, 0}, (uint64_t)at);
     } else {
         ss_word_write(&run->state[word], (uint64_t)at);
-        ss_timers_push(engine, entry);
+        ss_timers_push(engine, timers->keyed, entry);
     }
     /* Relaxed: this thread looks at it, between this event and the next. */
     if (at <= timers->until)
@@ -336,14 +430,13 @@ static void tell_readers(struct ss_worker *worker, const struct ss_undo *end)
 enum { MOST_UNDOS = 8 };
 
 /* Takes the entry out, and gives what that has overwritten; -1: out of memory. */
-static int take_out(struct ss_worker *worker, uint64_t entry, struct ss_undo *undos)
+static int take_out(struct ss_worker *worker, const struct ss_due *item, struct ss_undo *undos)
 {
     struct ss_run *run = &worker->run;
-    struct ss_timers *timers = worker->engine->timers;
     run->event = 0;
     run->verdict = SS_COMPLETED;
     run->undo_top = run->undo_base;
-    ss_keyed_remove(run, (uint64_t)(timers->keyed - run->keyed), entry);
+    ss_keyed_remove(run, item->container, item->entry);
     int count = (int)(run->undo_top - run->undo_base);
     assert(count <= MOST_UNDOS);
     if (run->verdict != SS_COMPLETED) {
@@ -407,6 +500,34 @@ static void take_rows(struct ss_worker *worker)
     timers->firings[timers->firing_count++] = timers->firing;
 }
 
+/* Removes an entry that has expired; it is out of the heap. False: out of memory. */
+static bool expire(struct ss_worker *worker, const struct ss_due *item)
+{
+    struct ss_undo undos[MOST_UNDOS];
+    ss_touched_settle(worker, false);
+    if (take_out(worker, item, undos) < 0) {
+        fail(worker, true);
+        return false;
+    }
+    ss_touched_settle(worker, false);
+    return true;
+}
+
+/* Of those that are aside, what has gone by that time. */
+static bool expire_aside(struct ss_worker *worker, int64_t time)
+{
+    struct ss_engine *engine = worker->engine;
+    struct ss_timers *timers = engine->timers;
+    for (uint64_t i = 0; i < timers->aside_count; i++) {
+        struct ss_due item = timers->aside[i];
+        if (item.rank == 0 && is_set(engine, &item) &&
+            due_at(engine, container_of(engine, &item), item.entry) <= time &&
+            !expire(worker, &item))
+            return false;
+    }
+    return true;
+}
+
 /* Fires the first of the heap. */
 static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
 {
@@ -422,6 +543,8 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
         .time = item.at > clock ? item.at : clock,
         .at = item.at,
     };
+    if (!expire_aside(worker, timers->firing.time))
+        return SS_FIRING_ENDED;
     for (uint64_t i = 0; i < timers->keyed->of.key_words; i++)
         timers->firing.key[i] = ss_word_read(&state[item.entry + SS_KEY_WORD + i]);
     timers->row[0] = timers->firing.time;
@@ -430,7 +553,7 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
     memcpy(&timers->row[3], timers->firing.key, sizeof timers->firing.key);
 
     ss_touched_settle(worker, false);
-    int taken = reserve_firing(timers) ? take_out(worker, item.entry, undos) : -1;
+    int taken = reserve_firing(timers) ? take_out(worker, &item, undos) : -1;
     if (taken < 0) {
         fail(worker, true);
         return SS_FIRING_ENDED;
@@ -448,7 +571,7 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
          * long over. It has not fired. */
         put_back(worker, undos, taken);
         ss_touched_settle(worker, true);
-        ss_timers_push(engine, item.entry);
+        ss_timers_push(engine, timers->keyed, item.entry);
         /* Relaxed: as in run_range_in_place. */
         return atomic_load_explicit(&engine->stop, memory_order_relaxed) != 0 ? SS_FIRING_ENDED
                                                                               : SS_FIRED;
@@ -472,7 +595,7 @@ static const struct ss_due *next_due(struct ss_engine *engine, int64_t time, uin
     while ((item = first(engine)) != NULL) {
         if (end == 0)
             return item->at <= time ? item : NULL;
-        if (item->stamp <= end)
+        if (item->rank != 0 && item->stamp <= end)
             return item;
         timers->aside[timers->aside_count++] = *item;
         pop(timers);
@@ -514,7 +637,13 @@ static enum ss_fired fire_all(struct ss_worker *worker, struct ss_transaction *l
         } else {
             ss_let_look(engine);
             ss_version_begin(engine);
-            outcome = fire(worker, *item);
+            struct ss_due due = *item;
+            if (due.rank != 0) {
+                outcome = fire(worker, due);
+            } else {
+                pop(timers);
+                outcome = expire(worker, &due) ? SS_FIRED : SS_FIRING_ENDED;
+            }
             ss_version_end(engine);
             has_fired = true;
         }
@@ -523,12 +652,6 @@ static enum ss_fired fire_all(struct ss_worker *worker, struct ss_transaction *l
         push(timers, timers->aside[--timers->aside_count]);
     tell_next(timers);
     return outcome;
-}
-
-/* The column of a segment is shifted: an address outside of it must not be formed as a pointer. */
-static int64_t time_at(const void *times, int64_t row)
-{
-    return *(const int64_t *)((uintptr_t)times + (uintptr_t)row * sizeof(int64_t));
 }
 
 bool ss_timers_before(struct ss_worker *worker, struct ss_transaction *transaction,

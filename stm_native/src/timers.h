@@ -22,11 +22,13 @@ enum { SS_TIMER_COLUMNS = 11 };
 struct ss_due {
     int64_t at;
     uint64_t stamp;
-    uint64_t entry; /* its first word */
+    uint32_t entry; /* its first word */
+    uint16_t container;
+    uint16_t rank; /* 0: it expires; 1: it is a timer */
 };
 
 struct ss_timers {
-    const struct ss_keyed *keyed;
+    const struct ss_keyed *keyed; /* NULL: there are none, and entries expire */
     struct ss_due *heap; /* the least by (at, stamp) first; of some the stamp has gone since */
     struct ss_due *aside; /* likewise, no heap: not to fire at this end of the input */
     uint64_t count;
@@ -71,8 +73,10 @@ uint64_t ss_timers_grown(const struct ss_engine *engine);
 
 /* Room for so many more; false: out of memory. */
 bool ss_timers_reserve(struct ss_engine *engine, uint64_t more);
-/* An entry has been set for good. There is room. */
-void ss_timers_push(struct ss_engine *engine, uint64_t entry);
+/* An entry has been set for good, if it is one of a container that goes by time. There is room. */
+void ss_timers_push(struct ss_engine *engine, const struct ss_keyed *keyed, uint64_t entry);
+/* A run inserts an entry that will expire; false: out of memory. */
+bool ss_timers_expect(struct ss_run *run, const struct ss_keyed *keyed, uint64_t entry);
 /* Events have been applied: up to that row of a column of times, or all of a transaction. */
 void ss_timers_pass_row(struct ss_engine *engine, const void *times, int64_t row);
 void ss_timers_pass_transaction(struct ss_engine *engine, const struct ss_transaction *transaction);

@@ -43,8 +43,8 @@ void container_shape_draw(struct container_shape *shape, uint64_t first, struct 
 bool container_step_keyed(struct container_work *work);
 bool container_step_sequence(struct container_work *work);
 
-/* With the turn, or between jobs: fails where the words are no containers, or the engine does not find
- * what is there. */
+/* With the turn, or between jobs: fails where the words are no containers, or the engine does
+ * not find what is there. */
 void contents_read(const struct container_shape *shape, struct ss_engine *engine,
                    const uint64_t *state, struct contents *contents);
 /* At any time, but while the containers are restored: looks a key up. */

@@ -1,5 +1,8 @@
-/* Keyed containers, from one thread: what is found, inserted and removed in place and by speculative
- * runs, what conflicts and what does not, what is free in the end. Under both protocols. */
+/* Keyed containers, from one thread: what is found, inserted and removed in place and by
+ * speculative runs, what conflicts and what does not, what is free in the end. Under both
+ * protocols.
+ *
+ * It is one file because all scenarios are about one state, and told in the same few operations. */
 #include <stdio.h>
 #include <string.h>
 
@@ -754,8 +757,8 @@ ENTRY(run_plain, SS_PLAIN)
 ENTRY(run_transactional, SS_TRANSACTIONAL)
 ENTRY(run_eager, SS_EAGER)
 
-/* By real workers: runs that insert and remove other keys do not meet, as far as `value` is concerned, and
- * their entries come in the order of the events. */
+/* By real workers: runs that insert and remove other keys do not meet, as far as `value` is
+ * concerned, and their entries come in the order of the events. */
 static void whole_job(enum ss_protocol_kind protocol)
 {
     open_scenario("a job that inserts and removes", protocol, NULL);

@@ -1,5 +1,5 @@
-/* Lists and deques: random insertions and deletions, in place and by speculative runs, compared with a
- * plain array after each; what conflicts; growth of the ring. Under both protocols. */
+/* Lists and deques: random insertions and deletions, in place and by speculative runs, compared
+ * with a plain array after each; what conflicts; growth of the ring. Under both protocols. */
 #include <stdio.h>
 #include <string.h>
 

@@ -27,7 +27,7 @@ enum {
 
 static uint64_t state[WORDS];
 static const struct ss_container containers[] = {
-    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH},
+    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, WIDTH, 0},
 };
 
 /* Times of the events, and what has happened: 'e' and the event's row, 't' and the timer's key. */
@@ -351,7 +351,6 @@ int main(void)
             atomic_store(&engine->readers, 1);
             hand_close();
         }
-    printf("timers: %zu scenarios, each under both protocols\n",
-           sizeof scenarios / sizeof *scenarios);
+    puts("timers: passed");
     return 0;
 }

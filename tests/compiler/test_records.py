@@ -755,7 +755,7 @@ def test_initial_records_are_checked() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"best": Pair(1)}, "expected Order"),
         ({"orders": [Order(1.0, 1)]}, r"declared with shape \(6,\)"),
-        ({"best": Order("a", 1)}, "where a float is expected"),  # type: ignore[arg-type]
+        ({"best": Order("a", 1)}, "where type float is expected"),  # type: ignore[arg-type]
         ({"by_key": {1: 2.0}}, "expected Order"),
     ]
     for initial, said in wrong:

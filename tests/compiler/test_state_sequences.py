@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from conftest import assert_identical, run_engine, run_oracle
 
 import specstream as ss
 
@@ -611,3 +612,52 @@ def test_what_is_full_raises_and_stays_full() -> None:
     assert {max(lengths) for lengths in zip(*(row[1:] for row in expected), strict=True)} == {3}
     for name, options in (PATHS | LOG_FREE).items():
         assert by_engine(operator, table, **options) == expected, name
+
+
+def raising(state, event, emit):
+    """What gets out changes nothing, and says what was wrong."""
+    if event.step > 7:
+        state.xs.append(event.a)
+        state.q.append(event.a)
+        state.h.push(event.a)
+    match event.step:
+        case 0:
+            state.xs.pop(5)
+        case 1:
+            state.xs[7] = 1
+        case 2:
+            state.q.clear()
+            state.q.popleft()
+        case 3:
+            for one in state.h:
+                state.h.push(one)
+        case 4:
+            for one in state.q:
+                state.q.rotate(one)
+                state.q.appendleft(one)
+        case 5:
+            state.xs.remove(77)
+        case 6:
+            state.xs.clear()
+            state.h.clear()
+            state.h.peek()
+        case 7:
+            state.xs.clear()
+            state.q.clear()
+            state.h.clear()
+    emit(len(state.xs), len(state.q))
+
+
+def test_what_is_raised_says_what_python_says_and_changes_nothing() -> None:
+    operator = ss.operator(state=Small, event=EVENT, emits={"xs": int, "q": int})(raising)
+    table = steps(120, 11, 7)
+    expected = run_oracle(operator, table)
+    said = {text for _, _, text in expected.raised}
+    for text in (
+        *("pop index out of range", "assignment index out of range", "pop from an empty deque"),
+        *("state.h is full: it holds limit=3 entries", "state.xs is full: it holds limit=3"),
+        *("deque mutated during iteration", "the priority queue is empty"),
+    ):
+        assert any(text in one for one in said), text
+    for options in (PATHS["plain"], PATHS["value, forced"]):
+        assert_identical(run_engine(operator, table, **options), expected)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import json
+import os
 import pickle
 import random
 from pathlib import Path
@@ -460,8 +461,8 @@ MISTAKES = [
     ({"totals": 5}, "5 for field 'totals', which is a dict: expected a mapping, pairs"),
     ({"totals": "ab"}, "'ab' for field 'totals', which is a dict"),
     ({"totals": ["ab"]}, "'ab' as entry 0 for field 'totals', which is a dict"),
-    ({"totals": {1: 1}}, "1 in entry 0 of field 'totals', where a str is expected: convert it"),
-    ({"totals": {"a": 1.0}}, "1.0 in entry 0 of field 'totals', where a int is expected"),
+    ({"totals": {1: 1}}, "1 in entry 0 of field 'totals', where type str is expected: convert it"),
+    ({"totals": {"a": 1.0}}, "1.0 in entry 0 of field 'totals', where type int is expected"),
     ({"totals": {"a": True}}, "True in entry 0 of field 'totals'"),
     ({"totals": {"a": None}}, "None in entry 0 of field 'totals'"),
     ({"totals": {"a": 2**63}}, "9223372036854775808 in field 'totals', which is beyond 64 bits"),
@@ -478,10 +479,10 @@ MISTAKES = [
     ({"pairs": {("a", 1): (1.0, True)}}, r"\(1.0, True\) as value 0 for field 'pairs'; expected"),
     ({"pairs": {("a", 1): (2**53 + 1, True, "")}}, "9007199254740993 for field 'pairs'.*holds as"),
     ({"pairs": {("a", 1): (10**400, True, "")}}, "0 for field 'pairs', .* holds as inf"),
-    ({"pairs": {("a", 1): (1.0, 1, "")}}, "1 in entry 0 of field 'pairs', where a bool is"),
+    ({"pairs": {("a", 1): (1.0, 1, "")}}, "1 in entry 0 of field 'pairs', where type bool is"),
     ({"seen": [(1, True), (1, True)]}, "the key 1, True twice for field 'seen'"),
     ({"seen": 5}, "5 for field 'seen', which is a set: expected an iterable of elements"),
-    ({"prices": {"a"}}, "'a' in entry 0 of field 'prices', where a float is expected"),
+    ({"prices": {"a"}}, "'a' in entry 0 of field 'prices', where type float is expected"),
     ({"prices": "abc"}, "'abc' for field 'prices', which is a list"),
     ({"recent": range(6)}, "6 entries for field 'recent', whose maxlen is 5: give fewer"),
     ({"nearest": [(float("nan"), 1)]}, "a NaN for field 'nearest', which is in no order"),
@@ -506,3 +507,69 @@ def test_more_than_the_limit_and_two_beginnings_are_refused() -> None:
         snapshot = engine.snapshot()
     with pytest.raises(ss.ConfigurationError, match="initial= and restore= both say"):
         idle(small, initial={}, restore=snapshot)
+
+
+class Waiting(ss.State):
+    fired = ss.list(str)
+    timers = ss.timers(str)
+
+
+def note(state, timer, emit):
+    state.fired.append(timer.key)
+
+
+@ss.operator(state=Waiting, event={"x": int}, on_timer=note)
+def wait(state, event, emit):
+    state.timers.set("set", event.timestamp + 5)
+
+
+def test_timers_are_kept_with_their_clock() -> None:
+    def at(*times: int) -> dict[str, list[int]]:
+        return {"x": [0] * len(times), "time": list(times)}
+
+    initial = {"timers": {"late": 100, "early": 10}}
+    with idle(wait, initial=initial) as engine, idle(wait) as other:
+        assert engine.state.timers == initial["timers"]
+        engine.process(at(20), order_by="time")
+        assert engine.state.fired == ["early"]
+        assert engine.state.timers == {"late": 100, "set": 25}
+        assert engine.state.timers["set"] == 25
+        snapshot, savepoint = engine.snapshot(), engine.savepoint()
+        engine.process(at(21, 200), order_by="time")
+        assert engine.state.fired == ["early", "set", "late"]
+        after = engine.snapshot()
+        engine.rollback(savepoint)
+        assert engine.snapshot() == snapshot
+        engine.process(at(21, 200), order_by="time")
+        assert engine.snapshot() == after
+        other.restore(snapshot)
+        other.process(at(21, 200), order_by="time")
+        assert other.snapshot() == after
+    with pytest.raises(ss.ConfigurationError, match="3 for field 'timers', which is a timers"):
+        idle(wait, initial={"timers": 3})
+
+
+def test_the_check_of_an_operator_begins_with_what_is_given() -> None:
+    given = values(random.Random(8))
+    run = ss.testing.check(hold, events(3, 80), initial=given)
+    assert run.output == hold.run_sequential(events(3, 80), initial=given).output
+
+
+@pytest.mark.slow
+def test_a_forked_process_reads_what_was_there_at_the_fork() -> None:
+    """By no lock or index of the engine, whose threads are not there."""
+    with ss.Engine(hold, initial={"totals": {"a": 1}}) as engine:
+        engine.process(events(1, 30))
+        expected = engine.state.to_dict()["totals"]
+        view = engine.state.totals
+        child = os.fork()
+        if child == 0:
+            found = (
+                engine.state.totals == expected
+                and [view[key] for key in expected] == list(expected.values())
+                and "none" not in engine.state.totals
+                and len(engine.state.totals) == len(expected)
+            )
+            os._exit(0 if found else 1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0

@@ -202,3 +202,25 @@ def test_a_hook_is_told_that_it_cannot_look() -> None:
         engine.process({name: column[:1] for name, column in batch().items()})
         assert len(errors) == 3
         assert all("a hook uses the engine" in str(error) for error in errors)
+
+
+class Passing(ss.State):
+    last = ss.dict(str, (int, str), expire_after=100)
+    seen = ss.set(int, expire_after=100)
+
+
+@ss.operator(state=Passing, event={"x": int})
+def write(state, event, emit):
+    state.last["a"] = (event.x, "b")
+    state.seen.add(event.x)
+
+
+def test_a_key_that_expires_is_read_as_others() -> None:
+    with ss.Engine(write) as engine:
+        engine.process({"x": [5], "time": [10]}, order_by="time")
+        assert engine.state.last["a"] == (5, "b")
+        assert 5 in engine.state.seen
+        assert engine.state.last == {"a": (5, "b")}
+        assert engine.state.table("last").to_pylist() == [
+            {"key": "a", "value_0": 5, "value_1": "b"}
+        ]

@@ -312,7 +312,7 @@ def test_times_are_needed() -> None:
 
 
 def test_what_cannot_be_together() -> None:
-    with pytest.raises(ss.ConfigurationError, match="has timers, which fire in the order"):
+    with pytest.raises(ss.ConfigurationError, match="goes by the time of events"):
         ss.Engine(timed, execution="locked")
     with pytest.raises(ss.ConfigurationError, match="has timers, and hooks are told of events"):
         ss.Engine(timed, on_commit=print)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import invoke
-from conftest import assert_identical, run_oracle
+from conftest import assert_identical, elements, run_oracle
 from families import FAMILY
 
 import specstream as ss
@@ -212,21 +212,16 @@ def changed(operator: ss.Operator, table: pa.Table) -> None:
     """What changes is said to be written; what is said not to be read nobody needs."""
     uses = {one.name: one for one in operator.explain().fields if one.space == "state"}
     expected = run_oracle(operator, table, seed=3)
-    start = {
-        field.name: operator.layout.elements(operator.layout.allocate(), field)
-        for field in operator.layout.plain
-    }
-    for field in operator.layout.containers:
-        if len(expected.state[field.name]):
-            assert uses[field.name].written, field.name
+    start = run_oracle(operator, table.slice(0, 0), seed=3).state
     for name, before in start.items():
-        after = np.asarray(expected.state[name]).reshape(-1)
-        if not np.array_equal(after, before.reshape(-1).astype(after.dtype), equal_nan=True):
+        after = expected.state[name]
+        held = isinstance(after, list)  # of containers and records
+        if before != after if held else not np.array_equal(elements(before), elements(after)):
             assert uses[name].written or uses[name].updated or uses[name].operated, name
     unread = [name for name, one in uses.items() if not (one.read or one.updated or one.operated)]
     fields = tuple(
         dataclasses.replace(field, fill=1)
-        if field.name in unread and field.name in start
+        if field.name in unread and not isinstance(start[field.name], list)
         else field
         for field in operator.layout.fields
     )
@@ -264,7 +259,9 @@ def test_of_random_operators_all_is_told(tmp_path: Path) -> None:
         }
     )
     for number in range(25):
-        text = generated.Writer(random.Random(number)).operator(1 + number % 6)
+        writer = generated.Writer(random.Random(number))
+        writer.features.discard("records")  # a name for a record is not followed
+        text = writer.operator(1 + number % 6)
         changed(generated.load(text, tmp_path, 9000 + number), table)
 
 

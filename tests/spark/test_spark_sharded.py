@@ -297,6 +297,7 @@ def test_options_that_cannot_be_are_refused_before_the_query_starts(session: Any
     refused("shards=0; expected", shards=0)
     refused("order_by= names column 'nothing'", ss.InputError, order_by="nothing")
     refused("restore= cannot be given", restore=b"")
+    refused("initial= cannot be given .*: all shards would begin with all of it", initial={})
     refused("on_commit= cannot be given", on_commit=print)
     refused("threads=0; expected", threads=0)
     refused("expected an operator", ss.DeclarationError, operator=print)

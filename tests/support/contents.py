@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 import specstream as ss
 from specstream.declarations.container_views import values_of
+from specstream.declarations.records import record_fields
 
 NAN = float("nan")
 
@@ -28,8 +28,7 @@ def contents(values: Any) -> list[Any]:
 def exact(value: Any) -> Any:
     """A value by its bits; there is one NaN."""
     if isinstance(value, ss.Record):
-        names = [one.name for one in dataclasses.fields(type(value))]  # type: ignore[arg-type]
-        return tuple(exact(getattr(value, name)) for name in names)
+        return tuple(exact(getattr(value, one.name)) for one in record_fields(type(value)))
     if isinstance(value, tuple):
         return tuple(map(exact, value))
     if isinstance(value, str):

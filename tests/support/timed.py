@@ -46,6 +46,42 @@ class PlainTimers:
         return iter(self.held)
 
 
+class Expiring(dict[Any, Any]):
+    """A dict whose entries go so long after they were written."""
+
+    def __init__(self, after: int) -> None:
+        self.after, self.now = after, 0
+        self.times: dict[Any, int] = {}
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        self.times[key] = self.now
+
+    def setdefault(self, key: Any, value: Any = None) -> Any:
+        if key not in self:
+            self[key] = value
+        return self[key]
+
+    def go_on(self, reached: int, now: int) -> None:
+        self.now = now
+        for key in [key for key in self if self.times[key] + self.after <= reached]:
+            del self[key]
+
+    def __deepcopy__(self, memo: Any) -> Expiring:
+        made = Expiring(self.after)
+        dict.update(made, self)
+        made.now, made.times = self.now, self.times.copy()
+        return made
+
+    # As a set.
+
+    def add(self, one: Any) -> None:
+        self[one] = None
+
+    def discard(self, one: Any) -> None:
+        self.pop(one, None)
+
+
 class Model:
     """One event after the other, and the timers between them.
 
@@ -67,6 +103,7 @@ class Model:
     def event(self, time: int, source: int, sequence: int, **columns: Any) -> None:
         self.time(time)
         event = SimpleNamespace(timestamp=time, source=source, sequence=sequence, **columns)
+        self._go_on(max(time, self.clock), time)
         if self._run(self.process, event, (time, source, sequence), None):
             self.clock = max(self.clock, time)
 
@@ -74,6 +111,11 @@ class Model:
         """A frontier, or the time of an event."""
         while due := self._due(lambda at, stamp: at <= max(time, self.clock)):
             self._fire(*due)
+
+    def _go_on(self, reached: int, now: int) -> None:
+        for held in vars(self.state).values():
+            if isinstance(held, Expiring):
+                held.go_on(reached, now)
 
     def end(self) -> None:
         last = self.state.timers.stamp
@@ -88,6 +130,7 @@ class Model:
     def _fire(self, at: int, stamp: int, key: Any) -> None:
         del self.state.timers.held[key]
         self.clock = max(self.clock, at)
+        self._go_on(self.clock, self.clock)
         number, self.fired = self.fired, self.fired + 1
 
         def random(draw: int) -> float:

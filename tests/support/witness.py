@@ -614,9 +614,9 @@ class State:
                 self.__dict__[one.name] = CONTAINERS[one.container.kind](one.container)
                 continue
             if one.record is not None:
-                made = self.records(one)
-                self.__dict__[one.name] = made
-                if not is_array(made):
+                held = self.records(one)
+                self.__dict__[one.name] = held
+                if not is_array(held):
                     converters[one.name] = functools.partial(record_of, one.record.record)
                 continue
             convert = converter(one.storage)
