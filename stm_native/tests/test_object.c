@@ -244,7 +244,7 @@ static void an_object_in_two_places(void)
 {
     scenario = "an object in two places";
     memset(&run, 0, sizeof run);
-    struct ss_config config = {.element_limit = 1 << 10};
+    struct ss_config config = {.element_limit = 1 << 12};
     CHECK(ss_arena_open(&run, &config, false));
     run.state = state;
     struct dice dice = dice_for(1, 2);
@@ -255,6 +255,12 @@ static void an_object_in_two_places(void)
     fill(other, &plain, &dice);
     put(0, object), put(1, object), put(2, object);
     CHECK(object->forward == place_of(0) && object->also == place_of(2));
+    for (uint64_t place = 0; place < 40; place++) /* the table grows, and both are found in it */
+        CHECK(ss_object_of(&run, kinds, sizeof state + place) != NULL);
+    take_along(ss_object_leave(&run, place_of(2)));
+    CHECK(object->forward == place_of(0) && object->also == SS_NOWHERE);
+    put(2, object);
+    CHECK(object == read(0));
     put(0, other);
     CHECK(object->forward == place_of(2) && object->also == SS_NOWHERE);
     put(1, object);
@@ -271,7 +277,7 @@ static void an_object_in_two_places(void)
     put(1, other);
     set(object, 0, 77);
     CHECK(met->forward == place_of(3) && get(met, 0) == 77 && state[place_of(3)] == 77);
-    take_along(ss_objects_leave(&run, 0, sizeof state));
+    take_along(ss_objects_leave(&run, 0, place_of(PLACES)));
     CHECK(met->forward == SS_NOWHERE && met->also == SS_NOWHERE && get(object, 0) == 77);
     ss_arena_close(&run);
 }
