@@ -345,7 +345,7 @@ def test_what_may_be_none() -> None:
                 last = each
         if last is not None and last.buys:
             last.price += 1.0
-        any_of = None
+        any_of: Any = None
         for each in state.orders:
             if not any_of or each.price > any_of.price:
                 any_of = each

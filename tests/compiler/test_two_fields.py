@@ -47,7 +47,7 @@ def _pick(x, y, first):  # type: ignore[no-untyped-def]
 
 
 def returned(state, event, emit):  # type: ignore[no-untyped-def]
-    _pick(state.x, state.y, event.a > 1)[event.a] = 1
+    _pick(state.x, state.y, event.a > 1)[event.a] = 1  # type: ignore[no-untyped-call]
 
 
 def listed(state, event, emit):  # type: ignore[no-untyped-def]

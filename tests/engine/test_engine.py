@@ -398,6 +398,7 @@ def test_statistics_add_up() -> None:
         "hook",
         "fault",
         "shadow",
+        "timer",
     }
     with pytest.raises(AttributeError):
         stats.events = 0  # type: ignore[misc]
