@@ -182,8 +182,14 @@ class Declared:
             limit = max(limit, 1)
         if self.limit is not None:
             limit = integer(f"{what}: limit", self.limit, 1, 2**31, "", DeclarationError)
+        if maxlen is not None and limit < maxlen:
+            raise DeclarationError(
+                f"{what}: limit={limit} is less than maxlen={maxlen}, which it could never reach; "
+                "expected maxlen alone"
+            )
         if self.capacity is not None:
-            integer(f"{what}: capacity", self.capacity, 1, limit, "", DeclarationError)
+            most = f", which is its limit={limit}"
+            integer(f"{what}: capacity", self.capacity, 1, limit, most, DeclarationError)
         expires = 0
         if self.expires is not None:
             after = ", in the unit of event.timestamp"
@@ -238,6 +244,12 @@ def shape_of(declared: object, allowed: tuple[str, ...], what: str) -> Shape:
         raise DeclarationError(f"{what} is an empty tuple; expected one type at least")
     storages = []
     for part in parts:
+        if isinstance(part, Declared):
+            raise DeclarationError(
+                f"{what} is a {part.kind}; expected {', '.join(allowed)}, or a tuple of these: no "
+                "container holds containers; give the key one part more, like "
+                "ss.dict((str, int), float), or keep two fields"
+            )
         storage = found_storage(part)
         if storage is None or storage.name not in allowed:
             raise DeclarationError(

@@ -163,8 +163,8 @@ class State:
                 elif base not in (State, object) and not name.startswith("__"):
                     raise DeclarationError(
                         f"state {cls.__name__!r} has attribute {name!r}, which is no field; "
-                        "expected ss.array(...), ss.scalar(...) or ss.scratch(...): constants "
-                        "belong into the operator's module or closure"
+                        "expected ss.array(...), ss.scalar(...), ss.scratch(...), ss.dict(...) or "
+                        "another container: constants belong into the operator's module or closure"
                     )
         return Layout.pack(cls.__name__, declared)
 
