@@ -294,7 +294,9 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
     engine->transactions = job->mode == SS_MODE_OPEN
                                ? INT64_MAX
                                : (job->count + engine->job.chunk - 1) / engine->job.chunk;
-    if (!ring_resize(engine, ring_slots(engine->job.horizon)))
+    /* Timers come before the head, as a transaction of their own, which has to be told from later ones:
+     * see ss_number_of_owner. */
+    if (!ring_resize(engine, ring_slots(engine->job.horizon + (engine->timers != NULL ? 1 : 0))))
         return false;
     if (job->mode == SS_MODE_LOCKED)
         for (uint64_t i = 0; i < config->threads; i++) {

@@ -74,6 +74,8 @@ operator = ss.operator(
 
 ENGINES = {name: options for name, options in PATHS.items() if options is not None}
 # The head runs ahead of the timers before it, and nothing else of anything.
+# The shortest ring in which timers, the head and one more are told apart.
+ENGINES["eager, one ahead"] = {"threads": 2, "horizon": 1, "chunk": 8, "protocol": "eager"}
 ENGINES["eager, the head alone"] = {
     "threads": 3,
     "horizon": 0,
