@@ -74,7 +74,7 @@ def test_what_cannot_be_declared_names_the_field(field: Any, message: str) -> No
         ss.list(float, capacity=3, limit=4),
         ss.deque(str),
         ss.deque((int, str), maxlen=0),
-        ss.deque(int, 100, limit=50),
+        ss.deque(int, 100, limit=150),
         ss.priority_queue((float, int)),
     ],
 )
