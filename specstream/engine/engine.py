@@ -320,6 +320,7 @@ class Engine:
         operator = self.operator
         what = f"operator {self.name!r}"
         committed.check_nothing_pending(what)
+        self._out_of_order.check_nothing_due(what)
         parts.lifetime.finish(self._out_of_order.end_job)
         known = len(committed.strings)
         try:

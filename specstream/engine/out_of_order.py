@@ -27,8 +27,8 @@ from specstream.engine.operator_errors import raise_failure, raise_timer_failure
 from specstream.engine.parts import Parts
 from specstream.engine.pending_events import Before
 from specstream.engine.segments import Segment
-from specstream.engine.sources import Name
-from specstream.errors import ConfigurationError, Partial, SpecstreamError
+from specstream.engine.sources import END, Name
+from specstream.errors import ConfigurationError, InputError, Partial, SpecstreamError
 from specstream.predictors.checked import open_of
 
 __all__ = ["OutOfOrder"]
@@ -51,6 +51,7 @@ class OutOfOrder:
         self._flight = parts.flight
         self._committed = parts.committed
         self._emits = parts.operator.emits
+        self._timers = parts.operator.layout.timers
         self._frontier = NO_FRONTIER  # that the open job was told
         self._highest = NO_FRONTIER  # key of the last event that it was given
         self._joined = 0  # sources that the frontier was looked at for
@@ -263,8 +264,19 @@ class OutOfOrder:
         frontier = self._reached()
         if frontier != self._frontier:
             self._check(frontier, min(self._frontier, self._highest), "the frontier")
+            if self._timers is not None:
+                self._move_before_the_end(frontier)
             self._native.advance(frontier)
             self._frontier = frontier
+
+    def _move_before_the_end(self, frontier: tuple[int, int]) -> None:
+        """What timers do at the end depends on how far the frontier came before it."""
+        sources = self._committed.pending.sources
+        if frontier[0] != END:
+            sources.reached = max(frontier, sources.reached or frontier)
+        elif sources.reached is not None and self._frontier < sources.reached:
+            # This job begins at the end, and what was due before is still to fire as such.
+            self._native.advance(sources.reached)
 
     def _check(self, at: tuple[int, int], committed: tuple[int, int], what: str) -> None:
         """What the runtime relies on: nothing comes below what may be committed already.
@@ -286,7 +298,8 @@ class OutOfOrder:
             What to wait for, without the lock, before the next look; None: that was the last. And
             then the C side's outcome; None: no job is open.
         """
-        if self._committed.pending.unsent:
+        pending = self._committed.pending
+        if pending.unsent or (pending.due and not self._flight.is_open):
             self._send()
         if not self._flight.is_open:
             return None, None
@@ -333,6 +346,27 @@ class OutOfOrder:
         nothing = np.empty((0, self._emits.row_words), np.int64)
         return np.concatenate([nothing, *(rows for _, rows in self._taken)])
 
+    def _are_due(self, outcome: Any, settled: bool) -> bool:
+        """Whether timers are to fire at the frontier, or one has failed and nobody has heard."""
+        return self._timers is not None and bool(outcome.timer_failed or not settled)
+
+    def check_nothing_due(self, what: str) -> None:
+        """Refuses a batch while timers are due at the frontier, as while events wait.
+
+        Raises:
+            InputError: some are.
+        """
+        due = self._committed.pending.due
+        if self._flight.is_open:
+            due = self._parts.turn.taken(
+                lambda: self._are_due(self._native.outcome(), self._native.is_settled())
+            )
+        if due:
+            raise InputError(
+                f"{what}: timers are due at the frontier and have not fired, or nobody has heard "
+                "that one has failed: poll() first"
+            )
+
     def abandon(self) -> None:
         """Ends the open job, if there is one, with the engine."""
         if self._flight.is_open:
@@ -341,7 +375,9 @@ class OutOfOrder:
 
     def hold_rows(self) -> None:
         """With the turn: keeps what nobody has polled for the next poll."""
-        self._take_rows()
+        outcome, settled = self._take_settled()
+        # The next poll of who goes on from here begins a job for them.
+        self._committed.pending.due = self._are_due(outcome, settled)
         output = self._polled()
         # None, if there are no rows: they would only make snapshots of one state differ.
         held = output if output.num_rows else None

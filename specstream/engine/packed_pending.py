@@ -42,6 +42,8 @@ class Waiting:
         given: numbers of the sources whose frontier was given before any event.
         side: number of tables of late events that nobody has fetched.
         late: late events of sources that have not joined.
+        reached: (timestamp, rank) that the frontier came to last before the end.
+        due: whether timers are due at the frontier.
     """
 
     sources: list[Source]
@@ -53,6 +55,8 @@ class Waiting:
     given: list[int] = field(default_factory=list)
     side: int = 0
     late: int = 0
+    reached: tuple[int, int] | None = None
+    due: bool = False
 
 
 def packed(about: Waiting, events: pa.Table, others: list[pa.Table]) -> bytes:
@@ -144,7 +148,8 @@ def _check_sources(about: Waiting) -> None:
     names = [source.name for source in about.sources]
     if len(set(names)) < len(names) or len({type(name) for name in names}) > 1:
         raise Malformed(f"{what} have one name twice, or numbers and texts for names")
-    numbers = [*(about.highest or ()), *(() if about.lowest is None else (about.lowest,))]
+    numbers = [*(about.highest or ()), *(about.reached or ())]
+    numbers += [] if about.lowest is None else [about.lowest]
     for source in about.sources:
         of = f"source {source.name!r}"
         if isinstance(source.name, int):

@@ -83,6 +83,7 @@ class PendingEvents:
         self._block: Block | None = None
         self.held: pa.Table | None = None  # see :meth:`with_held`
         self.unsent: list[Segment] = []  # that the runtime does not have
+        self.due = False  # timers wait for an open job, which has ended since
 
     @property
     def pending(self) -> int:
@@ -454,6 +455,8 @@ class PendingEvents:
             [numbers[source.name] for source, _ in self._given],
             len(self._side),
             self.sources.late,
+            self.sources.reached,
+            self.due,
         )
         tables = [] if self.held is None else [self.held]
         if self._given:
@@ -490,7 +493,9 @@ class PendingEvents:
             about.highest,
             about.lowest,
             about.late,
+            about.reached,
         )
+        self.due = about.due
         known = list(self.sources)
         self._given = [(known[number], to) for number, to in zip(about.given, given, strict=True)]
         self._side = side

@@ -95,6 +95,9 @@ class Sources:
         self._highest: tuple[int, int] | None = None  # (timestamp, rank) of all events
         self.lowest: int | None = None  # timestamp of all events
         self.late = 0  # events of sources that have not joined with another one
+        # The last (timestamp, rank) that the frontier of all came to before the end. What timers
+        # do at the end depends on it: those that are due at a frontier fire first.
+        self.reached: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[Source]:
         # A copy, because others may look while a new source comes.
@@ -201,10 +204,14 @@ class Sources:
         highest: Iterable[int] | None,
         lowest: int | None,
         late: int,
+        reached: Iterable[int] | None,
     ) -> None:
         """Takes over the sources of a snapshot; those declared since stay."""
         before = self._known
         self.late = late
+        if reached is not None:
+            timestamp, rank = reached
+            self.reached = timestamp, rank
         for source in sources:
             if source.ended is None:
                 source.ended = source.frontier == END

@@ -679,11 +679,18 @@ static bool fire_at_frontier(struct ss_worker *worker)
     pthread_mutex_lock(&queue->mutex);
     bool due = timers_are_due(engine);
     int64_t time = queue->frontier.timestamp;
+    int64_t reached = queue->reached;
     pthread_mutex_unlock(&queue->mutex);
     if (!due)
         return false;
     uint64_t before = worker->statistics.timers;
-    enum ss_fired fired = ss_timers_at(worker, time);
+    enum ss_fired fired = SS_FIRED;
+    /* The end may come while there are some that were due before it: those fire as such, and what they
+     * set as well, however fast we are. */
+    if (time == INT64_MAX)
+        fired = ss_timers_at(worker, reached);
+    if (fired == SS_FIRED)
+        fired = ss_timers_at(worker, time);
     pthread_mutex_lock(&queue->mutex);
     if (fired == SS_FIRED && time == INT64_MAX)
         queue->has_ended = queue->frontier.timestamp == time;
@@ -847,6 +854,7 @@ void ss_queue_close(struct ss_engine *engine)
     queue->unused_first = queue->unused_count = 0;
     queue->dissolving = queue->untold = 0;
     queue->has_frontier = queue->has_ended = false;
+    queue->reached = INT64_MIN;
     queue->has_rows = queue->has_moved = queue->failed = false;
     queue->failed_segment = NULL;
     /* Relaxed: nobody is in a job, and who waits for news takes the mutex before it acts. */
@@ -896,6 +904,8 @@ void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier)
     pthread_mutex_lock(&queue->mutex);
     queue->frontier = frontier;
     queue->has_frontier = true;
+    if (frontier.timestamp != INT64_MAX && frontier.timestamp > queue->reached)
+        queue->reached = frontier.timestamp;
     queue->has_ended = false;
     for (uint64_t i = 0; i < queue->active_count; i++) {
         const struct ss_transaction *transaction = active_at(engine, i);

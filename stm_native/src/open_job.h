@@ -35,6 +35,7 @@ struct ss_queue {
     int64_t claims;      /* transactions formed so far */
     struct ss_frontier frontier;
     bool has_frontier;
+    int64_t reached; /* the last time that the frontier came to before the end; INT64_MIN: none */
     bool has_ended; /* the timers have fired that waited when no event was to come any more */
     bool has_rows;
     bool has_moved; /* since somebody last took the rows, something has committed */
