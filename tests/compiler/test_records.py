@@ -591,7 +591,7 @@ def joined(state, event, emit):
 
 
 def looked_up(state, event, emit):
-    d = {}
+    d = {}  # type: ignore[var-annotated]
     emit(a=0.0, b=d.get(Pair(event.k), 0) + d.setdefault(1, 2), c="")
 
 

@@ -540,7 +540,7 @@ def test_timers_are_given_as_a_dict_is(timers: Any) -> None:
     expected = {"b": 9, "a": -5} if len(timers) else {}
     with idle(wait, initial={"timers": timers}) as engine:
         assert list(engine.state.timers.items()) == list(expected.items())
-    none = {"x": [], "time": []}
+    none: dict[str, list[int]] = {"x": [], "time": []}
     run = wait.run_sequential(none, order_by="time", initial={"timers": timers})
     assert list(run.state.timers.items()) == list(expected.items())
     with idle(small, initial={"q": [1]}) as engine:
