@@ -72,7 +72,7 @@ PATHS: dict[str, dict[str, Any] | None] = {
 def run_oracle(operator: ss.Operator, table: pa.Table, **options: Any) -> Result:
     """The sequential run; events that raise are skipped and listed."""
     run = operator.run_sequential(table, on_error="skip", **options)
-    raised = tuple((row, type(e).__name__, str(e)) for row, e in run.raised)
+    raised = tuple((-1 if row is None else row, type(e).__name__, str(e)) for row, e in run.raised)
     return Result(run.output, contents.of_view(run.state), raised)
 
 

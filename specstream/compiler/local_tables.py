@@ -40,7 +40,7 @@ from specstream.compiler.memory import Run
 from specstream.compiler.none_types import NullableType
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT
-from specstream.compiler.types import RunType
+from specstream.compiler.types import RecordType, RunType
 from specstream.declarations.element_types import Number
 
 __all__ = [
@@ -201,8 +201,16 @@ def keys(of: TableType, given: types.Type) -> types.Type:
         return of.key_as_declared(given)
     what = "a dict" if isinstance(of, DictType) else "a set"
     key = storable(given.of if isinstance(given, NullableType) else given, what)
-    if any(isinstance(leaf, LocalType) for leaf in _leaf_types(key)):
+    leaves = _leaf_types(key)
+    if any(isinstance(leaf, LocalType) for leaf in leaves):
         raise refuse(f"{key} is a key: keys are numbers, strings and tuples of these")
+    record = next((leaf for leaf in leaves if isinstance(leaf, RecordType)), None)
+    if record is not None:
+        fields = ", ".join(f"x.{name}" for name in record.shape.names)
+        raise refuse(
+            f"a key of {what} is a record of {record.class_name}, which can change: keys are "
+            f"numbers, strings and tuples of these, like ({fields},)"
+        )
     found = meet(of.key_type, key)
     if found is None:
         raise refuse(f"the keys of {what} are {of.key_type} and one is {key}: make them one type")

@@ -55,7 +55,6 @@ class OracleRecord:
     """A record, as an operator sees it."""
 
     __slots__ = ("_also", "_cell", "_same", "_shape")
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, shape: Shape, cell: _Cell) -> None:
         object.__setattr__(self, "_shape", shape)
@@ -84,6 +83,9 @@ class OracleRecord:
             and other._shape == self._shape
             and all(one == own for one, own in zip(values_of(self), values_of(other), strict=True))
         )
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {_class_name(self._shape)!r}")
 
     def __repr__(self) -> str:
         pairs = zip(self._shape.names, values_of(self), strict=True)

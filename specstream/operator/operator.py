@@ -43,14 +43,15 @@ class SequentialRun:
     Attributes:
         output: emitted rows.
         state: the state after the last event.
-        raised: (row, exception) of the events that raised, with ``on_error="skip"``.
+        raised: (row, exception) of the events that raised, with ``on_error="skip"``; of a timer
+            that raised the row is None, and ``specstream_timer`` on the exception its key and time.
         rejected_rows: rows that are no events, with ``rejected_rows="side"``: as they were given,
             and a column "reason"; None: there are none.
     """
 
     output: pa.Table
     state: StateView
-    raised: tuple[tuple[int, Exception], ...]
+    raised: tuple[tuple[int | None, Exception], ...]
     rejected_rows: pa.Table | None = None
 
     @property
@@ -241,7 +242,8 @@ class Operator:
             source: column that names each event's source.
             keys: add the order-key columns to the output.
             initial: values to start with, by field name, as for :class:`specstream.Engine`.
-            on_error: "skip" goes on after an event that raises, which is not applied.
+            on_error: "skip" goes on after an event that raises, which is not applied, and after a
+                timer that raises, which has fired.
             rejected_rows: "side" leaves out rows that cannot be events, as an engine does.
             progress: called with the number of events done, about every thousand.
             bad_rows: old name of ``rejected_rows``, for one release.
@@ -320,12 +322,12 @@ def _run_all(
     skip: bool,
     output: Callable[[], pa.Table],
     progress: Callable[[int], None] | None,
-) -> list[tuple[int, Exception]]:
+) -> list[tuple[int | None, Exception]]:
     """Runs the events; gives those that have raised, which end the run unless it is to skip them.
 
     What ends it is raised with the output of the events before it.
     """
-    raised: list[tuple[int, Exception]] = []
+    raised: list[tuple[int | None, Exception]] = []
     row = 0
     while row < count:
         try:
@@ -334,9 +336,10 @@ def _run_all(
             if not skip or isinstance(error, CompileError):
                 error.specstream_partial = Partial(output(), row)  # type: ignore[attr-defined]
                 raise
-            raised.append((row, error))
             if oracle.failed_timer is not None:
-                continue
+                raised.append((None, error))
+                continue  # the event is still to run
+            raised.append((row, error))
         if progress is not None and row % 1024 == 1023:
             progress(row + 1)
         row += 1
@@ -345,9 +348,9 @@ def _run_all(
 
 def _end(
     oracle: Oracle, count: int, skip: bool, output: Callable[[], pa.Table]
-) -> list[tuple[int, Exception]]:
+) -> list[tuple[int | None, Exception]]:
     """Fires the timers that are left, likewise."""
-    raised: list[tuple[int, Exception]] = []
+    raised: list[tuple[int | None, Exception]] = []
     while True:
         try:
             oracle.end()
@@ -356,7 +359,7 @@ def _end(
             if not skip or isinstance(error, CompileError):
                 error.specstream_partial = Partial(output(), count)  # type: ignore[attr-defined]
                 raise
-            raised.append((count, error))
+            raised.append((None, error))
 
 
 def check_order(operator: Operator, order_by: str | None) -> None:

@@ -550,6 +550,79 @@ def test_what_does_not_fit_is_refused_with_a_way_out() -> None:
         assert all(part in text for part in parts), text
 
 
+def assigned(state, event, emit):
+    d = {}
+    d[Pair(event.k)] = 5
+    emit(a=0.0, b=len(d), c="")
+
+
+def displayed(state, event, emit):
+    emit(a=0.0, b=len({Pair(1): 2}), c="")
+
+
+def displayed_set(state, event, emit):
+    emit(a=0.0, b=len({Pair(1), Pair(1)}), c="")
+
+
+def in_a_tuple(state, event, emit):
+    emit(a=0.0, b=len({(1, state.grid[0, 0])}), c="")
+
+
+def added(state, event, emit):
+    s = set()
+    s.add(state.orders[0])
+    emit(a=0.0, b=len(s), c="")
+
+
+def of_a_list(state, event, emit):
+    emit(a=0.0, b=len(set([Pair(1), Pair(2)])), c="")  # noqa: C405
+
+
+def of_pairs(state, event, emit):
+    emit(a=0.0, b=len(dict([(Pair(1), 2)])), c="")  # noqa: C406
+
+
+def comprehended(state, event, emit):
+    emit(a=0.0, b=len({Pair(k): k for k in range(event.k)}), c="")
+
+
+def joined(state, event, emit):
+    emit(a=0.0, b=len(set().union([Pair(1)])), c="")
+
+
+def looked_up(state, event, emit):
+    d = {}  # type: ignore[var-annotated]
+    emit(a=0.0, b=d.get(Pair(event.k), 0) + d.setdefault(1, 2), c="")
+
+
+def asked(state, event, emit):
+    emit(a=0.0, b=Pair(event.k) in {1, 2}, c="")
+
+
+def removed(state, event, emit):
+    s = set()
+    s.discard(Pair(event.k))
+    emit(a=0.0, b=len(s), c="")
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        *(assigned, displayed, displayed_set, in_a_tuple, added, of_a_list, of_pairs, comprehended),
+        *(joined, looked_up, asked, removed),
+    ],
+    ids=lambda one: one.__name__,
+)
+def test_a_record_is_no_key(process: Any) -> None:
+    """Nor is one in Python, and there it says the same."""
+    text = refused(process)
+    assert "a record of" in text, text
+    assert "keys are numbers, strings and tuples of these" in text, text
+    operator = ss.operator(state=Book, event=EVENT, emits=EMITS)(process)
+    with pytest.raises(TypeError, match=r"unhashable type: '(Pair|Order)'"):
+        operator.run_sequential(events(4))
+
+
 class WithMethod(ss.Record):
     n: int
 

@@ -523,6 +523,34 @@ def wait(state, event, emit):
     state.timers.set("set", event.timestamp + 5)
 
 
+@pytest.mark.parametrize(
+    "timers",
+    [
+        {"b": 9, "a": -5},
+        [("b", 9), ("a", -5)],
+        pa.table({"key": ["b", "a"], "value": [9, -5]}),
+        pa.table({"value": [9, -5], "key": ["b", "a"]}).to_pandas(),
+        {},
+        [],
+    ],
+    ids=["dict", "pairs", "table", "frame", "no entries", "no pairs"],
+)
+def test_timers_are_given_as_a_dict_is(timers: Any) -> None:
+    """At the beginning, to the oracle, and by what converts a snapshot."""
+    expected = {"b": 9, "a": -5} if len(timers) else {}
+    with idle(wait, initial={"timers": timers}) as engine:
+        assert list(engine.state.timers.items()) == list(expected.items())
+    none: dict[str, list[int]] = {"x": [], "time": []}
+    run = wait.run_sequential(none, order_by="time", initial={"timers": timers})
+    assert list(run.state.timers.items()) == list(expected.items())
+    with idle(small, initial={"q": [1]}) as engine:
+        snapshot = engine.snapshot()
+    with idle(wait, restore=snapshot, migrate=lambda fields: {"timers": timers}) as engine:
+        assert list(engine.state.timers.items()) == list(expected.items())
+        engine.process({**none}, order_by="time", end=True)
+        assert engine.state.fired == sorted(expected)
+
+
 def test_timers_are_kept_with_their_clock() -> None:
     def at(*times: int) -> dict[str, list[int]]:
         return {"x": [0] * len(times), "time": list(times)}

@@ -396,6 +396,22 @@ def test_an_error_names_the_timer(options: dict[str, Any]) -> None:
     assert vars(caught.value)["specstream_timer"] == (0, 7)
 
 
+def test_a_sequential_run_blames_no_event_for_a_timer() -> None:
+    """Neither the one before which it fired, nor one behind the last."""
+
+    def divides_too(state, event, emit):  # type: ignore[no-untyped-def]
+        emit(1 // (event.x - 7))
+        state.timers.set(event.x, event.timestamp + 5)
+
+    both = ss.operator(state=Timed, event={"x": int}, emits={"y": int}, on_timer=divides)
+    events = {"x": [0, 7, 4, 0], "t": [1, 2, 9, 20]}
+    run = both(divides_too).run_sequential(events, order_by="t", on_error="skip", end=True)
+    told = [(row, vars(error).get("specstream_timer")) for row, error in run.raised]
+    assert told == [(1, None), (None, (0, 6)), (None, (0, 25))]
+    assert run.output["y"].to_pylist() == [-1, -1, 0, -1]
+    assert run.state.timers == {}
+
+
 def test_columns_of_time_keep_their_type() -> None:
     """The time of a firing comes out as that of an event does."""
     times = pa.array([1, 2, 9, 20], pa.int64()).cast(pa.timestamp("ms", "UTC"))
