@@ -386,8 +386,9 @@ def _time(
         array = array.cast(pa.int64())  # of no rows, or it would have nulls
     if reads_timestamp and pa.types.is_floating(array.type):
         raise InputError(
-            f"{what}: the operator reads event.timestamp, an int64, and order column {name!r} "
-            f"has type {array.type}: cast it to an integer or a timestamp"
+            f"{what}: the operator goes by event.timestamp, an int64 (it reads it, or has timers "
+            f"or entries that expire), and order column {name!r} has type {array.type}: cast it to "
+            "an integer or a timestamp"
         )
     return array, order_key(array, name, what)
 

@@ -133,6 +133,8 @@ _CHANGING: tuple[str, ...] = (
 _CHANGING += ("setdefault", "popitem", "discard", "add", "intersection_update", "difference_update")
 _CHANGING += ("symmetric_difference_update",)
 _CHANGING = ("delete_item", *(f"method_{name}" for name in _CHANGING))
+_NAMES = {"delete_item": "del"}
+"""What a user has written, where that is no name."""
 
 
 class Core:
@@ -177,6 +179,7 @@ def _register(function: Core) -> None:
                     raise no_letters(name)
                 if name != function.name and args and has_no_method(args[0], name):
                     raise refuse("; ".join(no_method(args[0], name)))
+                name = _NAMES.get(name, name)
                 raise refuse(f"{name} does not take ({given}): {function.taken}")
             return signature(found[0], *found[1])
 

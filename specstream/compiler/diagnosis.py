@@ -35,6 +35,8 @@ _KINDS = {
     "state_list": "a list of the state",
     "state_deque": "a deque of the state",
     "state_priority_queue": "a priority queue of the state",
+    "state_timers": "the timers of the state",
+    "timer": "the timer",
 }
 _SEEN_BY = "see the rules of operators in docs/operators.md"
 _RULES = "use numbers, fields of the state, and plain functions"

@@ -44,8 +44,7 @@ class _EventAttribute(AttributeTemplate):
             return _derived_type(place)
         kind = event.schema.kind(name)
         if kind is None:
-            names = [*event.schema.names, "timestamp", "source", "sequence"]
-            raise refuse(f"the event has no column {name!r}; {names_it_has(name, names)}")
+            raise refuse(f"{event.lacks} {name!r}; {names_it_has(name, event.names)}")
         return NUMBA_KINDS[kind]
 
 

@@ -63,9 +63,10 @@ def written_by(head: Any) -> Callable[..., Meaning]:
     return meaning
 
 
-def adding(kind: Any, name: str, most: int, least: int | None = None) -> Any:
+def adding(kind: Any, name: str, most: int, least: int | None = None, form: str = "") -> Any:
     """A decorator that adds what a method is of a kind; called with its type and those of the
-    arguments, of which there are so many."""
+    arguments, of which there are so many. ``form``: how it is called, where Python has no such
+    method."""
     least = most if least is None else least
 
     def add(rule: Callable[..., Meaning]) -> Any:
@@ -74,7 +75,8 @@ def adding(kind: Any, name: str, most: int, least: int | None = None) -> Any:
                 return None
             if not least <= len(args) - 1 <= most:
                 expected = str(most) if least == most else f"{least} to {most}"
-                raise refuse(f"{name} takes {expected} value(s) here: see Python's")
+                way_out = f"write {form}" if form else "see Python's"
+                raise refuse(f"{name} takes {expected} value(s) here: {way_out}")
             return rule(*args)
 
         method(name).rule(checked)

@@ -34,6 +34,7 @@ from specstream.compiler.oracle_records import forget, record_view, scalar_recor
 from specstream.compiler.oracle_timers import Due, StateTimers, plain
 from specstream.compiler.oracle_view import View
 from specstream.compiler.program import CompiledOperation, Program
+from specstream.compiler.refusals import TIMER_NAMES
 from specstream.compiler.reserved import RESERVED_COLUMNS
 from specstream.compiler.text import Text
 from specstream.declarations.container_words import replace
@@ -343,6 +344,9 @@ class OracleTimer(OracleEvent):
         self._schema, self._nulls, self._readers = schema, {}, {}
         self.key, self.at = key, Int64(at)
         self.timestamp, self.source, self.sequence = Int64(time), Int64(-(2**63)), Int64(number)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"the timer has no {name!r}; it has {', '.join(TIMER_NAMES)}")
 
 
 class OracleEmit:

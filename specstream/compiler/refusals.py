@@ -12,7 +12,10 @@ from specstream.compiler.text import refusal
 from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.state import Field
 
-__all__ = ["FROZEN", "has_no_method", "is_boosted", "no_letters", "no_method", "refuse"]
+__all__ = [
+    *("FROZEN", "TIMER_NAMES", "has_no_method", "is_boosted", "no_letters", "no_method"),
+    "refuse",
+]
 
 _OF_ARRAYS: tuple[str, ...] = ("sum", "mean", "std", "var", "min", "max", "argmin", "argmax")
 _OF_ARRAYS += ("any", "all", "fill", "copy")
@@ -36,7 +39,10 @@ _OF_CONTAINERS: dict[str, tuple[str, ...]] = {
     "state_list": _OF_LISTS,
     "state_deque": _OF_DEQUES,
     "state_priority_queue": ("clear", "peek", "pop", "push", "pushpop", "replace"),
+    "state_timers": ("cancel", "clear", "get", "set"),
 }
+TIMER_NAMES = ("key", "at", "timestamp", "sequence")
+"""What the timer that fires has."""
 
 FROZEN = (
     "a default, or a list, dict, set or array of a module is frozen, and is changed here",
@@ -65,7 +71,9 @@ def has_no_method(of: types.Type, name: str) -> bool:
     kind = _kind(of)
     if kind == "view":
         return name not in (*_OF_ARRAYS, "tolist")
-    return kind in ("state", "event", "emit") or name not in _OF_CONTAINERS.get(kind, (name,))
+    if kind in ("state", "event", "emit", "timer", "record", "place"):
+        return True
+    return name not in _OF_CONTAINERS.get(kind, (name,))
 
 
 def no_method(of: types.Type, name: str) -> tuple[str, str]:
@@ -77,11 +85,23 @@ def no_method(of: types.Type, name: str) -> tuple[str, str]:
             "read a column as event.x; its methods are random(i), random_bits(i), normal(i), "
             "integer(low, high, i), choice(n, i) and is_null(name)",
         )
+    if kind == "timer":
+        return (
+            f"the timer has no method {name!r}",
+            f"it has {', '.join(TIMER_NAMES)}, and the methods random(i), random_bits(i), "
+            "normal(i), integer(low, high, i) and choice(n, i)",
+        )
+    if kind in ("record", "place"):
+        return (
+            f"methods of records are not compiled: {name!r} of a record {of.class_name}",
+            f"write a plain function that takes the record, {name}(x)",
+        )
     if kind == "state":
         return f"the state has no method {name!r}", "read and assign its fields, as state.x"
     if kind in _OF_CONTAINERS:
         what = kind.removeprefix("state_").replace("_", " ")
         what += " of the state" if kind.startswith("state_") else ""
+        what = "field of timers" if kind == "state_timers" else what
         return f"a {what} has no method {name!r}", names_it_has(name, _OF_CONTAINERS[kind])
     if kind == "view" and name in _LENGTHENS:
         return (

@@ -156,6 +156,11 @@ def _same_container(value: types.Type, state: StateType, name: types.Type, field
     assert field.container is not None
     kind = field.container.kind
     if not isinstance(value, ContainerType) or value.field != field:
+        if field.is_timers:
+            raise refuse(
+                f"field {field.name!r} holds timers and cannot be replaced: state.{field.name}."
+                f"clear() takes all away, and state.{field.name}.set(key, at) sets one"
+            )
         raise refuse(
             f"field {field.name!r} is a {kind} and cannot be replaced: change what it holds, "
             f"with state.{field.name}.clear() and what puts elements into it"

@@ -240,7 +240,7 @@ def stored_record(shape: Shape, given: types.Type, variant: str, what: str) -> R
 
 def _told(given: types.Type) -> str:
     if isinstance(given, RecordType | PlaceType):
-        return f"a {given.class_name}"
+        return f"a record {given.class_name}"
     if given == types.none:
         return "None"
     return f"an array of {given.class_name}" if isinstance(given, RecordsType) else str(given)

@@ -11,24 +11,35 @@ time, and the words of its key as they lie in the state.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from numba.core import types
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    infer_getattr,
+    infer_global,
+)
 from numba.extending import lower_getattr, models, register_model
 
 from specstream._native import lib
 from specstream.compiler.core_function import Meaning
 from specstream.compiler.instructions import I32, I64, POINTER, Value
+from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.kinds import check_kind, convert
+from specstream.compiler.list_methods import delete_item
 from specstream.compiler.local_methods import adding, written_by
 from specstream.compiler.local_tables import WRITERS, Table, keys, table_of
 from specstream.compiler.local_types import TableType
 from specstream.compiler.memory import Run
+from specstream.compiler.none_types import present
+from specstream.compiler.refusals import TIMER_NAMES, refuse
 from specstream.compiler.state_fields import CONTAINER_TYPES
 from specstream.compiler.state_tables import Declared, StateTable, shape_type
 from specstream.compiler.table_methods import get_or_none, is_null
+from specstream.compiler.text import TextType
 from specstream.compiler.types import EventType, StateType
 from specstream.declarations.containers import Shape
 from specstream.declarations.schema import Schema
@@ -56,9 +67,14 @@ CONTAINER_TYPES["timers"] = StateTimersType
 WRITERS[StateTimersType] = StateTable
 
 
-@adding(StateTimersType, "set", 2)
+@adding(StateTimersType, "set", 2, form="set(key, at)")
 def _set(of: StateTimersType, key: types.Type, at: types.Type) -> Meaning:
     what = f"the time of a timer of state.{of.field.name}"
+    if isinstance(present(at), TextType):
+        raise refuse(
+            f"{what} is an int in the unit of event.timestamp, and is given a string: write it "
+            "like event.timestamp + 30"
+        )
     check_kind(types.unliteral(at), "int", what)
     given = types.unliteral(at)
 
@@ -80,7 +96,7 @@ def _set(of: StateTimersType, key: types.Type, at: types.Type) -> Meaning:
     return _meaning(types.none, (of, keys(of, key), given), write)
 
 
-@adding(StateTimersType, "cancel", 1)
+@adding(StateTimersType, "cancel", 1, form="cancel(key)")
 def _cancel(of: StateTimersType, key: types.Type) -> Meaning:
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
         entry = table.find(args[1])
@@ -91,9 +107,33 @@ def _cancel(of: StateTimersType, key: types.Type) -> Meaning:
     return _meaning(types.none, (of, keys(of, key)), write)
 
 
-@adding(StateTimersType, "get", 1)
+@adding(StateTimersType, "get", 1, form="get(key)")
 def _get(of: StateTimersType, key: types.Type) -> Meaning:
     return get_or_none(of, key, ())
+
+
+@delete_item.rule
+def _delete(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if isinstance(args[0], StateTimersType):
+        state = f"state.{args[0].field.name}"
+        raise refuse(f"a timer of {state} is not deleted as an item: write {state}.cancel(key)")
+    return None
+
+
+@SET_ITEM.append
+def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    if isinstance(args[1], StateTimersType):
+        state = f"state.{args[1].field.name}"
+        raise refuse(f"a timer of {state} is not set as an item: write {state}.set(key, at)")
+    return None
+
+
+@infer_global(operator.getitem)
+class _Item(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        if isinstance(args[0], StateTimersType):
+            state = f"state.{args[0].field.name}"
+            raise refuse(f"a timer of {state} is not read as an item: write {state}.get(key)")
 
 
 # ---- the one that fires ----
@@ -109,6 +149,7 @@ class TimerType(EventType):
     def __init__(self, schema: Schema, key: Shape) -> None:
         super().__init__(schema)
         self.shape = key
+        self.lacks, self.names = "the timer has no", TIMER_NAMES
         types.Type.__init__(self, f"specstream.timer({schema}, {key})")
 
 

@@ -66,7 +66,7 @@ _REFUSED: dict[str, tuple[tuple[str, ...], str, str]] = {
     "conversion": (
         (),
         f"a string that is not of the event alone is no number here ({_OF})",
-        f"{_ALONE}, like int(event.x)",
+        f"{_ALONE}, like int(event.x); what a timer needs of it, keep in the state when it is set",
     ),
     "letters": (
         ("len", "[]", "for", "in"),

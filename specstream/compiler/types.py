@@ -126,6 +126,8 @@ class EventType(_Pointer):
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.lacks = "the event has no column"
+        self.names = (*schema.names, "timestamp", "source", "sequence")
         super().__init__(f"specstream.event({schema})")
 
 

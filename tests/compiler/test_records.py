@@ -537,11 +537,11 @@ def test_what_does_not_fit_is_refused_with_a_way_out() -> None:
         no_such_argument: ["Order takes (price, quantity, buys=..., note=...)", "'size'"],
         lacks_one: ["Order takes", "'quantity'"],
         wrong_type: ["field 'quantity' of Order is declared int", "int(x)"],
-        wrong_class: ["holds Order and gets a Pair"],
+        wrong_class: ["holds Order and gets a record Pair"],
         no_record: ["holds Order and gets float64", "Order(...)"],
         nothing: ["'queue'", "gets None"],
         whole_array: ["'orders' is an array and cannot be replaced"],
-        compared: ["a Order is compared with a Pair"],
+        compared: ["a record Order is compared with a record Pair"],
         ordered: ["records", "by a field of theirs, with key="],
         emitted: ["'a' is declared float", "a record", "one of its fields"],
     }

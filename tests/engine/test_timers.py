@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -394,6 +397,65 @@ def test_an_error_names_the_timer(options: dict[str, Any]) -> None:
     with pytest.raises(ZeroDivisionError, match="division") as caught:
         timed.run_sequential(events, order_by="t")
     assert vars(caught.value)["specstream_timer"] == (0, 7)
+
+
+class Named(ss.State):
+    timers = ss.timers(str)
+
+
+MISTAKES = [
+    ('state.timers["a"] = 5', "write state.timers.set(key, at)"),
+    ('del state.timers["a"]', "write state.timers.cancel(key)"),
+    ('emit(state.timers["a"])', "write state.timers.get(key)"),
+    ("state.timers = {}", "clear() takes all away, and state.timers.set(key, at) sets one"),
+    ('state.timers.add("a")', "a field of timers has no method 'add'; it has cancel, clear, get"),
+    ('state.timers.sets("a", 5)', "did you mean 'set'"),
+    ('state.timers.set("a")', "set takes 2 value(s) here; write set(key, at)"),
+    ("state.timers.cancel()", "write cancel(key)"),
+    ('state.timers.set("a", "b")', "in the unit of event.timestamp"),
+    ('state.timers.set("a", 0.5)', "write int(x)"),
+    ("state.timers.set(event.x, 5)", "declared str and gets int64"),
+    ("state.timers.cancel(event.x)", "declared str and gets int64"),
+    ("emit(event.x in state.timers)", "declared str and gets int64"),
+    ("emit(timer.when)", "the timer has no 'when'; it has key, at, timestamp, sequence"),
+    ("emit(timer.keys)", "did you mean 'key'"),
+    ("emit(timer.choose(3))", "the timer has no"),
+    ("emit(int(timer.key))", "keep in the state when it is set"),
+]
+
+
+def mistaken(line: str, fires: str, folder: Path) -> ss.Operator:
+    """An operator of two lines."""
+    path = folder / "mistaken.py"
+    path.write_text(
+        f"def event(state, event, emit):\n    {line}\ndef timer(state, timer, emit):\n    {fires}\n"
+    )
+    functions = runpy.run_path(str(path))
+    return ss.operator(
+        state=Named, event={"x": int}, emits={"y": int}, on_timer=functions["timer"]
+    )(functions["event"])
+
+
+@pytest.mark.parametrize(("line", "said"), MISTAKES)
+def test_a_mistake_is_told_in_the_words_of_timers(line: str, said: str, tmp_path: Path) -> None:
+    lines = ("pass", line) if "timer." in line else (line, "pass")
+    with pytest.raises(ss.CompileError, match=re.escape(said)) as caught:
+        ss.Engine(mistaken(*lines, tmp_path)).close()
+    assert caught.value.line == 2 * lines.index(line) + 2
+    assert "state_" not in str(caught.value)
+    assert "_item" not in str(caught.value)
+
+
+def test_timers_need_times_that_are_integers() -> None:
+    events = {"x": [1], "t": [0.5]}
+    with ss.Engine(timed) as engine, pytest.raises(ss.InputError, match="or has timers or entries"):
+        engine.process(events, order_by="t")
+
+
+def test_the_oracle_says_what_a_timer_has(tmp_path: Path) -> None:
+    operator = mistaken('state.timers.set("a", event.timestamp)', "emit(timer.when)", tmp_path)
+    with pytest.raises(AttributeError, match=r"the timer has no 'when'; it has key, at, timestamp"):
+        operator.run_sequential({"x": [1], "t": [1]}, order_by="t", end=True)
 
 
 def test_a_sequential_run_blames_no_event_for_a_timer() -> None:
