@@ -340,7 +340,10 @@ class OutOfOrder:
         else:
             self._taken.append((edition, rows))
         self._native.clear_rows()
-        self._committed.pending.settle()
+        pending = self._committed.pending
+        # The job knows by now. Whoever keeps the engine asks it.
+        pending.due, pending.ending = False, 0
+        pending.settle()
         return outcome
 
     def _take_settled(self) -> tuple[Any, bool]:

@@ -310,6 +310,8 @@ def test_one_that_raised_unheard_is_kept(protocol: str, to: int | None) -> None:
     def told(engine: ss.Engine) -> tuple[Any, ...]:
         raised: list[tuple[str, Any]] = []
         outputs = pa.concat_tables(poll_all(engine, raised))
+        # As a checkpoint has it, which looks without asking the job.
+        assert not engine.durable.pending.due
         rows = [tuple(row.values()) for row in outputs.to_pylist()]
         return rows, raised, list(engine.state.timers.items()), engine.snapshot()
 
