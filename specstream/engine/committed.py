@@ -6,7 +6,7 @@ Whoever reads or changes it sees to it that nobody commits meanwhile (``turn.py`
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from specstream.columns.field_values import initial_state
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.declarations.codes import Texts
-from specstream.declarations.container_words import used_bytes
+from specstream.declarations.container_words import stamped, used_bytes
 from specstream.declarations.state_content import StateContent, fixed_words
 from specstream.declarations.state_view import Words
 from specstream.engine.options import Options
@@ -135,14 +135,36 @@ class Committed:
 
     # ---- kept and brought back ----
 
-    def _content(self) -> StateContent:
-        return StateContent.of(self._operator.layout, self.words)
+    def _content(self, unheard: Any) -> StateContent:
+        """A copy of the state, in which a timer (``struct ss_firing``) that has failed, and that
+        nobody has heard of, has not fired: else nobody ever would."""
+        layout = self._operator.layout
+        content = StateContent.of(layout, self.words)
+        timers = layout.timers
+        if unheard is None or timers is None or timers.container is None:
+            return content
+        # Nothing has committed since, so that all else is as it was before.
+        content.clock()[:] = [unheard.number, unheard.clock ^ -(2**63)]
+        key = np.array(list(unheard.key)[: timers.container.key.words], np.uint64)
+        row = [*key.view(np.int64), unheard.at]
+        rows = np.insert(content.rows_of(timers), self.timers_up_to(unheard.stamp), row, axis=0)
+        at = layout.containers.index(timers)
+        return replace(content, rows=(*content.rows[:at], rows, *content.rows[at + 1 :]))
 
-    def content(self, done: int, state: StateContent | None = None) -> Snapshot:
+    def timers_up_to(self, stamp: int) -> int:
+        """How many of the timers that are set have a stamp up to this one."""
+        timers = self._operator.layout.timers
+        assert timers is not None
+        return int(np.searchsorted(stamped(self.words, timers)[0], stamp, side="right"))
+
+    def content(
+        self, done: int, state: StateContent | None = None, unheard: Any = None
+    ) -> Snapshot:
         """For a snapshot; ``done`` events of the batch in flight are in the state, of which
-        ``state`` is what the caller has looked at, or else a copy is made."""
+        ``state`` is what the caller has looked at, or else a copy is made, in which ``unheard`` has
+        not fired."""
         return Snapshot(
-            self._content() if state is None else state,
+            self._content(unheard) if state is None else state,
             self.next_sequence + done,
             self.strings.to_arrow(),
             self.pending.to_bytes(),
@@ -184,10 +206,10 @@ class Committed:
         self.pending = restored.pending
         self.reached = None
 
-    def savepoint(self) -> Savepoint:
-        """A copy, for :meth:`rollback`."""
+    def savepoint(self, unheard: Any = None) -> Savepoint:
+        """A copy, for :meth:`rollback`, in which the timer ``unheard`` has not fired."""
         return Savepoint(
-            self._content(),
+            self._content(unheard),
             self.next_sequence,
             len(self.strings),
             self.rejected.savepoint(),

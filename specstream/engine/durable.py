@@ -100,8 +100,8 @@ class Durable:
                 done, counted = flight.counted
                 outcome = self._parts.native.outcome()
                 done += 0 if outcome.job == counted else outcome.consumed
-            self._hold_rows()
-            return self._parts.committed.content(done, state)
+            unheard = self._hold_rows()
+            return self._parts.committed.content(done, state, unheard)
 
     def savepoint(self) -> Savepoint:
         """The engine as it is, kept in memory."""
@@ -109,13 +109,14 @@ class Durable:
             return self._parts.turn.taken(self._savepoint)
 
     def _savepoint(self) -> Savepoint:
-        self._hold_rows()
-        return self._parts.committed.savepoint()
+        return self._parts.committed.savepoint(self._hold_rows())
 
-    def _hold_rows(self) -> None:
-        """What is committed and was not polled would be lost with this engine."""
+    def _hold_rows(self) -> Any:
+        """What is committed and was not polled would be lost with this engine; and so would a timer
+        that has failed, which it returns."""
         if self._parts.flight.is_open and not self._parts.lifetime.is_inherited():
-            self._out_of_order.hold_rows()
+            return self._out_of_order.hold_rows()
+        return None
 
     def rollback(self, to: Savepoint) -> None:
         """Back to a savepoint."""

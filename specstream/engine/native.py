@@ -238,6 +238,11 @@ class Native:
         at.timestamp, at.source = frontier
         lib.ss_engine_advance(self.pointer, at[0])
 
+    def go_on_ending(self, stamp: int) -> None:
+        """Before the open job is told of a frontier: at the end only timers with a stamp up to this
+        one fire."""
+        lib.ss_engine_go_on_ending(self.pointer, stamp)
+
     def await_news(self, milliseconds: int) -> bool:
         """Waits until the open job has something to tell; whether it has."""
         return bool(lib.ss_engine_await(self.pointer, milliseconds))

@@ -225,6 +225,10 @@ class OutOfOrder:
         self._lifetime.unsettled = lambda: self._note_job(before)
         self._native.start(chunk=chunk, horizon=horizon, mode=lib.SS_MODE_OPEN)
         self._lifetime.settle()
+        pending = self._committed.pending
+        if pending.due and pending.ending:
+            # Of a state that was put back the timers' stamps are 1, 2, and so on.
+            self._native.go_on_ending(pending.ending)
 
     def _note_job(self, before: int) -> None:
         """Takes the open job for begun, if a job was begun since that one."""
@@ -336,7 +340,10 @@ class OutOfOrder:
         else:
             self._taken.append((edition, rows))
         self._native.clear_rows()
-        self._committed.pending.settle()
+        pending = self._committed.pending
+        # The job knows by now. Whoever keeps the engine asks it.
+        pending.due, pending.ending = False, 0
+        pending.settle()
         return outcome
 
     def _take_settled(self) -> tuple[Any, bool]:
@@ -373,15 +380,28 @@ class OutOfOrder:
             self._native.end_job()
             self._flight.is_open = False
 
-    def hold_rows(self) -> None:
-        """With the turn: keeps what nobody has polled for the next poll."""
+    def hold_rows(self) -> Any:
+        """With the turn: keeps what nobody has polled for the next poll.
+
+        Returns:
+            The timer that has failed and that nobody has heard of, a ``struct ss_firing``; or None.
+        """
         outcome, settled = self._take_settled()
+        unheard = outcome.failed_timer if outcome.timer_failed else None
+        if unheard is not None and unheard.stamp == 0:
+            unheard = None  # it is still set
         # The next poll of who goes on from here begins a job for them.
-        self._committed.pending.due = self._are_due(outcome, settled)
+        pending = self._committed.pending
+        pending.due, pending.ending = self._are_due(outcome, settled), 0
+        if pending.due and outcome.ending:
+            set_before = self._committed.timers_up_to(outcome.ending)
+            pending.ending = set_before + (unheard is not None)
+            pending.due = pending.ending > 0
         output = self._polled()
         # None, if there are no rows: they would only make snapshots of one state differ.
         held = output if output.num_rows else None
-        self._committed.pending.held, self._taken = held, []
+        pending.held, self._taken = held, []
+        return unheard
 
     def _polled(self) -> pa.Table:
         """All that is there for a poll."""

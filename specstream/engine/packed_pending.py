@@ -44,6 +44,7 @@ class Waiting:
         late: late events of sources that have not joined.
         reached: (timestamp, rank) that the frontier came to last before the end.
         due: whether timers are due at the frontier.
+        ending: how many of the first timers fire at an end that has begun; 0: it has not.
     """
 
     sources: list[Source]
@@ -57,6 +58,7 @@ class Waiting:
     late: int = 0
     reached: tuple[int, int] | None = None
     due: bool = False
+    ending: int = 0
 
 
 def packed(about: Waiting, events: pa.Table, others: list[pa.Table]) -> bytes:
@@ -94,6 +96,7 @@ def unpacked(packed: bytes) -> Unpacked:
     metadata = (tables[0].schema.metadata or {}) if tables else {}
     about = made_of(json_of(metadata.get(b"arrivals", b""), what), Waiting, what)
     natural(about.late, f"{what}: late events")
+    natural(about.ending, f"{what}: timers at the end")
     natural(about.side, f"{what}: tables of late events", len(tables))
     expected = 1 + about.held + bool(about.given) + about.side
     if len(tables) != expected:

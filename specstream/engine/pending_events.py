@@ -84,6 +84,7 @@ class PendingEvents:
         self.held: pa.Table | None = None  # see :meth:`with_held`
         self.unsent: list[Segment] = []  # that the runtime does not have
         self.due = False  # timers wait for an open job, which has ended since
+        self.ending = 0  # if so: only the first so many, at an end that has begun; 0: it has not
 
     @property
     def pending(self) -> int:
@@ -457,6 +458,7 @@ class PendingEvents:
             self.sources.late,
             self.sources.reached,
             self.due,
+            self.ending,
         )
         tables = [] if self.held is None else [self.held]
         if self._given:
@@ -495,7 +497,7 @@ class PendingEvents:
             about.late,
             about.reached,
         )
-        self.due = about.due
+        self.due, self.ending = about.due, about.ending
         known = list(self.sources)
         self._given = [(known[number], to) for number, to in zip(about.given, given, strict=True)]
         self._side = side

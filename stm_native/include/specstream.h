@@ -329,6 +329,8 @@ struct ss_firing {
     int64_t number; /* so many have fired before */
     int64_t time;   /* the larger of its time and those of the events and firings before */
     int64_t at;     /* its time */
+    int64_t clock;  /* the largest time of events and firings before; INT64_MIN: there were none */
+    uint64_t stamp; /* that its entry had; 0: there was no memory, and it is still set */
     uint64_t key[8]; /* SS_MOST_KEY_WORDS */
 };
 
@@ -345,6 +347,7 @@ struct ss_outcome {
     uint64_t edition;     /* of the rows: another one once they were cleared, or a job was started */
     bool timer_failed;    /* if it was no event: what `failed_timer` ran */
     struct ss_firing failed_timer;
+    uint64_t ending;      /* the stamp up to which timers fire at the end that has begun; 0: it has not */
     const struct ss_firing *firings; /* that have emitted rows, in order; valid as long as these */
     uint64_t firing_count;
 };
@@ -416,6 +419,9 @@ bool ss_engine_submit(struct ss_engine *engine, struct ss_segment *segment);
  * number: what is at it or below may commit. It moves back only as far as the last event that has
  * come: where nothing was to come any more, and a source joins after all. */
 void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier);
+/* Before the open job is told of a frontier: the end, when it comes, is one that had begun before, an
+ * outcome's `ending`. */
+void ss_engine_go_on_ending(struct ss_engine *engine, uint64_t stamp);
 /* Waits until there are emitted rows, an event has failed, or something has committed since the rows
  * were last cleared and nothing below the frontier is left. True: one of these. */
 bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds);

@@ -371,6 +371,7 @@ struct ss_outcome ss_engine_outcome(struct ss_engine *engine)
         outcome.timer_failed = engine->timers->failed;
         if (outcome.timer_failed)
             outcome.failed_timer = engine->timers->firing;
+        outcome.ending = engine->timers->end;
         outcome.firings = engine->timers->firings;
         outcome.firing_count = engine->timers->firing_count;
     }

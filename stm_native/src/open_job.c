@@ -920,6 +920,12 @@ void ss_engine_advance(struct ss_engine *engine, struct ss_frontier frontier)
     pthread_mutex_unlock(&queue->mutex);
 }
 
+void ss_engine_go_on_ending(struct ss_engine *engine, uint64_t stamp)
+{
+    /* Nobody looks at it before there is a frontier, which the mutex brings with it. */
+    engine->timers->end = stamp;
+}
+
 bool ss_engine_await(struct ss_engine *engine, int64_t milliseconds)
 {
     struct ss_queue *queue = &engine->queue;

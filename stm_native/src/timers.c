@@ -466,6 +466,13 @@ static void fail(struct ss_worker *worker, bool no_memory)
         engine->fault = worker->fault;
 }
 
+/* No memory for taking an entry out: nothing has fired. */
+static void fail_before(struct ss_worker *worker)
+{
+    worker->engine->timers->firing.stamp = 0;
+    fail(worker, true);
+}
+
 /* Runs what a timer runs; its entry is out. */
 static void run_timer(struct ss_worker *worker)
 {
@@ -506,7 +513,7 @@ static bool expire(struct ss_worker *worker, const struct ss_due *item)
     struct ss_undo undos[MOST_UNDOS];
     ss_touched_settle(worker, false);
     if (take_out(worker, item, undos) < 0) {
-        fail(worker, true);
+        fail_before(worker);
         return false;
     }
     ss_touched_settle(worker, false);
@@ -542,6 +549,8 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
         .number = (int64_t)ss_word_read(header_word(engine, SS_HEADER_FIRED)),
         .time = item.at > clock ? item.at : clock,
         .at = item.at,
+        .clock = clock,
+        .stamp = item.stamp,
     };
     if (!expire_aside(worker, timers->firing.time))
         return SS_FIRING_ENDED;
@@ -555,7 +564,7 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
     ss_touched_settle(worker, false);
     int taken = reserve_firing(timers) ? take_out(worker, &item, undos) : -1;
     if (taken < 0) {
-        fail(worker, true);
+        fail_before(worker);
         return SS_FIRING_ENDED;
     }
     pop(timers);

@@ -280,12 +280,16 @@ static void one_event_is_not_divided(void)
 static void is_consumed_when_it_raises(void)
 {
     raises = 1;
+    uint64_t stamp = state[REGION];
     CHECK(head(1) == SS_ENDED);
     CHECK(engine->failed && engine->timers->failed && engine->timers->firing.key[0] == 1);
     CHECK(fired() == 1 && state[X] == 0 && !is_set(1));
     CHECK(state[HEADER + SS_HEADER_FIRED] == 1);
     struct ss_outcome outcome = ss_engine_outcome(engine);
     CHECK(outcome.timer_failed && outcome.failed_timer.at == 10);
+    /* What it takes to set it again as it was. */
+    CHECK(outcome.failed_timer.clock == INT64_MIN && outcome.failed_timer.stamp == stamp);
+    CHECK(outcome.failed_timer.number == 0 && outcome.ending == 0);
 }
 
 static void fires_again_when_it_was_killed(void)
@@ -312,6 +316,19 @@ static void ends_once(void)
     CHECK(strcmp(story, "t1") == 0 && is_set(9));
     CHECK(ss_timers_at(&engine->workers[1], 11) == SS_FIRED);
     CHECK(strcmp(story, "t1t9") == 0);
+}
+
+/* Of an end that had begun before, those that were set since stay. */
+static void goes_on_ending(void)
+{
+    hand_drop(2);
+    ss_engine_go_on_ending(engine, engine->stamp);
+    begin_in_place(2, 0);
+    set(run_of(2), 2, 8);
+    end_in_place(2, false);
+    CHECK(ss_engine_outcome(engine).ending != 0);
+    CHECK(ss_timers_at(&engine->workers[1], INT64_MAX) == SS_FIRED);
+    CHECK(strcmp(story, "t1") == 0 && is_set(2) && ss_engine_outcome(engine).ending == 0);
 }
 
 static bool is_there(uint64_t key)
@@ -417,6 +434,7 @@ static const struct {
     {"one that was killed fires again", fires_again_when_it_was_killed},
     {"a timer sets others", sets_others},
     {"the end of the input comes once", ends_once},
+    {"an end that has begun goes on", goes_on_ending},
     {"readers come between two", readers_come_between},
     {"an entry expires", expires},
     {"after its last write", expires_after_the_last_write},

@@ -259,7 +259,7 @@ chain = ss.operator(state=Chain, event={"x": int}, emits={"key": str, "at": int}
 )
 
 
-@pytest.mark.parametrize("between", ["nothing", "poll", "snapshot"])
+@pytest.mark.parametrize("between", ["nothing", "poll", "snapshot", "snapshot at the end"])
 def test_what_is_due_at_the_frontier_is_so_at_the_end(between: str) -> None:
     """However far the workers are when the next call comes."""
     for _ in range(20):
@@ -285,6 +285,63 @@ def test_what_is_due_at_the_frontier_is_so_at_the_end(between: str) -> None:
                 found += engine.poll_rows(timeout=None)
                 assert dict(engine.state.timers) == {"d": 70}
         assert found == [("a", 5), ("b", 7), ("c", 60)]
+
+
+def sets_three(state, event, emit):  # type: ignore[no-untyped-def]
+    for key in ("x", "bad", "y"):
+        state.timers.set(key, 5)
+
+
+def one_is_bad(state, timer, emit):  # type: ignore[no-untyped-def]
+    emit(timer.key, timer.at)
+    if timer.key == "bad":
+        raise KeyError(timer.sequence)
+    if timer.key == "x":
+        state.timers.set("later", 6)
+
+
+three = ss.operator(
+    state=Chain, event={"x": int}, emits={"key": str, "at": int}, on_timer=one_is_bad
+)(sets_three)
+
+
+@pytest.mark.parametrize("to", [5, None])
+@pytest.mark.parametrize("protocol", ["value", "eager"])
+def test_one_that_raised_unheard_is_kept(protocol: str, to: int | None) -> None:
+    """Whoever goes on from a snapshot or a savepoint hears of it, and all else is as without."""
+
+    def told(engine: ss.Engine) -> tuple[Any, ...]:
+        raised: list[tuple[str, Any]] = []
+        outputs = pa.concat_tables(poll_all(engine, raised))
+        # As a checkpoint has it, which looks without asking the job.
+        assert not engine.durable.pending.due
+        rows = [tuple(row.values()) for row in outputs.to_pylist()]
+        return rows, raised, list(engine.state.timers.items()), engine.snapshot()
+
+    options: dict[str, Any] = {"sources": ["A"], "threads": 1, "keys": True, "protocol": protocol}
+    for fired in (0, 1, 2, 2):
+        with ss.Engine(three, **options) as engine:
+            engine.submit_event(0, "A", x=1)
+            engine.advance("A", to)
+            while engine.stats.timers < fired:
+                pass
+            snapshot = engine.snapshot()
+            savepoint = engine.savepoint()
+            expected = told(engine)
+            engine.rollback(savepoint)
+            assert told(engine) == expected
+        assert expected[1] == [("KeyError", "bad")]
+        assert [row[:2] for row in expected[0]] == [("x", 5), ("y", 5)]
+        assert expected[2] == [("later", 6)]
+        with ss.Engine(three, restore=snapshot, **options) as engine:
+            assert told(engine) == expected
+        with ss.Engine(three, restore=snapshot, **options) as engine:
+            if fired == 2:
+                assert list(engine.state.timers) == ["bad", "y", "later"]
+                with pytest.raises(ss.InputError, match=r"timers are due.*poll\(\) first"):
+                    engine.process({"x": [1], "t": [9]}, order_by="t")
+            with pytest.raises(KeyError, match="1"):  # so many had fired before it
+                engine.poll(timeout=None)
 
 
 def test_snapshots_hold_the_timers_and_the_clock() -> None:
