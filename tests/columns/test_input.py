@@ -201,7 +201,7 @@ def test_the_timestamp_of_an_event() -> None:
         assert engine.process({"i": [0, 1]})["t"].to_pylist() == [0, 1]
         output = engine.process(pa.table({"i": [2, 3], "when": when}), order_by="when")
         assert output["t"].to_pylist() == [3_000_000, 5_000_000]
-        with pytest.raises(ss.InputError, match=r"reads event\.timestamp.*double: cast it"):
+        with pytest.raises(ss.InputError, match=r"goes by event\.timestamp.*double: cast it"):
             engine.process({"i": [0], "when": [0.5]}, order_by="when")
 
 
