@@ -158,7 +158,8 @@ class Interrupted:
         self.take(self.call("process", 0.0015, lambda: self.engine.process(table)))
         done = self.engine.state.n
         assert self.rows == list(range(done)), f"{done} were applied; rows of {self.rows[-1:]}"
-        assert self.engine.durable.next_sequence == done
+        with self.engine.durable.exclusive():  # who enters settles what interrupts have left
+            assert self.engine.durable.next_sequence == done
         self.next = done
 
     def submit(self) -> None:
@@ -209,7 +210,8 @@ class Interrupted:
 
     def submitted(self) -> int:
         """Events that have come, those that are not committed included."""
-        return sum(source.next_sequence for source in self.engine.durable.pending.sources)
+        with self.engine.durable.exclusive():
+            return sum(source.next_sequence for source in self.engine.durable.pending.sources)
 
 
 def main(rounds: int, seed: int) -> None:
