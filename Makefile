@@ -13,13 +13,14 @@ QUICK := not spark and not slow and not large
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 BENCH_SPARK_ARGS ?= --plot
+BENCH_CONTAINERS_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
 ROUNDS ?= 2000
 COUNT ?= 100
 INPUTS ?= 25000
 
-.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark speed figures clean
+.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark bench-containers speed figures docs clean
 .DELETE_ON_ERROR:
 
 help:
@@ -35,8 +36,10 @@ help:
 	@echo "make model   the model of the scheduler's hand-over, by the model checker Spin"
 	@echo "make bench   compile times; speculation against plain, locks and pure Python"
 	@echo "make bench-spark  an operator in Spark: specstream, the bare loop, Spark's own ways, Bytewax"
+	@echo "make bench-containers  a dict of the state beside tables by hand and typed dicts; ten million keys; skew"
 	@echo "make speed   the speed table: two threads against one, in C and compiled, and the automatic setting"
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
+	@echo "make docs    the documentation site, in build/site"
 	@echo "make clean   remove the environment and everything built"
 
 $(BIN)/python:
@@ -112,6 +115,12 @@ mutants:
 model:
 	stm_native/model/check.sh
 
+# Warnings are errors: a link within the site that leads nowhere is one.
+docs: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(WITH_JAVA) $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build/site
+	@echo "the site is in build/site/index.html"
+
 bench: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.compile_time
@@ -123,6 +132,10 @@ bench-spark: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	-$(PIP) install --quiet "bytewax==0.21.*"
 	$(WITH_JAVA) $(BIN)/python -m bench.spark $(BENCH_SPARK_ARGS)
+
+bench-containers: $(VENV)/installed-test
+	@$(MAKE) --silent $(VENV)/native
+	$(BIN)/python -m bench.containers $(BENCH_CONTAINERS_ARGS)
 
 speed: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,11 @@ def findings_of(experiment: Experiment, folder: Path) -> tuple[Mapping[str, Any]
     """The machine and the findings, out of the experiment's file."""
     stored = json.loads((folder / f"{experiment.name}.json").read_text())
     return stored["machine"], experiment.judge(stored["data"])
+
+
+def _anchor(title: str) -> str:
+    """The anchor of a heading, as pages of repositories have it."""
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
 def page(experiments: Sequence[Experiment], folder: Path, page: Path) -> str:
@@ -35,14 +41,12 @@ def page(experiments: Sequence[Experiment], folder: Path, page: Path) -> str:
     for experiment in measured:
         findings = found[experiment.name][1]
         held = sum(finding.holds for finding in findings)
-        anchor = experiment.name.replace("_", "-")
-        lines.append(f"| [{experiment.title}](#{anchor}) | {held} of {len(findings)} |")
+        link = f"[{experiment.title}](#{_anchor(experiment.title)})"
+        lines.append(f"| {link} | {held} of {len(findings)} |")
     for experiment in measured:
         machine, findings = found[experiment.name]
         picture = (folder / f"{experiment.name}.png").relative_to(page.parent)
         lines += [
-            "",
-            f'<a id="{experiment.name.replace("_", "-")}"></a>',
             "",
             f"## {experiment.title}",
             "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -17,6 +18,9 @@ import pyarrow as pa
 import specstream as ss
 from bench.chapter4.slowed import SlowedEngine, busy_rounds
 from bench.containers.operators import by_hand, events_of, keys_of, of_state, typed_dict
+from specstream.checkpoint.batch import Batch
+from specstream.checkpoint.batch_runner import BatchRunner
+from specstream.checkpoint.stream_options import StreamOptions
 
 __all__ = ["Large", "Skewed", "Speed", "large", "skewed", "speeds"]
 
@@ -102,7 +106,14 @@ def _compared(size: int, times: dict[str, list[float]]) -> Iterator[Speed]:
 
 @dataclass(frozen=True)
 class Large:
-    """What a dict of so many keys takes."""
+    """What a dict of so many keys takes.
+
+    Attributes:
+        full_seconds: of the record of a batch whose checkpoint file is full.
+        batch: events of the batch behind it, of keys at random.
+        increment_seconds: of its record.
+        restart_seconds: until an engine has the state of both files.
+    """
 
     keys: int
     fill_seconds: float
@@ -110,6 +121,12 @@ class Large:
     snapshot_seconds: float
     snapshot_bytes: int
     restore_seconds: float
+    full_seconds: float
+    full_bytes: int
+    batch: int
+    increment_seconds: float
+    increment_bytes: int
+    restart_seconds: float
 
 
 def _resident() -> int:
@@ -118,7 +135,7 @@ def _resident() -> int:
 
 
 def large(keys: int, say: Say) -> Large:
-    """Fills a dict, takes a snapshot, restores it."""
+    """Fills a dict, takes a snapshot, restores it; writes checkpoint files, starts from them."""
     say(f"{keys:,} keys: filling")
     before = _resident()
     with ss.Engine(of_state, threads=1, horizon=0) as engine:
@@ -133,11 +150,43 @@ def large(keys: int, say: Say) -> Large:
         began = time.perf_counter()
         snapshot = engine.snapshot()
         kept = time.perf_counter() - began
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = _checkpoints(engine, keys, folder, say)
     with ss.Engine(of_state, threads=1, horizon=0) as engine:
         began = time.perf_counter()
         engine.restore(snapshot)
         restored = time.perf_counter() - began
-    return Large(keys, filled, resident, kept, len(snapshot), restored)
+    return Large(keys, filled, resident, kept, len(snapshot), restored, *recorded)
+
+
+def _bytes_in(folder: Path) -> int:
+    files = (*folder.glob("*.full"), *folder.glob("*.increment"))
+    return sum(file.stat().st_size for file in files)
+
+
+def _checkpoints(
+    engine: ss.Engine, keys: int, folder: str, say: Say
+) -> tuple[float, int, int, float, int, float]:
+    """Seconds and bytes of a full file, size of a batch, the same of its increment, a restart."""
+    options = StreamOptions(to=lambda rows, batch_id: None, checkpoint=folder)
+    runner = BatchRunner(engine, options, in_use=lambda: False)
+    seconds: list[float] = []
+    sizes: list[int] = []
+    batch = 10_000
+    for number in range(2):
+        say(f"{keys:,} keys: checkpoint {number}")
+        drawn = np.random.default_rng(number).integers(0, keys, batch)
+        before = runner.stats.recording
+        runner.run(Batch(number, None, events_of(drawn * 7919, number)))
+        seconds.append(runner.stats.recording - before)
+        sizes.append(_bytes_in(Path(folder)) - sum(sizes))
+    runner.close()
+    say(f"{keys:,} keys: restart")
+    with ss.Engine(of_state, threads=1, horizon=0) as again:
+        began = time.perf_counter()
+        BatchRunner(again, options).close()
+        restarted = time.perf_counter() - began
+    return seconds[0], sizes[0], batch, seconds[1], sizes[1], restarted
 
 
 @dataclass(frozen=True)

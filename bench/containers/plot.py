@@ -66,7 +66,7 @@ def save_skew(found: Sequence[Skewed], processor: str, path: Path) -> None:
         panels[1][column].set_ylim(bottom=0)
         panels[1][column].set_xlabel("exponent of Zipf's law over 10,000 keys (0: all alike)")
     panels[0][0].set_ylabel("speed, one thread = 1")
-    panels[1][0].set_ylabel("dropped runs, % of speculative ones")
+    panels[1][0].set_ylabel("dropped speculative runs, %")
     figure.suptitle(f"A dict of the state under skew\n{processor}")
     figure.savefig(path, dpi=110)
     plt.close(figure)

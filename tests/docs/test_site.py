@@ -1,0 +1,103 @@
+"""The site of docs/ builds without a warning, and every public name is in its reference."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import specstream as ss
+from specstream import operators, spark, structures, testing
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    done = subprocess.run(
+        [*command, str(ROOT / "docs"), str(built)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return built
+
+
+class _Page(HTMLParser):
+    """The places of a page, and where its links and pictures lead."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.places: set[str] = set()
+        self.targets: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value is None:
+                continue
+            if name == "id":
+                self.places.add(value)
+            elif (tag, name) in {("a", "href"), ("img", "src")}:
+                self.targets.append(value)
+
+
+def targets(path: Path, page: _Page, site: Path) -> Iterator[tuple[Path, str]]:
+    for target in page.targets:
+        parts = urlsplit(target)
+        if parts.scheme or parts.netloc:
+            continue
+        file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        yield file, unquote(parts.fragment)
+
+
+def test_every_link_and_picture_is_there(site: Path) -> None:
+    pages = {path.resolve(): _Page(path.read_text()) for path in site.rglob("*.html")}
+    broken = []
+    for path, page in pages.items():
+        for file, place in targets(path, page, site):
+            there = file.exists() and (
+                not place or file not in pages or place in pages[file].places
+            )
+            if not there:
+                broken.append(f"{path.relative_to(site.resolve())}: {file.name}#{place}")
+    assert len(pages) > 20
+    assert not broken
+
+
+def test_every_page_is_reached_from_the_first_one(site: Path) -> None:
+    pages = {path.resolve(): _Page(path.read_text()) for path in site.rglob("*.html")}
+    first = (site / "index.html").resolve()
+    seen, todo = {first}, [first]
+    while todo:
+        path = todo.pop()
+        for file, _ in targets(path, pages[path], site):
+            if file in pages and file not in seen:
+                seen.add(file)
+                todo.append(file)
+    written = {site.resolve() / path.relative_to(ROOT / "docs") for path in sources()}
+    assert {path.with_suffix(".html") for path in written} <= seen
+
+
+def sources() -> Iterator[Path]:
+    for pattern in ("*.md", "*.ipynb"):
+        yield from (ROOT / "docs").rglob(pattern)
+
+
+def test_the_reference_has_every_public_name(site: Path) -> None:
+    text = "".join(path.read_text() for path in (site / "reference").glob("*.html"))
+    documented = set(re.findall(r'id="(specstream\.[\w.]+)"', text))
+    modules = {"metrics", "operators", "spark", "structures", "testing"}
+    missing = {name for name in ss.__all__ if f"specstream.{name}" not in documented} - modules
+    assert not missing
+    for module in (operators, spark, structures, testing):
+        names = {f"{module.__name__}.{name}" for name in module.__all__}
+        assert names <= documented, names - documented
