@@ -10,6 +10,7 @@ passed (``open_job.c`` does the same, one by one, as frontiers move).
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from specstream.checkpoint.difference import Difference, first_difference
 from specstream.checkpoint.frontiers import Frontiers
 from specstream.checkpoint.inputs import Origin
 from specstream.columns.events import Events
+from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.lists import joined
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
@@ -51,9 +53,15 @@ class Committing:
 
 
 def committing(
-    operator: Operator, origin: Origin, rows: pa.Table, before: bytes, strings: StringTable
+    operator: Operator,
+    origin: Origin,
+    rows: pa.Table,
+    before: bytes,
+    strings: StringTable,
+    words: npt.NDArray[np.int64],
 ) -> Committing:
-    """What a batch commits that began with these waiting events, as the engine packs them.
+    """What a batch commits that began with these waiting events, as the engine packs them, and this
+    state, in which it settles the unit of the times.
 
     Raises:
         InputError: its rows do not fit, or some are late and that is an error.
@@ -70,6 +78,7 @@ def committing(
         event_time["late"],
         RejectedRows(origin.bad_rows),
         operator.program.reads_timestamp,
+        partial(check_unit, operator.layout, words, what=what),
         what,
     )
     pending.sources.declare(event_time["sources"])
@@ -79,6 +88,8 @@ def committing(
         rows,
         lambda: pending.read(rows, order_by, 0 if origin.source is None else None, origin.source),
     )
+    if pending.type is not None:
+        settle_unit(operator.layout, words, pending.type)
     pending.sources.advance(reached)
     return _below_frontier(pending, operator)
 

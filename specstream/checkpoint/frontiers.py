@@ -14,7 +14,9 @@ from typing import TypedDict
 import numpy as np
 import pyarrow as pa
 
+from specstream.columns.conversion import tick_of
 from specstream.columns.events import order_key
+from specstream.declarations.durations import nanoseconds
 from specstream.declarations.options import shown, whole
 from specstream.engine.sources import Name, Sources
 from specstream.errors import ConfigurationError, InputError
@@ -23,7 +25,6 @@ __all__ = ["Amount", "Delay", "Frontiers", "PlainDelay", "PlainFrontiers"]
 
 Amount = str | datetime.timedelta | int | float
 
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _LEAST = -(2**63)
 
 
@@ -71,7 +72,7 @@ class Delay:
         self._shown = f"{option}={shown(amount)}"
         self._nanoseconds: int | None = None
         if isinstance(amount, str | datetime.timedelta):
-            self._nanoseconds = _nanoseconds(option, amount)
+            self._nanoseconds = nanoseconds(option, amount)
             length: float = self._nanoseconds
         elif isinstance(amount, int | float) and not isinstance(amount, bool):
             length = amount
@@ -139,10 +140,10 @@ class Delay:
     def _in_unit_of(self, of: pa.DataType, column: str) -> int | float:
         """The amount in ticks of an order column; what is between two ticks is rounded up."""
         found = f"{self._shown}: order column {column!r} has type {of}"
-        if pa.types.is_temporal(of):
+        tick = tick_of(of)
+        if tick is not None:
             if self._nanoseconds is None:
                 raise InputError(f'{found}; expected a duration such as "10 seconds"')
-            tick = _DAY if of == pa.date32() else _NANOSECONDS[getattr(of, "unit", "ms")]
             return -(-self._nanoseconds // tick)
         if not (pa.types.is_integer(of) or pa.types.is_floating(of)):
             raise InputError(f"{found}; expected timestamps, dates or numbers: cast it")
@@ -155,27 +156,6 @@ class Delay:
             raise InputError(f"{found}; expected an integer in the column's own unit")
         assert isinstance(self._amount, int | float)
         return self._amount
-
-
-_DAY = 24 * 60 * 60 * 10**9
-
-
-def _nanoseconds(option: str, amount: str | datetime.timedelta) -> int:
-    import pandas  # of the Spark extra; slow to import
-
-    try:
-        # A plain number in quotes would be nanoseconds to pandas; here it has no unit.
-        if isinstance(amount, str) and not any(map(str.isalpha, amount)):
-            raise ValueError("it has no unit")
-        parsed = pandas.Timedelta(amount)
-        if parsed is pandas.NaT:
-            raise ValueError("it is no time")
-    except (ValueError, OverflowError) as error:
-        raise ConfigurationError(
-            f'{option}={amount!r} is no duration ({error}); expected one such as "10 seconds", '
-            '"1 minute 30 seconds", "500 ms" or "2 days"'
-        ) from None
-    return int(parsed.value)
 
 
 class Frontiers:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,7 @@ from specstream.columns.events import (
     read_events,
     rows_to_table,
 )
+from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
 from specstream.declarations.options import flag, function, integer
@@ -230,19 +232,25 @@ class _Run:
         """The events that the batch commits, in order."""
         operator, origin = self.operator, self.origin
         if origin.event_time is not None:
-            self.committing = committing(operator, origin, rows, self.pending, self.strings)
+            self.committing = committing(
+                operator, origin, rows, self.pending, self.strings, self.words
+            )
             return self.committing.events
-        return read_events(
+        what = f"operator {operator.name!r}"
+        events = read_events(
             rows,
             operator.event,
             self.strings,
-            f"operator {operator.name!r}",
+            what,
             self.first,
             order_by=origin.order_by,
             source=origin.source,
             reads_timestamp=operator.program.reads_timestamp,
             rejected_rows=origin.bad_rows,
+            check_times=partial(check_unit, operator.layout, self.words, what=what),
         )
+        settle_unit(operator.layout, self.words, events.keys[0].type)
+        return events
 
     def sequences(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The sequence numbers of events, by their rows in the batch's order."""
@@ -286,7 +294,7 @@ class _Run:
                 if progress is not None and self.done % 1024 == 0:
                     progress(self.done, events.count)
             frontier = None if self.committing is None else self.committing.frontier
-            if until == events.count and frontier is not None and operator.on_timer is not None:
+            if until == events.count and frontier is not None and operator.layout.goes_by_time:
                 self.oracle.fire(frontier)
 
         try:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns import compute as pc
+from specstream.declarations.durations import DAY
 from specstream.declarations.schema import Column
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "of_order",
     "order_distance",
     "order_values",
+    "tick_of",
     "time_at",
     "to_arrow",
 ]
@@ -31,7 +33,7 @@ __all__ = [
 Mask = npt.NDArray[np.bool_]
 
 _PER_SECOND = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}
-_DAY = 24 * 60 * 60 * 1000  # of date64, in milliseconds
+_DAY = DAY // 10**6  # of date64, in milliseconds
 _INT64 = np.iinfo(np.int64)
 _WHOLE = 2**53  # the integers up to here are floats
 
@@ -148,12 +150,24 @@ def order_distance(of: pa.DataType, later: int, earlier: int) -> float:
         bits = np.array([later, earlier])
         first, second = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits).view(np.float64)
         return float(first) - float(second)  # NumPy's would warn of two infinities
+    tick = tick_of(of)
     between = float(later - earlier)
+    if tick is None:
+        return between
+    return between * (tick // 10**9) if tick >= 10**9 else between / (10**9 // tick)
+
+
+def tick_of(of: pa.DataType) -> int | None:
+    """Nanoseconds from a number of :func:`of_order` to the next; None: it is no time.
+
+    >>> tick_of(pa.timestamp("us")), tick_of(pa.date32()), tick_of(pa.int64())
+    (1000, 86400000000000, None)
+    """
+    if not pa.types.is_temporal(of) or pa.types.is_interval(of):
+        return None
     if pa.types.is_date32(of):
-        return between * 86400
-    if pa.types.is_temporal(of):
-        return between / _PER_SECOND["ms" if pa.types.is_date64(of) else of.unit]
-    return between
+        return DAY
+    return int(10**9 // _PER_SECOND["ms" if pa.types.is_date64(of) else of.unit])
 
 
 def time_at(times: pa.Array, row: int) -> Any:

@@ -29,7 +29,9 @@ from specstream.errors import InputError
 
 __all__ = [
     "KEY_COLUMNS",
+    "CheckTimes",
     "Events",
+    "check_int64",
     "column",
     "keys_of",
     "keys_with_firings",
@@ -41,6 +43,8 @@ __all__ = [
     "some_rows",
 ]
 
+# Raises InputError where times may not be of a type, and says whose.
+CheckTimes = Callable[[pa.DataType, str], None]
 KEY_COLUMNS = ("timestamp", "source", "sequence")
 
 
@@ -119,12 +123,14 @@ def read_events(
     source: str | None = None,
     reads_timestamp: bool = False,
     rejected_rows: Policy = "error",
+    check_times: CheckTimes | None = None,
 ) -> Events:
     """Checks a table against an event schema, orders its rows, and gives their columns.
 
     With ``order_by``, rows are ordered by (order_by, source, position). Without it they keep their
     order, and the timestamp of an event is its sequence number. With ``rejected_rows="side"``, rows
-    that cannot be events are left out.
+    that cannot be events are left out. ``check_times`` is asked whether the order column may have
+    its type.
 
     Raises:
         InputError: a column is missing, has another type, has nulls or values that do not fit, or
@@ -137,7 +143,9 @@ def read_events(
         try:
             arrays = [_column(table, name, column, what) for name, column in schema]
             source_key = _source(table, source, what)
-            time = None if order_by is None else _time(table, order_by, what, reads_timestamp)
+            time = None
+            if order_by is not None:
+                time = _time(table, order_by, what, reads_timestamp, check_times)
             break
         except RowError as error:
             if rejected_rows == "error":
@@ -377,20 +385,32 @@ def _source(table: pa.Table, name: str | None, what: str) -> _Read:
 
 
 def _time(
-    table: pa.Table, name: str, what: str, reads_timestamp: bool
+    table: pa.Table,
+    name: str,
+    what: str,
+    reads_timestamp: bool,
+    check_times: CheckTimes | None,
 ) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """The order column as given, and as int64 of the same order."""
     array = _get(table, name, what)
     _check_nulls(array, name, what)
     if pa.types.is_null(array.type):
         array = array.cast(pa.int64())  # of no rows, or it would have nulls
-    if reads_timestamp and pa.types.is_floating(array.type):
+    elif check_times is not None:
+        check_times(array.type, f"order column {name!r}")
+    if reads_timestamp:
+        check_int64(array.type, f"order column {name!r}", what)
+    return array, order_key(array, name, what)
+
+
+def check_int64(of: pa.DataType, whose: str, what: str) -> None:
+    """Refuses times of floats, for an operator that goes by their number."""
+    if pa.types.is_floating(of):
         raise InputError(
             f"{what}: the operator goes by event.timestamp, an int64 (it reads it, or has timers "
-            f"or entries that expire), and order column {name!r} has type {array.type}: cast it to "
-            "an integer or a timestamp"
+            f"or entries that expire), and {whose} has type {of}: cast it to an integer or a "
+            "timestamp"
         )
-    return array, order_key(array, name, what)
 
 
 def order_key(array: pa.Array, name: str, what: str) -> npt.NDArray[np.int64]:

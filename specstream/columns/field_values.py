@@ -216,9 +216,10 @@ class FieldValues:
     def _rows(self, value: Any, field: Field, of: Container) -> Words:
         """The rows of a container."""
         keys, values = self._parts(value, field, of)
+        names = ("key", "value") if of.is_mapping else ("element", "element")
         columns = [
-            self._words(column, part, f"{what} {at}", field)
-            for what, shape, parts in (("key", of.key, keys), ("value", of.value, values))
+            self._words(column, part, _part_name(what, shape, at), field)
+            for what, shape, parts in ((names[0], of.key, keys), (names[1], of.value, values))
             for at, (part, column) in enumerate(zip(shape.parts, parts, strict=True))
         ]
         if of.expires:
@@ -345,7 +346,7 @@ class FieldValues:
             return self._words_of_texts(column, what, field)
         kinds = set(map(type, column))
         if not kinds <= {{"int": int, "float": float}.get(part.number, bool)}:
-            column = [self._number(one, part, at, field) for at, one in enumerate(column)]
+            column = [self._number(one, part, at, what, field) for at, one in enumerate(column)]
         if part.number == "float":
             return _float_words(np.array(column, np.float64))
         try:
@@ -353,10 +354,11 @@ class FieldValues:
         except OverflowError:
             beyond = next(one for one in column if not -(2**63) <= one < 2**63)
             raise self._wrong(
-                f"{beyond} in field {field.name!r}, which is beyond 64 bits"
+                f"{beyond} as {what} {column.index(beyond)} of field {field.name!r}, which is "
+                "beyond 64 bits"
             ) from None
 
-    def _number(self, one: Any, part: Storage, at: int, field: Field) -> Any:
+    def _number(self, one: Any, part: Storage, at: int, what: str, field: Field) -> Any:
         number = whole(one)
         if part.number == "bool" and isinstance(one, bool | np.bool_):
             return bool(one)
@@ -372,7 +374,7 @@ class FieldValues:
             self._check_rounding(number, stored, field)
             return stored
         raise self._wrong(
-            f"{shown(one)} in entry {at} of field {field.name!r}, where type {part.name} is "
+            f"{shown(one)} as {what} {at} of field {field.name!r}, where type {part.name} is "
             "expected: convert it"
         )
 
@@ -380,7 +382,7 @@ class FieldValues:
         for at, one in enumerate(column):
             if not isinstance(one, str):
                 raise self._wrong(
-                    f"{shown(one)} in entry {at} of field {field.name!r}, where type str is "
+                    f"{shown(one)} as {what} {at} of field {field.name!r}, where type str is "
                     "expected: convert it"
                 )
         try:
@@ -410,7 +412,8 @@ class FieldValues:
         of = column.type
         if column.null_count:
             raise self._wrong(
-                f"{column.null_count} null(s) in field {field.name!r}, which has none"
+                f"{column.null_count} null(s) as {what} of field {field.name!r}, which has none: "
+                "drop or fill them"
             )
         if pa.types.is_dictionary(of):
             column, of = column.cast(of.value_type), of.value_type
@@ -444,6 +447,13 @@ _EXPECTED = {
 def _has_nan(of: Container, rows: Words) -> bool:
     parts = [at for at, part in enumerate(of.value.parts) if part.number == "float"]
     return any(np.isnan(np.ascontiguousarray(rows[:, at]).view(np.float64)).any() for at in parts)
+
+
+def _part_name(what: str, shape: Shape, at: int) -> str:
+    """One part of keys, values or elements, in errors."""
+    if shape.record is not None:
+        return f"the field {shape.names[at]!r} of {what}"
+    return f"part {at} of {what}" if shape.is_tuple else what
 
 
 def _is_table(value: Any) -> bool:

@@ -71,6 +71,7 @@ class Analysis(ABC):
         shapes: of the arrays of the state.
         has_records: whether records may be met: the state holds some, or one is made.
         record_fields: scalar fields of the state that are records.
+        is_on_timer: whether it is of what runs when a timer fires.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Analysis(ABC):
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.has_records = False
         self.record_fields: set[str] = set()
+        self.is_on_timer = False
 
     @abstractmethod
     def function(self, original: types.FunctionType) -> tuple[Any, Any]:

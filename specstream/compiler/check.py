@@ -28,7 +28,7 @@ from specstream.compiler.list_use import CHANGING
 from specstream.compiler.math_exact import MATH, OF_SEVERAL
 from specstream.compiler.nullable_flows import mark_null_reads
 from specstream.compiler.numpy_functions import NUMPY, OF_ARRAYS
-from specstream.compiler.refusals import FROZEN
+from specstream.compiler.refusals import FROZEN, TIMER_NAMES
 from specstream.compiler.scopes import bound_names, own_name
 from specstream.compiler.standard_library import PREFIX
 from specstream.compiler.ways_out import names_it_has, of_library, of_numpy
@@ -407,6 +407,13 @@ class Check:
 
     def is_null(self, node: ast.Call) -> None:
         event = self.analysis.event
+        if self.analysis.is_on_timer:
+            self.refuse(
+                node,
+                "a timer has no columns, of which one could be null",
+                f"it has {', '.join(TIMER_NAMES)}; what on_timer needs of an event stands in the "
+                "state, and state.x.get(timer.key) is None where it is not there",
+            )
         name = node.args[0] if len(node.args) == 1 and not node.keywords else None
         if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
             self.refuse(

@@ -29,7 +29,7 @@ from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Kind
 
-__all__ = ["METHODS", "draw_key", "event_is_null", "null_bit"]
+__all__ = ["METHODS", "column_number", "draw_key", "event_is_null", "null_bit"]
 
 
 @infer_getattr
@@ -90,6 +90,11 @@ def _derived(run: Run, place: Place) -> Value:
     return optional._getvalue()
 
 
+def column_number(event: EventType, name: str) -> int:
+    """Which of the run's columns a column of the event is."""
+    return len(RESERVED_COLUMNS) + event.schema.names.index(name)
+
+
 def _event_column(run: Run, event: EventType, name: str) -> Value:
     builder = run.builder
     row = run.load_member("event")
@@ -98,7 +103,7 @@ def _event_column(run: Run, event: EventType, name: str) -> Value:
     if name in RESERVED_COLUMNS:
         return _element(run, row, RESERVED_COLUMNS.index(name), "int")
     number = event.schema.names.index(name)
-    return _element(run, row, len(RESERVED_COLUMNS) + number, event.schema.kinds[number])
+    return _element(run, row, column_number(event, name), event.schema.kinds[number])
 
 
 def _element(run: Run, row: Value, number: int, kind: Kind) -> Value:

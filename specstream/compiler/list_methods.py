@@ -15,11 +15,11 @@ from numba.core import cgutils, types
 from specstream._native import lib
 from specstream.compiler import arithmetic, conversions
 from specstream.compiler.core_function import Core, Meaning, also, called, of_held, of_values
+from specstream.compiler.indices import check_index, index_type
 from specstream.compiler.instructions import BIT, F64, I32, I64, POINTER, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.local_lists import (
     List,
-    check_index,
     element_of,
     list_append,
     list_new,
@@ -58,11 +58,6 @@ _meaning = written_by(List)
 _method = functools.partial(adding, ListType)
 
 
-def _as_index(given: types.Type) -> types.Type:
-    check_index(given)
-    return types.unliteral(given)
-
-
 # ---- methods ----
 
 
@@ -83,25 +78,12 @@ def _insert(of: ListType, index: types.Type, value: types.Type) -> Meaning:
     element = takes(of, value)
 
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
-        at = _clipped(head, args[1], sig.args[1])
+        at = head.clipped(args[1], sig.args[1])
         gap = head.call("ss_list_gap", I64.as_pointer(), head.pointer, head.kinds, at)
         head.leave_if_null(gap)
         head.store(at, args[2])
 
-    return _meaning(types.none, (of, _as_index(index), element), write)
-
-
-def _clipped(head: List, index: Value, of: types.Type) -> Value:
-    """An index as a position from 0 to the end, as slices have them."""
-    builder = head.builder
-    count = head.count()
-    if of == types.int64:
-        negative = builder.icmp_signed("<", index, I64(0))
-        shifted = builder.add(index, count)
-        shifted = builder.select(builder.icmp_signed("<", shifted, I64(0)), I64(0), shifted)
-        index = builder.select(negative, shifted, index)
-    beyond = builder.icmp_unsigned(">", index, count)
-    return builder.select(beyond, count, index)
+    return _meaning(types.none, (of, index_type(index), element), write)
 
 
 @_method("pop", 1, 0)
@@ -118,7 +100,7 @@ def _pop(of: ListType, *index: types.Type) -> Meaning:
         head.builder.store(last, head.member_address("count"))
         return head.load(last)
 
-    return _meaning(element, (of, *map(_as_index, index)), write)
+    return _meaning(element, (of, *map(index_type, index)), write)
 
 
 @_method("remove", 1)
@@ -142,12 +124,12 @@ def _index(of: ListType, value: types.Type, *bounds: types.Type) -> Meaning:
     def write(head: List, sig: Any, args: Sequence[Value]) -> Value:
         within = [I64(0), head.count()]
         for place, (bound, given) in enumerate(zip(args[2:], sig.args[2:], strict=True)):
-            within[place] = _clipped(head, bound, given)
+            within[place] = head.clipped(bound, given)
         at = _found(head, args[1], *within)
         head.fault_if(head.builder.icmp_signed("<", at, I64(0)), ValueError)
         return at
 
-    return _meaning(types.int64, (of, takes(of, value), *map(_as_index, bounds)), write)
+    return _meaning(types.int64, (of, takes(of, value), *map(index_type, bounds)), write)
 
 
 @_method("count", 1)

@@ -18,12 +18,12 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.imputils import RefType, iternext_impl
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.cpython import slicing
 from numba.extending import lower_builtin
 
 from specstream._native import ffi
 from specstream.compiler.core_function import Core, Meaning
 from specstream.compiler.error_texts import NO_ITEM
+from specstream.compiler.indices import Indexed, check_index
 from specstream.compiler.instructions import BIT, I64, POINTER, Instructions, Value
 from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.kinds import scalar_kind
@@ -45,9 +45,8 @@ from specstream.compiler.local_types import (
     unpack,
     width_of,
 )
-from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.refusals import refuse
-from specstream.compiler.text import TEXT, TextType
+from specstream.compiler.text import TEXT
 from specstream.compiler.types import RunType
 
 __all__ = [
@@ -105,7 +104,7 @@ class Head(Instructions):
         return self.builder.bitcast(place, POINTER)
 
 
-class List(Head):
+class List(Indexed, Head):
     """Writes instructions about one list."""
 
     struct = "struct ss_list"
@@ -139,17 +138,6 @@ class List(Head):
         """The address of a value's words, for a call of C."""
         return self.in_memory(pack(self, self.element, value))
 
-    def position(self, index: Value, of: types.Type, site: int = 0) -> Value:
-        """An index as a position; a fault when it is outside, whose text ``site`` says."""
-        builder = self.builder
-        index, of = unwrapped(self.context, builder, of, index), present(of)
-        count = self.count()
-        if types.unliteral(of) == types.int64:
-            negative = builder.icmp_signed("<", index, I64(0))
-            index = builder.select(negative, builder.add(index, count), index)
-        self.fault_if(builder.icmp_unsigned(">=", index, count), IndexError, site)
-        return index
-
     def append(self, value: Value) -> None:
         builder = self.builder
         words = pack(self, self.element, value)
@@ -163,15 +151,6 @@ class List(Head):
     def part(self, first: Value, step: Value, length: Value) -> Value:
         made = self.call("ss_list_part", POINTER, self.pointer, first, step, length)
         return self.leave_if_null(made)
-
-    def selected(self, of: types.SliceType, index: Value) -> tuple[Value, Value, Value]:
-        """First position, step and number of what a slice selects."""
-        builder = self.builder
-        part = self.context.make_helper(builder, of, index)
-        if of.has_step:
-            self.fault_if(builder.icmp_signed("==", part.step, I64(0)), ValueError)
-        slicing.fix_slice(builder, part, self.count())
-        return part.start, part.step, slicing.get_slice_length(builder, part)
 
 
 def element_of(of: ListType, what: str = "a list") -> types.Type:
@@ -197,13 +176,6 @@ def _way_out(element: types.Type, given: types.Type) -> str:
         return ", and begin it with floats, such as [0.0] * n"
     ways = {"float64": "float(x)", "int64": "int(x)", "uint64": "np.uint64(x)", "bool": "bool(x)"}
     return f", and write {ways[kinds[0]]}" if kinds[0] in ways and kinds[1] is not None else ""
-
-
-def check_index(of: types.Type) -> None:
-    if isinstance(of, TextType):
-        raise refuse("an index is a string: a list is indexed with integers")
-    if scalar_kind(present(of)) not in ("int64", "uint64"):
-        raise refuse(f"an index has type {of}: write int(x)")
 
 
 # ---- making one ----

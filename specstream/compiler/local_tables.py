@@ -14,7 +14,7 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
-from specstream.compiler.core_function import Core, Meaning
+from specstream.compiler.core_function import Core, Meaning, of_values
 from specstream.compiler.error_texts import NO_KEY
 from specstream.compiler.instructions import BIT, F64, I32, I64, POINTER, Value
 from specstream.compiler.item_assignment import SET_ITEM
@@ -37,7 +37,7 @@ from specstream.compiler.local_types import (
     width_of,
 )
 from specstream.compiler.memory import Run
-from specstream.compiler.none_types import NullableType
+from specstream.compiler.none_types import NullableType, may_be_none
 from specstream.compiler.refusals import refuse
 from specstream.compiler.text import TEXT
 from specstream.compiler.types import RecordType, RunType
@@ -157,13 +157,43 @@ class Table(Head):
         """What a walk remembers."""
         return self.member("changes")
 
+    def first_position(self, backwards: bool) -> Value:
+        """Where a walk is when it begins."""
+        return self.member("filled") if backwards else I64(0)
+
+    def fault_if_changed(self, began: Value) -> None:
+        changed = self.builder.icmp_unsigned("!=", self.member("changes"), began)
+        self.fault_if(changed, RuntimeError)
+
     def next_entry(self, began: Value, position: Value) -> tuple[Value, Value]:
         """The next entry of a walk, and whether there is one; a fault where keys have come or gone
         since it began. ``position``: where it is."""
-        changed = self.builder.icmp_unsigned("!=", self.member("changes"), began)
-        self.fault_if(changed, RuntimeError)
+        self.fault_if_changed(began)
         entry = self.call("ss_table_next", _WORDS, self.pointer, position)
         return entry, self.builder.not_(self.is_null(entry))
+
+    def entry_before(self, began: Value, position: Value) -> tuple[Value, Value]:
+        """Likewise, of a walk from the last entry to the first."""
+        builder = self.builder
+        self.fault_if_changed(began)
+        slot = cgutils.alloca_once(builder, _WORDS)
+        look, done = (builder.append_basic_block(name) for name in ("look", "done"))
+        builder.branch(look)
+        builder.position_at_end(look)
+        at = builder.load(position)
+        builder.store(_WORDS(None), slot)
+        with builder.if_then(builder.icmp_unsigned("!=", at, I64(0))):
+            at = builder.sub(at, I64(1))
+            builder.store(at, position)
+            first = builder.mul(at, self.member("entry_words"))
+            entry = builder.gep(self.member("entries", _WORDS), [first], inbounds=True)
+            builder.store(entry, slot)
+            removed = builder.icmp_unsigned("==", builder.load(entry), I64(0))
+            builder.cbranch(removed, look, done)
+        builder.branch(done)
+        builder.position_at_end(done)
+        found = builder.load(slot)
+        return found, builder.not_(self.is_null(found))
 
     def value_address(self, entry: Value) -> Value:
         return self.builder.gep(entry, [I64(1 + width_of(self.type.key_type))], inbounds=True)
@@ -352,6 +382,14 @@ def _set_item(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     value, of, key = args
     if not isinstance(of, DictType):
         return None
+    if of.is_declared and isinstance(value, types.Optional) and not may_be_none(key):
+        return of_values(_set_one)(context, args)  # as in a field that holds one value
+    return _set_one(context, args)
+
+
+def _set_one(context: Any, args: Sequence[types.Type]) -> Meaning:
+    value, of, key = args
+    assert isinstance(of, DictType)
     key, value = keys(of, key), values(of, value)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
@@ -369,27 +407,33 @@ def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     return start_walk(context, builder, sig.return_type, args[0])
 
 
+def is_backwards(of: LocalIterator) -> bool:
+    return of.walk.endswith("backwards")
+
+
 def start_walk(context: Any, builder: Any, of: LocalIterator, pointer: Value) -> Value:
     table = table_of(context, builder, of.walked, pointer)
     made = cgutils.create_struct_proxy(of)(context, builder)
     made.walked = pointer
-    made.next = cgutils.alloca_once_value(builder, I64(0))
+    made.next = cgutils.alloca_once_value(builder, table.first_position(is_backwards(of)))
     made.changes = table.begin_walk()
     return made._getvalue()
 
 
 def _next_entry(context: Any, builder: Any, of: LocalIterator, iterator: Any, result: Any) -> None:
     table = table_of(context, builder, of.walked, iterator.walked)
-    entry, more = table.next_entry(iterator.changes, iterator.next)
+    step = table.entry_before if is_backwards(of) else table.next_entry
+    entry, more = step(iterator.changes, iterator.next)
     result.set_valid(more)
     with builder.if_then(more):
-        if of.walk == "keys":
+        if of.walk.startswith("keys"):
             result.yield_(table.key_of(entry))
-        elif of.walk == "values":
+        elif of.walk.startswith("values"):
             result.yield_(table.value_of(entry))
         else:
             pair = [table.key_of(entry), table.value_of(entry)]
             result.yield_(context.make_tuple(builder, of.yield_type, pair))
 
 
-STEPS |= dict.fromkeys(("keys", "values", "pairs"), _next_entry)
+for _walk in ("keys", "values", "pairs"):
+    STEPS |= {_walk: _next_entry, f"{_walk} backwards": _next_entry}

@@ -19,6 +19,7 @@ from specstream.compiler.native_function import Native
 from specstream.compiler.number_builtins import BUILTINS
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
+from specstream.compiler.text import TextType
 
 __all__ = ["tuple_of", "tuple_whole"]
 
@@ -74,6 +75,12 @@ def _comparing(function: Native, compare: Any, only_equal: bool) -> Any:
         pairs = list(zip(*map(_parts, args), strict=False))
         for pair in pairs:
             _typed(typing_context, arithmetic.eq, *pair)
+            if not only_equal and any(isinstance(one, TextType) for one in pair):
+                raise refuse(
+                    "tuples with a string in them are compared, by heapq, bisect or an operator, "
+                    "and strings of the state have no order here: put a number in its place, such "
+                    "as event.sequence, and keep the string in a dict of the state by that number"
+                )
             if not only_equal:
                 _typed(typing_context, function, *pair)
 

@@ -158,7 +158,10 @@ class SetType(TableType):
         return resolved(self._key)
 
 
-Walk = Literal["items", "reversed", "keys", "values", "pairs"]
+Walk = (
+    Literal["items", "reversed", "keys", "values", "pairs"]
+    | Literal["keys backwards", "values backwards", "pairs backwards"]
+)
 
 
 class LocalIterator(types.SimpleIteratorType):

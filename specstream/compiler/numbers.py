@@ -369,7 +369,7 @@ def _extremum(name: str, wins: Callable[[Any, Any], bool]) -> Callable[..., Any]
         if best is _NOTHING:
             if default is not _NOTHING:
                 return default
-            raise ValueError(f"{name}() of an empty array; test len(x) > 0 first")
+            return getattr(builtins, name)(())  # which raises
         unsigned = best.__class__ is Uint64
         best_key = best if key is None else key(best)
         for value in values:

@@ -11,14 +11,16 @@ looks at those (:func:`rows_of`).
 
 from __future__ import annotations
 
+import collections
 import heapq
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from specstream._native import lib
 from specstream.columns.strings import StringTable
 from specstream.compiler import standard_library
 from specstream.compiler.numbers import Int64
@@ -120,7 +122,8 @@ def loaded(
         values = [None] * len(keys)
     made = StateDict(field.name, of, journal, keys, values, places)
     if of.expires:
-        made.expiry = Expiry(of.expires, [0] if now is None else now, journal)
+        after = of.expires_after(int(words[field.offset + lib.SS_HEADER_TICK]))
+        made.expiry = Expiry(after, [0] if now is None else now, journal)
         made.expiry.load(dict(zip(keys, rows[:, -1].tolist(), strict=True)))
     if of.kind == "set":
         return StateSet(made)
@@ -312,7 +315,7 @@ class Expiry:
 
     def _put(self, key: Any, time: int) -> None:
         self.times[key] = time
-        heapq.heappush(self._due, (time + self._after, next(self._count), key))
+        heapq.heappush(self._due, (self._end_of(time), next(self._count), key))
 
     def _put_back(self, key: Any, time: int | None) -> None:
         if time is None:
@@ -321,7 +324,11 @@ class Expiry:
             self.times[key] = time
 
     def is_over(self, key: Any, time: int) -> bool:
-        return self.times[key] + self._after <= time
+        return self._end_of(self.times[key]) <= time
+
+    def _end_of(self, time: int) -> int:
+        """When what was written at that time goes; there is no later time than the last."""
+        return min(time + self._after, 2**63 - 1)
 
     def due(self, time: int) -> Iterator[Any]:
         """What may have gone by that time."""
@@ -454,6 +461,7 @@ class StateDeque(StateList):
     """A deque of the state."""
 
     __slots__ = ("changes",)
+    _empty: ClassVar[Any] = collections.deque()
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)

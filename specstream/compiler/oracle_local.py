@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from specstream.compiler import numbers
 from specstream.compiler.numbers import Int64
@@ -42,11 +42,22 @@ def _checked_key(key: Any) -> Any:
     return key
 
 
+def as_python_does(function: Callable[[Any], Any], value: Any) -> Exception:
+    """What Python raises, of an empty list or deque."""
+    try:
+        function(value)
+    except ValueError as error:
+        return error
+    raise AssertionError("it raises")
+
+
 class List(list[Any]):
     """A list."""
 
     __slots__ = ()
     __hash__ = None
+    _empty: ClassVar[Any] = []
+    """One of Python's, which raises its own errors."""
 
     @property
     def zero(self) -> Any:
@@ -86,13 +97,17 @@ class List(list[Any]):
         for at in range(*slice(start, stop).indices(len(self))):
             if equal(self[at], value):
                 return Int64(at)
-        raise ValueError(f"{value!r} is not in list")
+        raise as_python_does(self._empty.index, value)
 
     def count(self, value: Any) -> Int64:
         return Int64(sum(equal(own, value) for own in self))
 
     def remove(self, value: Any) -> None:
-        del self[self.index(value)]
+        for at, own in enumerate(self):
+            if equal(own, value):
+                del self[at]
+                return
+        raise as_python_does(self._empty.remove, value)
 
     def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: Any = False) -> None:
         keys = list(self) if key is None else [key(one) for one in self]
@@ -159,6 +174,9 @@ class Dict:
     def __iter__(self) -> Iterator[Any]:
         return _walk(self, iter(self.entries))
 
+    def __reversed__(self) -> Iterator[Any]:
+        return _walk(self, reversed(self.entries))
+
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, Dict):
             return NotImplemented
@@ -205,7 +223,7 @@ class Dict:
         self.changes += 1
         return pair
 
-    def update(self, given: Any) -> None:
+    def update(self, given: Any = ()) -> None:
         """Only when all has been gone through does anything change."""
         pairs = list(given.items() if isinstance(given, Dict | Mapping) else given)
         for key, _ in pairs:
@@ -233,6 +251,9 @@ class _DictView:
     def __iter__(self) -> Iterator[Any]:
         return _walk(self.of, iter(self.view))
 
+    def __reversed__(self) -> Iterator[Any]:
+        return _walk(self.of, reversed(self.view))
+
     def __len__(self) -> int:
         return len(self.view)
 
@@ -242,12 +263,12 @@ class _DictView:
         return any(equal(own, key) for own in self.view)
 
 
-def _walk(of: Dict, items: Iterator[Any]) -> Iterator[Any]:
+def _walk(of: Dict, items: Iterator[Any], what: str = "dictionary") -> Iterator[Any]:
     """Python sees that the size has changed; here it is enough that keys have come or gone."""
     changes = of.changes
     while True:
         if of.changes != changes:
-            raise RuntimeError("dict or set changed size during iteration")
+            raise RuntimeError(f"{what} changed size during iteration")
         try:
             item = next(items)
         except StopIteration:
@@ -277,7 +298,7 @@ class Set:
         return one in self.members
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.members)
+        return _walk(self.members, iter(self.members.entries), "Set")
 
     def add(self, one: Any) -> None:
         if one not in self.members:
@@ -290,6 +311,8 @@ class Set:
         del self.members[one]
 
     def pop(self) -> Any:
+        if not self.members:
+            raise KeyError("pop from an empty set")
         return self.members.popitem()[0]
 
     def clear(self) -> None:
@@ -298,37 +321,37 @@ class Set:
     def copy(self) -> Set:
         return Set(self)
 
-    def update(self, given: Iterable[Any]) -> None:
-        for one in list(_as_set(given)):
-            self.add(one)
+    def update(self, *given: Iterable[Any]) -> None:
+        for other in given:
+            for one in list(_as_set(other)):
+                self.add(one)
 
-    def union(self, given: Iterable[Any]) -> Set:
-        other = _as_set(given)
+    def union(self, *given: Iterable[Any]) -> Set:
         made = self.copy()
-        made.update(other)
+        made.update(*map(_as_set, given))
         return made
 
-    def intersection(self, given: Iterable[Any]) -> Set:
-        other = _as_set(given)
-        return Set(one for one in self if one in other)
+    def intersection(self, *given: Iterable[Any]) -> Set:
+        others = list(map(_as_set, given))
+        return Set(one for one in self if all(one in other for other in others))
 
-    def difference(self, given: Iterable[Any]) -> Set:
-        other = _as_set(given)
-        return Set(one for one in self if one not in other)
+    def difference(self, *given: Iterable[Any]) -> Set:
+        others = list(map(_as_set, given))
+        return Set(one for one in self if not any(one in other for other in others))
 
     def symmetric_difference(self, given: Iterable[Any]) -> Set:
         other = _as_set(given)
         return self.difference(other).union(other.difference(self))
 
-    def intersection_update(self, given: Iterable[Any]) -> None:
-        other = _as_set(given)
-        for one in [one for one in self if one not in other]:
-            self.remove(one)
+    def intersection_update(self, *given: Iterable[Any]) -> None:
+        for other in list(map(_as_set, given)):
+            for one in [one for one in self if one not in other]:
+                self.remove(one)
 
-    def difference_update(self, given: Iterable[Any]) -> None:
-        other = _as_set(given)
-        for one in [one for one in self if one in other]:
-            self.remove(one)
+    def difference_update(self, *given: Iterable[Any]) -> None:
+        for other in list(map(_as_set, given)):
+            for one in [one for one in self if one in other]:
+                self.remove(one)
 
     def symmetric_difference_update(self, given: Iterable[Any]) -> None:
         other = _as_set(given)

@@ -27,6 +27,8 @@ from specstream.compiler.local_types import ListType, own
 from specstream.compiler.none_types import fits_none
 from specstream.compiler.refusals import refuse
 from specstream.compiler.rewrite_parts import NativeParts
+from specstream.compiler.sequence_types import DequeField, ListField
+from specstream.compiler.types import ContainerType
 
 __all__ = ["MatchStatements"]
 
@@ -63,6 +65,13 @@ def _is_sequence(typing_context: Any, args: Sequence[types.Type]) -> Meaning | N
     count = least.literal_value
     if isinstance(value, ListType):
         return _is_long_enough(value, args, count, has_star.literal_value)
+    if isinstance(value, ContainerType):
+        held = f"state.{value.field.name}"
+        has_places = isinstance(value, ListField | DequeField)
+        way_out = f"write match list({held}):" if has_places else "go through it in a loop"
+        raise refuse(
+            f"a pattern of {count} parts meets {held}, which is a container of the state: {way_out}"
+        )
     if not isinstance(value, types.BaseTuple):
         raise refuse(
             f"a pattern of {count} parts meets {types.unliteral(value)}, which is no tuple or "
@@ -166,7 +175,13 @@ class MatchStatements(NativeParts):
                 return self.alternatives(pattern, subject, captures)
             case ast.MatchSequence():
                 return self.sequence(pattern, subject, captures)
-        kind = {ast.MatchMapping: "a dict", ast.MatchClass: "a class"}.get(type(pattern), "this")
+        if isinstance(pattern, ast.MatchMapping):
+            return self.check.refuse(
+                pattern,
+                f"{ast.unparse(pattern)} is a pattern of a dict, which cannot be compiled",
+                "ask the dict itself: if key in d: value = d[key], or d.get(key)",
+            )
+        kind = "a class" if isinstance(pattern, ast.MatchClass) else "this"
         return self.check.refuse(
             pattern,
             f"a pattern of {kind} cannot be compiled",

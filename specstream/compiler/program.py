@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from specstream.compiler.looking_ahead import LookUp
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
 from specstream.declarations.operations import Operation
@@ -69,6 +70,7 @@ class Program:
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
         catches: whether the code catches exceptions.
+        look_ups: fields that every event asks for a key of its own, and the columns of the key.
         uses_arena: whether it makes lists, dicts or sets of its own.
         reads_frozen: whether it reads those of a module.
         is_on_timer: whether it is what runs when a timer fires.
@@ -88,6 +90,7 @@ class Program:
     catches: bool = False
     derived: tuple[Derived, ...] = ()
     forms: tuple[Form, ...] = ()
+    look_ups: tuple[LookUp, ...] = ()
     uses_arena: bool = False
     reads_frozen: bool = False
     is_on_timer: bool = False

@@ -179,14 +179,16 @@ class LocalContainers(NativeParts):
             return self.sort(owner, node)
         self.positional(node, callee.attr)
         arguments = [self.visit(self.as_made(argument)) for argument in node.args]
-        if len(arguments) == 1 and callee.attr in set_methods.TAKE_A_SET:
+        if callee.attr in set_methods.TAKE_A_SET:
             # What these take may be whatever a loop goes over.
             self.analysis.uses_arena = True
-            arguments = [self.core(set_methods.as_set, self.run(), *arguments, at=node)]
+            arguments = [
+                self.core(set_methods.as_set, self.run(), one, at=node) for one in arguments
+            ]
         elif len(arguments) == 1 and callee.attr in sequence_methods.TAKE_A_LIST:
             self.analysis.uses_arena = True
             arguments = [self.core(list_methods.as_list, self.run(), *arguments, at=node)]
-        elif len(arguments) == 1 and callee.attr == "update":
+        elif callee.attr == "update":
             self.analysis.uses_arena = True
             arguments.insert(0, self.run())
         return self.core(METHODS[callee.attr], owner, *arguments, at=node)

@@ -11,21 +11,19 @@ words of the state; C (``sequence.c``) is called where elements have to make roo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.cpython import slicing
 from numba.extending import intrinsic
 
 from specstream._native import lib
-from specstream.compiler.core_function import Core, Meaning, also
+from specstream.compiler.core_function import Core, Meaning, Rule, also
+from specstream.compiler.indices import Indexed, index_type
 from specstream.compiler.instructions import BIT, I32, I64, Value
-from specstream.compiler.local_lists import check_index
 from specstream.compiler.local_methods import length, written_by
 from specstream.compiler.memory import Run
-from specstream.compiler.none_types import present, unwrapped
 from specstream.compiler.sequence_types import DequeField, SequenceType, stored
 from specstream.compiler.state_records import Records
 from specstream.compiler.types import RecordType, RunType
@@ -37,7 +35,6 @@ __all__ = [
     "clipped",
     "delete",
     "get",
-    "index_type",
     "insert",
     "item_position",
     "limit_of",
@@ -52,7 +49,7 @@ _WORD = storage_of(int, "a word of a header")
 _VOID = ir.VoidType()
 
 
-class Elements(Run):
+class Elements(Indexed, Run):
     """Writes instructions about one sequence."""
 
     def __init__(self, context: Any, builder: Any, of: SequenceType, pointer: Value) -> None:
@@ -255,48 +252,8 @@ class Elements(Run):
         self.set_count(builder.sub(count, I64(1)))
         return value
 
-    # -- indices --
-
-    def position(self, index: Value, of: types.Type, site: int = 0) -> Value:
-        """An index as a position; a fault when it is outside, whose text ``site`` says."""
-        builder = self.builder
-        index, of = unwrapped(self.context, builder, of, index), present(of)
-        count = self.count()
-        if types.unliteral(of) == types.int64:
-            negative = builder.icmp_signed("<", index, I64(0))
-            index = builder.select(negative, builder.add(index, count), index)
-        self.fault_if(builder.icmp_unsigned(">=", index, count), IndexError, site)
-        return index
-
-    def clipped(self, index: Value, of: types.Type) -> Value:
-        """An index as a position from 0 to the end, as slices have them."""
-        builder = self.builder
-        index, of = unwrapped(self.context, builder, of, index), present(of)
-        count = self.count()
-        if types.unliteral(of) == types.int64:
-            negative = builder.icmp_signed("<", index, I64(0))
-            shifted = builder.add(index, count)
-            shifted = builder.select(builder.icmp_signed("<", shifted, I64(0)), I64(0), shifted)
-            index = builder.select(negative, shifted, index)
-        beyond = builder.icmp_unsigned(">", index, count)
-        return builder.select(beyond, count, index)
-
-    def selected(self, of: types.SliceType, index: Value) -> tuple[Value, Value, Value]:
-        """First position, step and number of what a slice selects."""
-        builder = self.builder
-        part = self.context.make_helper(builder, of, index)
-        if of.has_step:
-            self.fault_if(builder.icmp_signed("==", part.step, I64(0)), ValueError)
-        slicing.fix_slice(builder, part, self.count())
-        return part.start, part.step, slicing.get_slice_length(builder, part)
-
 
 _meaning = written_by(Elements)
-
-
-def index_type(given: types.Type) -> types.Type:
-    check_index(given)
-    return types.unliteral(given)
 
 
 # ---- what all else is made of ----
@@ -363,26 +320,22 @@ def _delete(context: Any, args: Sequence[types.Type]) -> Meaning:
     return _meaning(types.none, taken, lambda head, sig, args: head.delete(*args[1:]))
 
 
-@item_position.rule
-def _item_position(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """The position that an index is of; IndexError where there is none."""
-    of, index = args
-    return _meaning(
-        types.int64,
-        (of, index_type(index)),
-        lambda head, sig, args: head.position(args[1], sig.args[1]),
-    )
+def _positioned(position: Callable[[Elements, Value, types.Type], Value]) -> Rule:
+    """A rule: an index as a position."""
+
+    def rule(context: Any, args: Sequence[types.Type]) -> Meaning:
+        of, index = args
+        return _meaning(
+            types.int64,
+            (of, index_type(index)),
+            lambda head, sig, args: position(head, args[1], sig.args[1]),
+        )
+
+    return rule
 
 
-@clipped.rule
-def _clipped(context: Any, args: Sequence[types.Type]) -> Meaning:
-    """The position that a bound of a slice is."""
-    of, index = args
-    return _meaning(
-        types.int64,
-        (of, index_type(index)),
-        lambda head, sig, args: head.clipped(args[1], sig.args[1]),
-    )
+item_position.rule(_positioned(Elements.position))
+clipped.rule(_positioned(Elements.clipped))
 
 
 @turned.rule

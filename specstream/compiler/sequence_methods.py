@@ -16,9 +16,10 @@ from numba.core import types
 
 from specstream.compiler.arithmetic import eq
 from specstream.compiler.core_function import Meaning, Rule, called, of_values
+from specstream.compiler.indices import check_index
 from specstream.compiler.instructions import I64, Value, raise_error
 from specstream.compiler.list_methods import list_from, list_sorted, list_sorted_by
-from specstream.compiler.local_lists import check_index, list_append, list_new
+from specstream.compiler.local_lists import list_append, list_new
 from specstream.compiler.local_methods import method, written_by
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_for

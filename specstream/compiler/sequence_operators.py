@@ -16,7 +16,7 @@ from numba.core import types
 from numba.core.typing.templates import signature
 
 from specstream.compiler import arithmetic, array_methods, conversions
-from specstream.compiler.arithmetic import add, eq, lt, mul
+from specstream.compiler.arithmetic import add, eq, gt, lt, mul
 from specstream.compiler.core_function import (
     Meaning,
     Rule,
@@ -262,49 +262,33 @@ SET_ITEM.append(_of_lists(assigned))
 # ---- builtins ----
 
 
-def _least(values):
-    if len(values) == 0:
-        raise_error(ValueError)
-    found = get(values, 0)
-    for one in values:
-        poll_for(run_of(values))
-        if lt(one, found):
-            found = one
-    return found
+def _extreme(wins):
+    def extreme_of(values):
+        if len(values) == 0:
+            raise_error(ValueError)
+        found = get(values, 0)
+        for one in values:
+            poll_for(run_of(values))
+            if wins(one, found):
+                found = one
+        return found
+
+    return called(compiled(extreme_of, apart=True))
 
 
-def _greatest(values):
-    if len(values) == 0:
-        raise_error(ValueError)
-    found = get(values, 0)
-    for one in values:
-        poll_for(run_of(values))
-        if lt(found, one):
-            found = one
-    return found
+def _total(zero):
+    def total_of(values):
+        total = zero
+        for one in values:
+            poll_for(run_of(values))
+            total = add(total, one)
+        return total
+
+    return called(compiled(total_of, apart=True))
 
 
-def _total(values):
-    total = 0
-    for one in values:
-        poll_for(run_of(values))
-        total = add(total, one)
-    return total
-
-
-def _total_of_floats(values):
-    total = 0.0
-    for one in values:
-        poll_for(run_of(values))
-        total = add(total, one)
-    return total
-
-
-_EXTREMES = {
-    "min": called(compiled(_least, apart=True)),
-    "max": called(compiled(_greatest, apart=True)),
-}
-_TOTALS = called(compiled(_total, apart=True)), called(compiled(_total_of_floats, apart=True))
+_EXTREMES: dict[str, Rule] = {"min": _extreme(lt), "max": _extreme(gt)}
+_TOTALS: tuple[Rule, Rule] = _total(0), _total(0.0)
 
 
 def _builtin(name: str) -> Any:

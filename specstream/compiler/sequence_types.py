@@ -123,14 +123,12 @@ def ordered(of: SequenceType, what: str) -> None:
 
 
 def refuse_none(of: SequenceType, *values: types.Type) -> None:
-    is_record = isinstance(of.element, RecordType)  # it is looked at when it is stored
-    for one in values:
-        if (isinstance(one, types.Optional) and not is_record) or one == types.none:
-            found = "None" if one == types.none else "what may be None"
-            raise refuse(
-                f"field {of.field.name!r} holds {of.container.value} and gets {found}; test it for "
-                "None first, and leave it out"
-            )
+    """Refuses what is always None. What may be None is looked at when it is stored."""
+    if types.none in values:
+        raise refuse(
+            f"field {of.field.name!r} holds {of.container.value} and gets None; test it for None "
+            "first, and leave it out"
+        )
 
 
 def refuse_slice(of: SequenceType) -> None:

@@ -75,6 +75,43 @@ def _own(table: Table, sig: Any, args: Sequence[Value]) -> list[Value]:
     ]
 
 
+def _of_several(rule: Any, is_method: bool) -> Any:
+    """The rule for one set and any number of others, one behind the other."""
+
+    def asked(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+        of = args[0]
+        if len(args) == 2 or not isinstance(of, SetType):
+            found: Meaning | None = rule(context, args)
+            return found
+        steps: list[Meaning] = []
+        for other in args[1:]:
+            step = rule(context, (of, other))
+            if step is None:
+                return None
+            steps.append(step)
+            of = of if is_method else step[0]
+        if not steps:
+            made = types.none if is_method else own(of)
+            return _meaning(
+                made, args, lambda table, sig, args: None if is_method else copied_table(table)
+            )
+
+        def code(context: Any, builder: Any, sig: Any, args: Sequence[Value]) -> Value:
+            value = args[0]
+            for (result, taken, write), other in zip(steps, args[1:], strict=True):
+                made = write(context, builder, result(*taken), [value, other])
+                value = value if is_method else made
+            return made
+
+        return steps[-1][0], (args[0], *(taken[1] for _, taken, _ in steps)), code
+
+    return asked
+
+
+_SEVERAL = ("union", "intersection", "difference")
+"""What takes any number of others, as ``intersection_update`` and the like do."""
+
+
 def _two_tables(args: Sequence[types.Type]) -> bool:
     return len(args) == 2 and all(isinstance(one, TableType) for one in args)
 
@@ -132,9 +169,12 @@ for _operation, _operators, _name in (
 ):
     _operators[0].others.append(_combined(_operation, _operators[2]))
     _operators[1].others.append(_changed(_operation, f"{_operators[2]}="))
-    method(_name).rule(_combined(_operation, _name))
+    _new, _change = _combined(_operation, _name), _changed(_operation, _name, is_method=True)
+    if _name in _SEVERAL:
+        _new, _change = _of_several(_new, False), _of_several(_change, True)
+    method(_name).rule(_new)
     if _name != "union":
-        method(f"{_name}_update").rule(_changed(_operation, _name, is_method=True))
+        method(f"{_name}_update").rule(_change)
 
 
 def _asked(write: Callable[[Table, Sequence[Value]], Value], what: str, of_dicts: bool) -> Any:

@@ -37,6 +37,7 @@ from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
 from specstream.compiler.joining import Joining, Known
 from specstream.compiler.lifting import Lifting
+from specstream.compiler.looking_ahead import LookUp, look_ups
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.program import CompiledOperation, Program, Written
 from specstream.compiler.rewrite_native import NativeRewriter
@@ -96,7 +97,7 @@ def analyse(
     if timers is not None and on_timer is not None:
         of_timer = _Analysis(operator, _TIMER, emits, layout)
         of_timer.lifting.forms += program.forms
-        of_timer.lifts = False
+        of_timer.lifts, of_timer.is_on_timer = False, True
         fired = of_timer.program(on_timer)
         fired.is_on_timer, fired.event = True, of_timer.event
         program.on_timer, program.forms = fired, fired.forms
@@ -176,6 +177,7 @@ class _Analysis(Analysis):
         self.next_site = 1  # 0 stands for no line
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
         self.lifting = Lifting(self, self.parse, layout)
+        self.look_ups: tuple[LookUp, ...] = ()
         self.lifts = True  # what depends on the event alone can be computed before
 
     def program(self, function: types.FunctionType) -> Program:
@@ -207,6 +209,7 @@ class _Analysis(Analysis):
                 for one in self.lifting.derived
             ),
             forms=tuple(self.lifting.forms),
+            look_ups=self.look_ups,
             uses_arena=bool(
                 self.uses_arena
                 or self.has_records
@@ -242,6 +245,8 @@ class _Analysis(Analysis):
         lifted = self.lifting.lift(source)
         check = Check(self, source)
         check.run()
+        if original is self.of_operator:
+            self.look_ups = look_ups(source.tree, self.layout, self.event)
         self.join_numbers(source, check)
         native_tree = NativeRewriter(self, source, check).rewrite()
         oracle_tree = OracleRewriter(self, source, check).rewrite()

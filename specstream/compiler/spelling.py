@@ -137,12 +137,15 @@ class _Spelling(ast.NodeTransformer):
         return node
 
     def generated(self, node: ast.expr) -> ast.expr:
-        """``iter(xs)``, of which ``next`` takes the first, as a generator."""
-        if not isinstance(node, ast.Call) or self.value_of(node.func) is not iter:
+        """``iter(xs)`` and ``reversed(xs)``, of which ``next`` takes the first, as a
+        generator."""
+        function = self.value_of(node.func) if isinstance(node, ast.Call) else None
+        if not isinstance(node, ast.Call) or function not in (iter, reversed):
             return node
         if len(node.args) != 1 or node.keywords:
             return node
-        walk = ast.comprehension(ast.Name("specstream·one", ast.Store()), node.args[0], [], 0)
+        over = node.args[0] if function is iter else node
+        walk = ast.comprehension(ast.Name("specstream·one", ast.Store()), over, [], 0)
         made = ast.GeneratorExp(ast.Name("specstream·one", ast.Load()), [walk])
         return ast.fix_missing_locations(ast.copy_location(made, node))
 
@@ -335,7 +338,7 @@ _PUTTING: dict[Any, Any] = {
     bisect.insort_right: standard_library.settle_right,
     bisect.insort_left: standard_library.settle_left,
 }
-_BUILTINS = (dict, list, len, set, sorted, max, min, next, iter)
+_BUILTINS = (dict, list, len, set, sorted, max, min, next, iter, reversed)
 _TAKEN: frozenset[Any] = frozenset(
     (*_UNKNOWN, *SAME, *BY_COUNT, operator.itemgetter, heapq.nsmallest, heapq.nlargest)
 ) | {itertools.chain, itertools.accumulate, itertools.combinations, itertools.permutations}

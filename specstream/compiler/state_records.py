@@ -18,7 +18,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.imputils import RefType, iternext_impl, lower_constant
+from numba.core.imputils import lower_constant
 from numba.core.typing.templates import (
     AbstractTemplate,
     AttributeTemplate,
@@ -46,7 +46,6 @@ from specstream.compiler.refusals import refuse
 from specstream.compiler.state_fields import RECORD_FIELD, SET_FIELD, field_of
 from specstream.compiler.types import (
     PlaceType,
-    RecordsIterator,
     RecordsType,
     RecordType,
     RunType,
@@ -498,29 +497,6 @@ def _length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
 
 
 also(len, _length, RecordsType)
-
-
-@lower_builtin("getiter", RecordsType)
-def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-    made.records = args[0]
-    made.next = cgutils.alloca_once_value(builder, I64(0))
-    return made._getvalue()
-
-
-@lower_builtin("iternext", RecordsIterator)
-@iternext_impl(RefType.UNTRACKED)
-def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
-    of = sig.args[0].records
-    iterator = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0])
-    view = View(context, builder, of.view, iterator.records)
-    at = builder.load(iterator.next)
-    more = builder.icmp_signed("<", at, view.shape[0])
-    result.set_valid(more)
-    with builder.if_then(more):
-        builder.store(builder.add(at, I64(1)), iterator.next)
-        selected = view.select([types.int64], [at])
-        result.yield_(_item_of(context, builder, sig.args[0].yield_type, view, selected))
 
 
 # ---- places: a field is read or written, and nobody gets to know the record ----

@@ -22,13 +22,13 @@ from numba.extending import lower_builtin, lower_getattr
 
 from specstream.compiler.core_function import Core, Meaning, of_values, resolved_call
 from specstream.compiler.error_texts import NO_ITEM
+from specstream.compiler.indices import check_index, index_type
 from specstream.compiler.instructions import I64, Value
 from specstream.compiler.item_assignment import SET_ITEM
 from specstream.compiler.list_methods import delete_item, reversed_list
-from specstream.compiler.local_lists import check_index
 from specstream.compiler.local_methods import written_by
 from specstream.compiler.local_types import ListType
-from specstream.compiler.sequence_elements import Elements, index_type
+from specstream.compiler.sequence_elements import Elements
 from specstream.compiler.sequence_types import (
     DequeField,
     ListField,

@@ -42,6 +42,7 @@ from specstream.compiler.state_records import PLACES, Records, make_place, store
 from specstream.compiler.table_methods import DictView, collect_keys, collect_pairs
 from specstream.compiler.text import TextType
 from specstream.compiler.types import (
+    SPECULATIVE,
     ContainerType,
     PlaceType,
     RecordType,
@@ -75,6 +76,8 @@ def shape_type(shape: Shape) -> types.Type:
 def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
     """The type as which a value is kept; refuses what would lose something or has another form."""
     given = types.unliteral(given)
+    # A null that was tested for None is a value, as in lists.
+    given = given.of if isinstance(given, NullableType) else given
     if may_be_none(given):
         raise refuse(f"{what} gets what may be None; test it for None first, and leave it out")
     is_tuple = isinstance(given, types.BaseTuple)
@@ -94,7 +97,9 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
             f"{what} is declared {shape} and gets {given}; give a tuple of {len(shape.parts)}"
         )
     for place, (part, one) in enumerate(zip(shape.parts, given, strict=True)):
-        check_kind(types.unliteral(one), part.number, f"part {place} of {what}", part.name)
+        one = types.unliteral(one)
+        one = one.of if isinstance(one, NullableType) else one
+        check_kind(one, part.number, f"part {place} of {what}", part.name)
     return shape_type(shape)
 
 
@@ -112,7 +117,6 @@ class Declared(ContainerType):
         types.Type.__init__(self, name)
 
     def key_as_declared(self, given: types.Type) -> types.Type:
-        given = given.of if isinstance(given, NullableType) else given
         return as_declared(self.container.key, given, f"a key of state.{self.field.name}")
 
     def value_as_declared(self, given: types.Type) -> types.Type:
@@ -202,7 +206,33 @@ class StateTable(Table):
         return self.found(words, self.in_memory(words))
 
     def found(self, words: list[Value], packed: Value) -> Value:
-        """The entry of a key. Most are looked up twice, and the second time without a call."""
+        """The entry of a key; without a call where the entry was looked up ahead and is there."""
+        of, builder = self.of, self.builder
+        is_ahead = any(of.field.name == name for name, _ in of.state.program.look_ups)
+        if of.variant in SPECULATIVE or of.variant == "locked" or not is_ahead:
+            return self.looked_up(words, packed)
+        run = self.run
+        ahead = run.load_member("ahead", I32.as_pointer(), invariant=True)
+        row = builder.and_(run.load_member("event"), I64(lib.SS_AHEAD - 1))
+        at = builder.add(row, I64(of.number * lib.SS_AHEAD))
+        hint = builder.zext(builder.load(builder.gep(ahead, [at], inbounds=True)), I64)
+        there = builder.icmp_unsigned("!=", hint, I64(0))
+        state = builder.bitcast(run.load_member("state", POINTER, invariant=True), I64.as_pointer())
+        stamp = builder.load(builder.gep(state, [hint], inbounds=True))
+        there = builder.and_(there, builder.icmp_unsigned("!=", stamp, I64(0)))
+        for at, word in enumerate(words):
+            key = builder.load(builder.gep(state, [builder.add(hint, I64(1 + at))], inbounds=True))
+            there = builder.and_(there, builder.icmp_unsigned("==", key, word))
+        slot = cgutils.alloca_once(builder, I64)
+        with builder.if_else(there) as (known, unknown):
+            with known:
+                builder.store(hint, slot)
+            with unknown:
+                builder.store(self.looked_up(words, packed), slot)
+        return builder.load(slot)
+
+    def looked_up(self, words: list[Value], packed: Value) -> Value:
+        """Most are looked up twice, and the second time without a call."""
         if len(words) > 2:
             return self.state_call("ss_keyed_find", I64, packed)
         builder, run = self.builder, self.run
@@ -282,6 +312,11 @@ class StateTable(Table):
         row = run.load_member("event")
         time = builder.load(builder.gep(times, [row], inbounds=True))
         word = builder.add(entry, I64(self.container.entry_words - 1))
+        if self.of.variant not in SPECULATIVE and self.of.variant != "locked":
+            # The heap of what expires counts on times that grow; otherwise it has to be told.
+            last = builder.load(run.word_address("state", word))
+            with builder.if_then(builder.icmp_signed("<", time, last), likely=False):
+                self.state_call("ss_timers_rewound", _VOID, entry)
         run.store("state", self.of.variant, INT, word, time)
 
     def put_value(self, entry: Value, value: Value) -> None:
@@ -356,17 +391,29 @@ class StateTable(Table):
     def begin_walk(self) -> Value:
         return self.builder.ptrtoint(self._walk(), I64)
 
+    def first_position(self, backwards: bool) -> Value:
+        return I64(0)
+
     def next_entry(self, began: Value, position: Value) -> tuple[Value, Value]:
+        return self._stepped(began, position, False)
+
+    def entry_before(self, began: Value, position: Value) -> tuple[Value, Value]:
+        return self._stepped(began, position, True)
+
+    def _stepped(self, began: Value, position: Value, backwards: bool) -> tuple[Value, Value]:
+        """``position`` counts the entries that were met."""
         builder = self.builder
         walk = builder.inttoptr(began, POINTER)
         now = self.state_call("ss_keyed_changes", I64)
         changed = builder.icmp_unsigned("!=", now, self._walk_member(walk, "changes"))
         self.fault_if(changed, RuntimeError)
         at = builder.load(position)
-        more = builder.icmp_unsigned("<", at, self._walk_member(walk, "count"))
+        count = self._walk_member(walk, "count")
+        more = builder.icmp_unsigned("<", at, count)
         slot = cgutils.alloca_once(builder, I64)
         with builder.if_then(more):
-            builder.store(self._walk_entry(walk, at), slot)
+            place = builder.sub(builder.sub(count, I64(1)), at) if backwards else at
+            builder.store(self._walk_entry(walk, place), slot)
             builder.store(builder.add(at, I64(1)), position)
         return builder.load(slot), more
 

@@ -15,7 +15,7 @@ from numba.extending import lower_builtin, models, register_model
 from specstream.compiler import arithmetic, conversions
 from specstream.compiler.core_function import Core, Meaning, also, called, of_held
 from specstream.compiler.instructions import Value, raise_error
-from specstream.compiler.list_methods import delete_item
+from specstream.compiler.list_methods import delete_item, reversed_list
 from specstream.compiler.local_methods import adding, length, method, truth, written_by
 from specstream.compiler.local_tables import (
     Table,
@@ -43,7 +43,6 @@ from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
-from specstream.compiler.types import RunType
 
 __all__ = [
     "DictView",
@@ -247,9 +246,20 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     """By another one, or by what a loop goes over, of a dict pairs: (table, run, by)."""
     if not isinstance(args[0], TableType):
         return None
-    if len(args) != 3 or not isinstance(args[1], RunType):
-        raise refuse("update takes one value here: write x.update(y) for each of them")
-    of, run, by = args
+    of, run, *others = args
+    if isinstance(of, DictType) and len(others) > 1:
+        raise refuse("update of a dict takes one value: write d.update(e) for each of them")
+    parts = [_part(context, of, run, by) for by in others]
+
+    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
+        for (_, give), one in zip(parts, args[2:], strict=True):
+            table.update(give(table, args[1], one))
+
+    return _meaning(types.none, (of, run, *(taken for taken, _ in parts)), write)
+
+
+def _part(context: Any, of: TableType, run: types.Type, by: types.Type) -> tuple[types.Type, Any]:
+    """One of what ``update`` is given: its type, and what makes a table of the event's own."""
     taken, make = by, None
     # Of a dict a set takes the keys.
     if not isinstance(by, TableType) or (isinstance(of, SetType) and not isinstance(by, SetType)):
@@ -257,15 +267,14 @@ def _updated(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         by, (_, taken), make = collect(context, (run, by))
     same_tables(of, by)
 
-    def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:
-        given = args[2]
+    def give(table: Table, pointer: Value, one: Value) -> Value:
         if make is not None:
-            given = make(table.context, table.builder, by(run, taken), args[1:])
-        elif by.is_declared:
-            given = table_of(table.context, table.builder, by, given).own()
-        table.update(given)
+            made: Value = make(table.context, table.builder, by(run, taken), [pointer, one])
+            return made
+        is_own = not by.is_declared
+        return one if is_own else table_of(table.context, table.builder, by, one).own()
 
-    return _meaning(types.none, (of, run, taken), write)
+    return taken, give
 
 
 @delete_item.rule
@@ -331,6 +340,26 @@ def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     return start_walk(context, builder, sig.return_type, args[0])
 
 
+@reversed_list.rule
+def _reversed(context: Any, args: Sequence[types.Type]) -> Meaning | None:
+    """``reversed(d)``, or of a view of it: from the last insertion to the first."""
+    (of,) = args
+    if isinstance(of, SetType):
+        raise refuse("a set has no last element in Python: write sorted(s, reverse=True)")
+    if not isinstance(of, DictView | DictType):
+        return None
+    table = resolved(of.table if isinstance(of, DictView) else of)
+    assert isinstance(table, DictType)
+    view = DictView(table, of.walk if isinstance(of, DictView) else "keys")
+    how: Any = f"{view.walk} backwards"
+    walk = LocalIterator(table, how, view.yields)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return start_walk(context, builder, walk, args[0])
+
+    return walk, args, code
+
+
 def _view_length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     if not isinstance(args[0], DictView):
         return None
@@ -342,13 +371,42 @@ def _view_length(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     return types.int64, args, code
 
 
+def _among(value: Any, values: Any) -> Any:
+    for one in values:  # noqa: SIM110 - Numba has no any() of a generator
+        if arithmetic_eq(one, value):
+            return True
+    return False
+
+
+def _pair_among(pair: Any, of: Any) -> Any:
+    key, value = pair
+    if not contains(key, of):
+        return False
+    return arithmetic_eq(of[key], value)
+
+
+arithmetic_eq = arithmetic.eq
+_AMONG, _PAIR_AMONG = called(compiled(_among)), called(compiled(_pair_among))
+
+
 @of_held
 def _view_contains(context: Any, args: Sequence[types.Type]) -> Meaning | None:
     key, of = args
     if not isinstance(of, DictView):
         return None
-    if of.walk != "keys":
-        raise refuse("`in` values() or items(): write a loop, or x in d for its keys")
+    if of.walk == "values":
+        found: Meaning = _AMONG(context, args)
+        return found
+    if of.walk == "pairs":
+        if not isinstance(key, types.BaseTuple) or len(key) != 2:
+            raise refuse(f"items() holds pairs, not {key}: write (key, value) in d.items()")
+        table = resolved(of.table)
+        result, (pair, _), write = _PAIR_AMONG(context, (key, table))
+        return (
+            result,
+            (pair, of),
+            lambda context, builder, sig, args: write(context, builder, result(pair, table), args),
+        )
     table = of.table
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:

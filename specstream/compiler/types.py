@@ -34,10 +34,10 @@ __all__ = [
     "PlaceType",
     "RecordType",
     "RecordsType",
+    "RowsIterator",
     "RunType",
     "StateType",
     "Variant",
-    "ViewIterator",
     "ViewType",
 ]
 
@@ -175,15 +175,7 @@ class ViewType(types.IterableType):
 
     @property
     def iterator_type(self) -> types.Type:
-        return ViewIterator(self)
-
-
-class ViewIterator(types.SimpleIteratorType):
-    """Walks along the first axis of a view."""
-
-    def __init__(self, view: ViewType) -> None:
-        self.view = view
-        super().__init__(f"iter({view.name})", view.with_ndim(view.ndim - 1))
+        return RowsIterator(self)
 
 
 class _OfRecords(types.Type):
@@ -243,15 +235,15 @@ class RecordsType(_OfRecords, types.IterableType):
 
     @property
     def iterator_type(self) -> types.Type:
-        return RecordsIterator(self)
+        return RowsIterator(self)
 
 
-class RecordsIterator(types.SimpleIteratorType):
-    """Walks along the first axis."""
+class RowsIterator(types.SimpleIteratorType):
+    """Walks along the first axis of a view, or of an array of records."""
 
-    def __init__(self, records: RecordsType) -> None:
-        self.records = records
-        super().__init__(f"iter({records.name})", records.with_ndim(records.ndim - 1))
+    def __init__(self, of: ViewType | RecordsType) -> None:
+        self.of = of
+        super().__init__(f"iter({of.name})", of.with_ndim(of.ndim - 1))
 
 
 for _pointer in (RunType, StateType, BoostedType, EventType, EmitType, RecordType):
@@ -283,15 +275,8 @@ class _RecordsModel(_ViewModel):
         super().__init__(manager, records.view)
 
 
-@register_model(RecordsIterator)
-class _RecordsIteratorModel(models.StructModel):
-    def __init__(self, manager: object, iterator: RecordsIterator) -> None:
-        members = [("records", iterator.records), ("next", types.EphemeralPointer(types.int64))]
-        super().__init__(manager, iterator, members)
-
-
-@register_model(ViewIterator)
-class _ViewIteratorModel(models.StructModel):
-    def __init__(self, manager: object, iterator: ViewIterator) -> None:
-        members = [("view", iterator.view), ("next", types.EphemeralPointer(types.int64))]
+@register_model(RowsIterator)
+class _RowsIteratorModel(models.StructModel):
+    def __init__(self, manager: object, iterator: RowsIterator) -> None:
+        members = [("of", iterator.of), ("next", types.EphemeralPointer(types.int64))]
         super().__init__(manager, iterator, members)

@@ -28,6 +28,7 @@ from specstream.compiler import (  # noqa: F401  (those that are not used add th
 )
 from specstream.compiler.boosting import operation_entry
 from specstream.compiler.diagnosis import translate
+from specstream.compiler.event import column_number
 from specstream.compiler.instructions import I32, I64, POINTER
 from specstream.compiler.memory import Run
 from specstream.compiler.pipeline import COMPILE_OPTIONS, OperatorCompiler, compiled
@@ -119,6 +120,37 @@ def _asked_to_yield(typing_context: Any, run: Any) -> Any:
     return types.boolean(run), code
 
 
+@intrinsic
+def _look_ahead(
+    typing_context: Any, run: Any, state: Any, event: Any, row: Any, first: Any, last: Any
+) -> Any:
+    """Before an event: where the next ones will find their keys, for a few of them at once."""
+    state_type, look_ups = state, state.program.look_ups
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if not look_ups or run.variant == "locked" or isinstance(event, TimerType):
+            return context.get_dummy_value()
+        row, first, last = args[3:]
+        current = Run(context, builder, args[0])
+        begins = builder.or_(
+            builder.icmp_unsigned("==", row, first),
+            builder.icmp_unsigned("==", builder.and_(row, I64(lib.SS_AHEAD - 1)), I64(0)),
+        )
+        several = builder.icmp_signed(">", builder.sub(last, row), I64(1))
+        with builder.if_then(builder.and_(begins, several), likely=False):
+            for name, columns in look_ups:
+                number = state_type.layout.containers.index(state_type.layout.field(name))
+                packed = sum(
+                    column_number(event, one) << (16 * at) for at, one in enumerate(columns)
+                )
+                void = ir.VoidType()
+                arguments = (I64(number), I64(packed), row, last)
+                current.call("ss_keyed_ahead", void, current.pointer, *arguments)
+        return context.get_dummy_value()
+
+    return types.void(run, state, event, row, first, last), code
+
+
 def _run_as(target: types.Type) -> Any:
     """An intrinsic that gives the run's pointer another of its types."""
 
@@ -138,6 +170,7 @@ def _entry_function(process: Any, state: StateType, event: EventType, emit: Emit
         the_emit = as_emit(run)
         row = first
         while row < last:
+            _look_ahead(run, the_state, the_event, row, first, last)
             _begin_event(run, the_state, row)
             if _raises(process, run, the_state, the_event, the_emit):
                 return row

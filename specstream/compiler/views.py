@@ -19,7 +19,6 @@ from numba.core.typing.templates import (
     infer_global,
     signature,
 )
-from numba.cpython import slicing
 from numba.extending import (
     intrinsic,
     lower_builtin,
@@ -28,7 +27,9 @@ from numba.extending import (
 
 from specstream.compiler import assignment
 from specstream.compiler.assignment import Window
+from specstream.compiler.core_function import resolved_call
 from specstream.compiler.error_texts import NO_ELEMENT
+from specstream.compiler.indices import slice_of
 from specstream.compiler.instructions import BIT, I64, Value
 from specstream.compiler.kinds import scalar_kind
 from specstream.compiler.locking import LocksType
@@ -40,8 +41,9 @@ from specstream.compiler.types import (
     BoostedType,
     EmitType,
     EventType,
+    RecordsType,
+    RowsIterator,
     StateType,
-    ViewIterator,
     ViewType,
 )
 
@@ -111,13 +113,10 @@ class View:
         for axis, (index_type, index) in enumerate(zip(index_types, indices, strict=True)):
             length, stride = self.shape[axis], self.strides[axis]
             if isinstance(index_type, types.SliceType):
-                part = self.context.make_helper(builder, index_type, index)
-                if index_type.has_step:
-                    self.run.fault_if(builder.icmp_signed("==", part.step, I64(0)), ValueError)
-                slicing.fix_slice(builder, part, length)
-                offset = builder.add(offset, builder.mul(part.start, stride))
-                shape.append(slicing.get_slice_length(builder, part))
-                strides.append(builder.mul(part.step, stride))
+                first, step, count = slice_of(self.run, index_type, index, length)
+                offset = builder.add(offset, builder.mul(first, stride))
+                shape.append(count)
+                strides.append(builder.mul(step, stride))
             else:
                 index = unwrapped(self.context, builder, index_type, index)
                 at = self.position(index, present(index_type), axis)
@@ -231,25 +230,31 @@ def _view_shape(context: Any, builder: Any, view: ViewType, value: Value) -> Val
     )
 
 
+# ---- going through the first axis, of records as well ----
+
+
 @lower_builtin("getiter", ViewType)
-def _view_getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+@lower_builtin("getiter", RecordsType)
+def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Value:
     made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
-    made.view = args[0]
+    made.of = args[0]
     made.next = cgutils.alloca_once_value(builder, I64(0))
     return made._getvalue()
 
 
-@lower_builtin("iternext", ViewIterator)
+@lower_builtin("iternext", RowsIterator)
 @iternext_impl(RefType.UNTRACKED)
-def _view_iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
+def _iternext(context: Any, builder: Any, sig: Any, args: Any, result: Any) -> None:
     iterator = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0])
-    view = View(context, builder, sig.args[0].view, iterator.view)
+    of = sig.args[0].of
+    shape = cgutils.create_struct_proxy(of)(context, builder, value=iterator.of).shape
     at = builder.load(iterator.next)
-    more = builder.icmp_signed("<", at, view.shape[0])
+    more = builder.icmp_signed("<", at, builder.extract_value(shape, 0))
     result.set_valid(more)
     with builder.if_then(more):
         builder.store(builder.add(at, I64(1)), iterator.next)
-        result.yield_(view.sub([types.int64], [at]))
+        given = (of, types.int64), (iterator.of, at)
+        result.yield_(resolved_call(context, builder, operator.getitem, *given)[1])
 
 
 @intrinsic(prefer_literal=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from specstream.declarations.containers import Declared
@@ -15,7 +16,7 @@ def dict(
     *,
     capacity: int | None = None,
     limit: int | None = None,
-    expire_after: int | None = None,
+    expire_after: int | str | datetime.timedelta | None = None,
 ) -> Any:
     """A dict of the state, with the methods of Python's, in the order of insertion.
 
@@ -28,12 +29,26 @@ def dict(
         capacity: so many entries are reserved; it grows all the same.
         limit: entries at most, by default 2**24; one more raises OverflowError.
         expire_after: an entry is gone for every event whose time is so much or more after that of
-            the last write of the entry, in the unit of ``event.timestamp``. ``d[k] = v``,
-            ``update``, and a ``setdefault`` that inserts are writes; reading is none, nor is
-            changing a field of a record in place.
+            the last write of the entry. An int is in the unit of ``event.timestamp``; a duration
+            such as ``"1 hour"``, or a ``timedelta``, is for order columns of timestamps and dates.
+            ``d[k] = v``, ``update``, and a ``setdefault`` that inserts are writes; reading is none,
+            nor is changing a field of a record in place.
 
     Raises:
         DeclarationError: when the state is laid out; names the field.
+
+    >>> import datetime
+    >>> import specstream as ss
+    >>> class Recent(ss.State):
+    ...     last = ss.dict(str, int, expire_after="1 minute 30 seconds")
+    >>> @ss.operator(state=Recent, event={"k": str, "x": int}, emits={"before": int})
+    ... def previous(state, event, emit):
+    ...     emit(state.last.get(event.k, 0))
+    ...     state.last[event.k] = event.x
+    >>> time = [datetime.datetime(2026, 3, 1, 12, minute) for minute in (0, 1, 3)]
+    >>> events = {"time": time, "k": ["a", "a", "a"], "x": [1, 2, 3]}
+    >>> previous.run_sequential(events, order_by="time").output["before"].to_pylist()
+    [0, 1, 0]
     """
     return Declared("dict", key, value, capacity, limit, expires=expire_after)
 
@@ -43,7 +58,7 @@ def set(
     *,
     capacity: int | None = None,
     limit: int | None = None,
-    expire_after: int | None = None,
+    expire_after: int | str | datetime.timedelta | None = None,
 ) -> Any:
     """A set of the state; as the keys of :func:`dict`. ``add`` is a write, of what is there as
     well."""

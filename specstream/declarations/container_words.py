@@ -76,10 +76,10 @@ def replace(words: Words, field: Field, rows: Words) -> None:
     filled = len(rows)
     header = words[field.offset : field.offset + of.header_words]
     before = int(header[lib.SS_HEADER_USED])
-    kept = header[lib.SS_HEADER_FIRED : lib.SS_HEADER_CLOCK + 1].copy()
+    first, end = of.kept
+    kept = header[first:end].copy()
     header[:] = 0
-    if of.kind == "timers":
-        header[lib.SS_HEADER_FIRED : lib.SS_HEADER_CLOCK + 1] = kept
+    header[first:end] = kept
     header[lib.SS_HEADER_COUNT] = filled
     region = words[of.region : of.region + of.region_words].reshape(of.room, of.entry_words)
     if of.is_keyed:

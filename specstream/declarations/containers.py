@@ -5,12 +5,14 @@ See ``stm_native/include/specstream_containers.h`` for the words.
 
 from __future__ import annotations
 
+import datetime
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from specstream._native import lib
+from specstream.declarations.durations import described_duration, nanoseconds
 from specstream.declarations.element_types import Storage, found_storage, type_named, type_shown
 from specstream.declarations.options import integer
 from specstream.declarations.records import is_record, record_fields, record_named
@@ -91,6 +93,7 @@ class Container:
         maxlen: of a deque that drops what is at the other end.
         region: first word of its entries or elements in the state; 0: not yet laid out.
         expires: an entry goes so long after its last write; 0: it stays.
+        is_duration: that is in nanoseconds, and not in the unit of the events' times.
     """
 
     kind: ContainerKind
@@ -100,6 +103,11 @@ class Container:
     maxlen: int | None = None
     region: int = 0
     expires: int = 0
+    is_duration: bool = False
+
+    def expires_after(self, tick: int) -> int:
+        """The same in the unit of times that are so many nanoseconds apart, rounded up."""
+        return -(-self.expires // tick) if self.is_duration and tick else self.expires
 
     @property
     def is_keyed(self) -> bool:
@@ -140,6 +148,14 @@ class Container:
         return int(lib.SS_HEADER_WORDS + keyed)
 
     @property
+    def kept(self) -> tuple[int, int]:
+        """Of the header, the words that are part of what the state means: of timers how many have
+        fired, and the clock; of what expires after a duration, the tick."""
+        if self.kind == "timers":
+            return lib.SS_HEADER_FIRED, lib.SS_HEADER_CLOCK + 1
+        return lib.SS_HEADER_TICK, lib.SS_HEADER_TICK + int(self.is_duration)
+
+    @property
     def is_mapping(self) -> bool:
         """Whether its keys have values."""
         return self.is_keyed and self.value.words > 0
@@ -175,6 +191,11 @@ class Declared:
                 f"{what} holds records, which have no order; expected a tuple that begins with "
                 "what they are ordered by, like (float, int)"
             )
+        if self.kind == "priority_queue" and value.has_text:
+            raise DeclarationError(
+                f"{what} holds {value}, and strings of a state have no order; expected numbers or "
+                "a tuple of them, like (float, int), with the string in a dict by that int"
+            )
         limit = DEFAULT_LIMIT
         maxlen = None
         if self.maxlen is not None:
@@ -190,19 +211,31 @@ class Declared:
         if self.capacity is not None:
             most = f", which is its limit={limit}"
             integer(f"{what}: capacity", self.capacity, 1, limit, most, DeclarationError)
-        expires = 0
-        if self.expires is not None:
-            after = ", in the unit of event.timestamp"
-            expires = integer(
-                f"{what}: expire_after", self.expires, 1, 2**62, after, DeclarationError
-            )
-        made = Container(self.kind, key, value, limit, maxlen, expires=expires)
+        expires, is_duration = _lifetime(self.expires, f"{what}: expire_after")
+        made = Container(
+            self.kind, key, value, limit, maxlen, expires=expires, is_duration=is_duration
+        )
         if key.words > lib.SS_MOST_KEY_WORDS or made.entry_words > lib.SS_MOST_ENTRY_WORDS:
             raise DeclarationError(
                 f"{what} has {key.words} parts in a key and {value.words} in a value; expected at "
                 f"most {lib.SS_MOST_KEY_WORDS} in a key and {lib.SS_MOST_ENTRY_WORDS - 1} in both"
             )
         return made
+
+
+def _lifetime(given: object, option: str) -> tuple[int, bool]:
+    """After how long entries expire, and whether that is in nanoseconds."""
+    if given is None:
+        return 0, False
+    if isinstance(given, str | datetime.timedelta):
+        # A description is read without pandas.
+        described = described_duration(given) if isinstance(given, str) else None
+        length = described or nanoseconds(option, given, DeclarationError)
+        if length <= 0:
+            raise DeclarationError(f"{option}={given!r}; expected a duration above zero")
+        return length, True
+    other = ', in the unit of event.timestamp, or a duration such as "1 hour"'
+    return integer(option, given, 1, 2**62, other, DeclarationError), False
 
 
 def shape_named(name: str) -> object:

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypedDict, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from specstream._native import lib
 from specstream.declarations.codes import stored_code
 from specstream.declarations.containers import (
     Container,
@@ -23,6 +22,7 @@ from specstream.declarations.containers import (
     record_shape,
     shape_named,
 )
+from specstream.declarations.durations import duration_text
 from specstream.declarations.element_types import Number, Storage, storage_of, type_named
 from specstream.declarations.operations import Operation
 from specstream.declarations.options import shown, whole
@@ -59,7 +59,7 @@ class Description(_Described, total=False):
     value: str
     limit: int
     maxlen: int
-    expire_after: int
+    expire_after: int | str
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,15 @@ class Field:
     def words(self) -> int:
         """Number of words; the last one may be padded."""
         return -(-self.size * self.storage.size // WORD_BYTES)
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """Of a field of the state, the first word and the end of those that mean something where
+        they are: all, or of a container :attr:`Container.kept`."""
+        if self.container is None:
+            return self.offset, self.offset + self.words
+        first, end = self.container.kept
+        return self.offset + first, self.offset + end
 
     @property
     def start(self) -> int:
@@ -246,13 +255,10 @@ class Layout:
         """The field that holds the operator's timers, if there is one."""
         return next((field for field in self.fields if field.is_timers), None)
 
-    @property
-    def clock(self) -> tuple[int, int]:
-        """Of the header of the timers, the words that are part of what the state means: how many
-        have fired, and the time."""
-        timers = self.timers
-        assert timers is not None
-        return timers.offset + lib.SS_HEADER_FIRED, timers.offset + lib.SS_HEADER_CLOCK + 1
+    @cached_property
+    def lasting(self) -> tuple[Field, ...]:
+        """The containers whose entries expire after a duration."""
+        return tuple(one for one in self.containers if one.container and one.container.is_duration)
 
     @property
     def goes_by_time(self) -> bool:
@@ -302,16 +308,12 @@ class Layout:
 
     @cached_property
     def stretches(self) -> tuple[tuple[int, int], ...]:
-        """Where these lie in the state, and :attr:`clock`: first word and end of each row of
-        neighbours."""
+        """Where these lie in the state, and the words that headers keep (:attr:`Field.kept`):
+        first word and end of each row of neighbours."""
         found: list[tuple[int, int]] = []
         for field in self.fields:
-            begin, end = field.offset, field.offset + field.words
-            if field.space != "state":
-                continue
-            if field.is_timers:
-                begin, end = self.clock
-            elif field.container is not None:
+            begin, end = field.kept
+            if field.space != "state" or begin == end:
                 continue
             if found and found[-1][1] == begin:
                 begin = found.pop()[0]
@@ -454,7 +456,7 @@ def _description(field: Field) -> Description:
     if of.maxlen is not None:
         described["maxlen"] = of.maxlen
     if of.expires:
-        described["expire_after"] = of.expires
+        described["expire_after"] = duration_text(of.expires) if of.is_duration else of.expires
     return described
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from specstream.declarations import container_words
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.containers import Container
+from specstream.declarations.durations import TICKS
 from specstream.declarations.element_types import Storage
 from specstream.declarations.state import Field, Layout
 from specstream.files.untrusted import Buffer, Malformed, natural
@@ -35,7 +36,8 @@ class StateContent:
 
     Attributes:
         layout: of the state.
-        fixed: words of the fields that are no containers, one behind the other.
+        fixed: words of the fields that are no containers, and those that the headers of containers
+            keep, one behind the other.
         rows: of each container, in the order of ``layout.containers``, as
             :func:`specstream.declarations.container_words.entries` gives them; of a part of a
             state, none.
@@ -88,14 +90,14 @@ class StateContent:
             at += end - first
         raise AssertionError(field.name)
 
-    def clock(self) -> Words:
-        """The words of ``layout.clock``, over :attr:`fixed`."""
-        at, (begin, end) = 0, self.layout.clock
+    def kept(self, field: Field) -> Words:
+        """The words of ``field.kept``, over :attr:`fixed`."""
+        at, (begin, end) = 0, field.kept
         for first, last in self.layout.stretches:
             if first <= begin < last:
                 return self.fixed[at + begin - first : at + end - first]
             at += last - first
-        raise AssertionError(begin)
+        return self.fixed[:0]  # of most containers
 
     def records(self, field: Field) -> Words:
         """The records of a field that holds some, a row for each."""
@@ -188,6 +190,10 @@ class StateContent:
                 bits = elements.view(np.uint64 if field.storage.size == 8 else np.uint8)
                 if bits.max() > 1:
                     raise Malformed(f"field {field.name!r} is of type bool and holds {bits.max()}")
+        for field in self.layout.lasting:
+            tick = int(self.kept(field)[0])
+            if tick not in (0, *TICKS):
+                raise Malformed(f"field {field.name!r} has times that are {tick} ns apart")
         for field, rows in zip(self.layout.containers, self.rows, strict=True):
             _check_rows(field, rows)
 

@@ -74,6 +74,7 @@ class Batch:
             unheard = parts.hooks.take_error()
             if unheard is not None:  # of an earlier call, which could raise one only
                 raise unheard
+            parts.committed.settle_times(events.keys[0].type)
             while self._done < events.count and not self._failed:
                 self._stretch(next_of(parts.predictor, parts.longest))
             if self._ends_input and not self._failed:

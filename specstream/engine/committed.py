@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from specstream.columns.events import rows_to_table
 from specstream.columns.field_values import initial_state
+from specstream.columns.lifetimes import check_unit, is_settled, settle_unit
 from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.declarations.codes import Texts
@@ -24,7 +25,7 @@ from specstream.engine.options import Options
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot, refused
 from specstream.engine.sources import Late, Name, Sources, checked_late, checked_sources
-from specstream.errors import InputError
+from specstream.errors import InputError, SnapshotError
 
 __all__ = ["Committed", "Savepoint"]
 
@@ -78,6 +79,7 @@ class Committed:
             self.late,
             self.rejected,
             operator.program.reads_timestamp,
+            self.check_times if operator.layout.lasting else None,
             what,
         )
         pending.sources.declare(self.sources)
@@ -133,6 +135,26 @@ class Committed:
                 "and poll() first, or submit() this table as well"
             )
 
+    # ---- the unit of the times ----
+
+    def check_times(self, of: pa.DataType, whose: str) -> None:
+        """Refuses times of a type that entries cannot expire by.
+
+        Raises:
+            InputError: see :func:`specstream.columns.lifetimes.check_unit`.
+        """
+        operator = self._operator
+        check_unit(operator.layout, self.words, of, whose, f"operator {operator.name!r}")
+
+    @property
+    def knows_times(self) -> bool:
+        """Whether the unit is settled that entries expire by, or none expires so."""
+        return is_settled(self._operator.layout, self.words)
+
+    def settle_times(self, of: pa.DataType) -> None:
+        """Settles it, if it is not yet; before an event that has such times runs."""
+        settle_unit(self._operator.layout, self.words, of)
+
     # ---- kept and brought back ----
 
     def _content(self, unheard: Any) -> StateContent:
@@ -144,7 +166,7 @@ class Committed:
         if unheard is None or timers is None or timers.container is None:
             return content
         # Nothing has committed since, so that all else is as it was before.
-        content.clock()[:] = [unheard.number, unheard.clock ^ -(2**63)]
+        content.kept(timers)[:] = [unheard.number, unheard.clock ^ -(2**63)]
         key = np.array(list(unheard.key)[: timers.container.key.words], np.uint64)
         row = [*key.view(np.int64), unheard.at]
         rows = np.insert(content.rows_of(timers), self.timers_up_to(unheard.stamp), row, axis=0)
@@ -184,8 +206,25 @@ class Committed:
         with refused(what):
             strings = content.table(operator.program.strings)
             pending = self._pending_of(strings, content.pending)
+            if operator.layout.lasting and pending.pending:
+                self._check_waiting(pending)
             rejected = RejectedRows.read(content.rejected_rows)
         return _Restored(content, strings, pending, rejected)
+
+    def _check_waiting(self, pending: PendingEvents) -> None:
+        """An operator may have had no entries that expire after a duration when these came."""
+        unsettled = np.zeros(self._operator.layout.words("state"), np.int64)
+        assert pending.type is not None
+        try:
+            check_unit(
+                self._operator.layout,
+                unsettled,
+                pending.type,
+                "the events that the snapshot holds and that are not committed",
+                f"engine of {self._operator.name!r}",
+            )
+        except InputError as error:
+            raise SnapshotError(str(error)) from None
 
     def begin_with(self, initial: object) -> None:
         """Begins with values of the user's. See :class:`specstream.Engine`, ``initial``.

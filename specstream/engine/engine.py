@@ -334,6 +334,7 @@ class Engine:
                 source=source,
                 reads_timestamp=operator.program.reads_timestamp,
                 rejected_rows=committed.rejected.policy,
+                check_times=committed.check_times,
             )
         except BaseException:
             committed.strings.truncate(known)

@@ -52,6 +52,7 @@ class OutOfOrder:
         self._committed = parts.committed
         self._emits = parts.operator.emits
         self._timers = parts.operator.layout.timers
+        self._lasting = parts.operator.layout.lasting
         self._frontier = NO_FRONTIER  # that the open job was told
         self._highest = NO_FRONTIER  # key of the last event that it was given
         self._joined = 0  # sources that the frontier was looked at for
@@ -191,6 +192,8 @@ class OutOfOrder:
 
     def _send(self) -> None:
         """Has a job that has all events and the frontier as it is. May be begun anew."""
+        if self._lasting:
+            self._settle_times()
         if not self._flight.is_open:
             self._start_job()
         # Before what is sent: a source that has joined may have moved it back. Else after it: what
@@ -213,6 +216,21 @@ class OutOfOrder:
                 source.frontier = until
             unsent.pop()
         self._move_frontier()
+
+    def _settle_times(self) -> None:
+        """Before the runtime is given the first event."""
+        committed = self._committed
+        of = committed.pending.type
+        if of is None or committed.knows_times:
+            return
+
+        def settle() -> None:
+            committed.settle_times(of)
+
+        if self._flight.is_open:
+            self._parts.turn.taken(settle)
+        else:
+            settle()
 
     def _start_job(self) -> None:
         if not self._parts.options.is_ordered:

@@ -21,7 +21,15 @@ import pyarrow as pa
 from specstream._native import ffi
 from specstream.columns.conversion import of_order, order_distance, time_at
 from specstream.columns.derived import derived_columns
-from specstream.columns.events import Events, order_key, read_events, read_value, some_rows
+from specstream.columns.events import (
+    CheckTimes,
+    Events,
+    check_int64,
+    order_key,
+    read_events,
+    read_value,
+    some_rows,
+)
 from specstream.columns.lists import Addresses
 from specstream.columns.rejected_rows import RejectedRows, RowError, take_together
 from specstream.columns.strings import StringTable
@@ -46,6 +54,7 @@ class PendingEvents:
         late: what happens to events below their source's frontier.
         rejected_rows: takes rows that cannot be events.
         reads_timestamp: the operator uses ``event.timestamp``.
+        check_times: asked whether times may be of a type; None: they may be of each.
         what: names the operator in messages.
     """
 
@@ -57,6 +66,7 @@ class PendingEvents:
         late: Late,
         rejected_rows: RejectedRows,
         reads_timestamp: bool,
+        check_times: CheckTimes | None,
         what: str,
     ) -> None:
         self.sources = sources
@@ -69,6 +79,7 @@ class PendingEvents:
         self._late: Late = checked_late(late)
         self._rejected = rejected_rows
         self._reads_timestamp = reads_timestamp
+        self._check_times = check_times
         self._what = what
         self._segments: list[Segment] = []  # by row
         # The same by the key of their last event: in this order they are done.
@@ -90,6 +101,11 @@ class PendingEvents:
     def pending(self) -> int:
         """Events submitted and not applied."""
         return sum(segment.left for _, segment in list(self._ending))
+
+    @property
+    def type(self) -> pa.DataType | None:
+        """Of the order column; None: nothing has come that has one."""
+        return self._type
 
     @property
     def late(self) -> int:
@@ -151,6 +167,7 @@ class PendingEvents:
             source=source_column,
             reads_timestamp=self._reads_timestamp,
             rejected_rows=self._rejected.policy,
+            check_times=self._check_times,
         )
         if self._type is None and not nothing:
             self._settle_type(of)
@@ -248,6 +265,11 @@ class PendingEvents:
         """
         if self._type is None and timestamp is not None:
             self._settle_type(self._type_of(timestamp, ""))
+        if self._type is not None:
+            if self._check_times is not None:
+                self._check_times(self._type, f"the time of source {source!r}")
+            if self._reads_timestamp:
+                check_int64(self._type, f"the time of source {source!r}", self._what)
         try:
             if timestamp is None:
                 raise RowError(
@@ -390,6 +412,8 @@ class PendingEvents:
         elif self._type is None:
             whom = f" of source {source.name!r}'s frontier"
             of = self._type_of(to, whom)
+            if self._check_times is not None:
+                self._check_times(of, f"the frontier of source {source.name!r}")
             self._timestamp(to, of, whom)
             # One of another type takes the place of those before.
             self._given = [

@@ -241,8 +241,8 @@ def _match(state: StateContent, layout: Layout, what: str) -> StateContent:
     matched = StateContent.new(layout)
     for one in saved.plain:
         matched.elements(_field(layout, one.name))[...] = state.elements(one)
-    if saved.timers is not None:
-        matched.clock()[:] = state.clock()
+    for one in saved.containers:
+        matched.kept(_field(layout, one.name))[:] = state.kept(one)
     rows = list(matched.rows)
     for one in saved.containers:
         held, target = state.rows_of(one), _field(layout, one.name)

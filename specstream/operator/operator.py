@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from specstream.columns.events import (
     rows_to_table,
 )
 from specstream.columns.field_values import initial_state
+from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table
@@ -291,7 +293,9 @@ class Operator:
             source=source,
             reads_timestamp=self.program.reads_timestamp,
             rejected_rows=checked_policy(rejected_rows),
+            check_times=partial(check_unit, self.layout, words, what=what),
         )
+        settle_unit(self.layout, words, events.keys[0].type)
         oracle = Oracle(self.program, self.layout, words)
         oracle.begin(self.event, self.emits, events.columns, 0, seed, strings=strings)
 

@@ -163,6 +163,7 @@ struct ss_run {
     uint64_t found_key[2];
     uint64_t found_entry;
     struct ss_keyed *keyed; /* the containers of the engine; src/keyed.h */
+    struct ss_ahead *ahead; /* what was looked up ahead, for each of them; likewise */
 };
 
 /* A compiled range of events, with the calling convention of Numba: runs events [first, last) and

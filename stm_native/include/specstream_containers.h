@@ -31,6 +31,8 @@ enum {
     SS_HEADER_FIRED = 3,    /* timers: how many have fired */
     SS_HEADER_CAPACITY = 4, /* deque: elements of the ring, a power of two; 0: none yet */
     SS_HEADER_CLOCK = 4,    /* timers: the largest time of events and firings so far, from INT64_MIN on */
+    SS_HEADER_TICK = 5,     /* entries that expire after a duration: nanoseconds from one time to the next;
+                             * 0: no event has come that would say */
     SS_HEADER_WORDS = 8,
     /* Keyed: the header goes on with words that stand for the absence of keys, by their hash: what
      * ownership records protect under `eager`. Under `value` they are not used. */
@@ -51,8 +53,16 @@ struct ss_container {
     uint64_t key_words;   /* of an entry; sequences: 0 */
     uint64_t entry_words; /* keyed: 1 + key_words + those of the value; sequences: of an element */
     /* Keyed: an entry goes so long after its last write, whose time is its last word, which whoever
-     * stores the value stores as well; 0: it stays. */
+     * stores the value stores as well; 0: it stays. Of a container whose header has a tick, in
+     * nanoseconds, else in the unit of the times. */
     int64_t expires;
+};
+
+/* Where the keys of neighbouring events were found before these run, by the lowest bits of the rows: the
+ * first word of an entry; 0: nobody knows. */
+enum { SS_AHEAD = 16, SS_MOST_AHEAD_WORDS = 4 };
+struct ss_ahead {
+    uint32_t entries[SS_AHEAD];
 };
 
 /* No entry. */
@@ -69,10 +79,18 @@ struct ss_container {
 /* The first word of a key's entry; SS_NOWHERE: it has none, or the run ends. The run depends on just
  * that: an insertion or removal of this very key conflicts, and no other. */
 uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *key);
+/* Looks up what the events from `first` on will ask for, up to `last` or the next one whose row divides
+ * by SS_AHEAD, and keeps where it was found: then it is found without the index, and without waiting for
+ * memory. A hint: what has changed by then is looked up as ever. The words of the keys are in these
+ * columns, one number in each 16 bits of `columns`. Not where containers are locked. */
+void ss_keyed_ahead(struct ss_run *run, uint64_t container, uint64_t columns, int64_t first,
+                    int64_t last);
 /* A new entry for a key that has none, as ss_keyed_find has said; the caller stores all words of its
  * value. SS_NOWHERE: the run ends; `raised` of the run says SS_FULL if that is because the container
  * holds `limit` entries. */
 uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t *key);
+/* In place: the last write of an entry that expires is about to have an earlier time than the one before. */
+void ss_timers_rewound(struct ss_run *run, uint64_t container, uint64_t entry);
 /* Removes the entry whose first word is `entry`, which ss_keyed_find or a walk has given. */
 void ss_keyed_remove(struct ss_run *run, uint64_t container, uint64_t entry);
 void ss_keyed_clear(struct ss_run *run, uint64_t container);

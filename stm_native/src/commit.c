@@ -199,6 +199,8 @@ enum ss_progress ss_commit(struct ss_worker *worker, struct ss_transaction *tran
     if (transaction->verdict == SS_COMPLETED) {
         if (ss_has_timers(engine) && ss_timers_divide(engine, transaction)) {
             reason = SS_ABORT_TIMER;
+        } else if (ss_has_timers(engine) && ss_timers_rewind(engine, transaction)) {
+            reason = SS_ABORT_TIMER;
         } else if (!protocol->validate(engine, transaction)) {
             reason = transaction->reason;
             in_place = !protocol->head_speculates;

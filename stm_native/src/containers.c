@@ -29,6 +29,11 @@ static uint64_t parts_bytes(const struct ss_config *config)
     return config->threads * sizeof(struct ss_keyed_part);
 }
 
+static uint64_t ahead_bytes(const struct ss_config *config)
+{
+    return config->threads * config->container_count * sizeof(struct ss_ahead);
+}
+
 static bool open_one(struct ss_engine *engine, struct ss_keyed *keyed)
 {
     pthread_mutex_init(&keyed->operation, NULL);
@@ -51,7 +56,10 @@ bool ss_containers_open(struct ss_engine *engine)
     if (engine->keyed == NULL)
         return false;
     memset(engine->keyed, 0, bytes);
-    bool complete = true;
+    engine->ahead = aligned_alloc(SS_CACHE_LINE, ahead_bytes(config));
+    bool complete = engine->ahead != NULL;
+    if (complete)
+        memset(engine->ahead, 0, ahead_bytes(config));
     for (uint64_t i = 0; i < config->container_count; i++) {
         engine->keyed[i].of = config->containers[i];
         complete = open_one(engine, &engine->keyed[i]) && complete;
@@ -72,7 +80,15 @@ void ss_containers_close(struct ss_engine *engine)
         pthread_mutex_destroy(&keyed->mutex);
     }
     free(engine->keyed);
+    free(engine->ahead);
     pthread_mutex_destroy(&engine->containers_mutex);
+}
+
+struct ss_ahead *ss_containers_ahead(const struct ss_engine *engine, uint64_t worker)
+{
+    return engine->config.container_count == 0
+               ? NULL
+               : &engine->ahead[worker * engine->config.container_count];
 }
 
 void ss_containers_start(struct ss_engine *engine)
@@ -160,7 +176,8 @@ uint64_t ss_engine_find(struct ss_engine *engine, uint64_t container, const uint
 
 uint64_t ss_containers_bytes(const struct ss_config *config)
 {
-    return config->container_count * (sizeof(struct ss_keyed) + parts_bytes(config));
+    return config->container_count * (sizeof(struct ss_keyed) + parts_bytes(config)) +
+           ahead_bytes(config);
 }
 
 uint64_t ss_containers_grown(const struct ss_engine *engine)

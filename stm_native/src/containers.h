@@ -5,12 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ss_ahead;
 struct ss_config;
 struct ss_engine;
 
 /* Copies their description; false: out of memory. */
 bool ss_containers_open(struct ss_engine *engine);
 void ss_containers_close(struct ss_engine *engine);
+/* A worker's part of what is looked up ahead. */
+struct ss_ahead *ss_containers_ahead(const struct ss_engine *engine, uint64_t worker);
 /* A job begins: its mode and horizon are known. */
 void ss_containers_start(struct ss_engine *engine);
 /* Where the state has been changed by its owner, and no job runs: what the engine knows about it

@@ -89,6 +89,10 @@ static uint64_t foresee(struct ss_run *run, uint64_t word, int counter)
     if (number < 0 || number > own ||
         atomic_load_explicit(&noted->number, memory_order_relaxed) != number)
         return ss_word_read(&run->state[word]);
+    /* The head's is there to be read. What was noted may be older than a timer that has fired before it
+     * and changed the word; and a head that foretold the same again would run again for ever. */
+    if (number == own)
+        return ss_word_read(&run->state[word]);
     for (; number < own; number++)
         value += foreseen_increments(engine, number, counter, usual);
     return value;
@@ -172,7 +176,9 @@ void ss_prediction_look_ahead(struct ss_engine *engine, struct ss_transaction *t
         /* Relaxed: in an open job it is noted under the mutex that we hold. */
         uint64_t value = atomic_load_explicit(&counter->value, memory_order_relaxed);
         uint64_t usual = atomic_load_explicit(&counter->usual, memory_order_relaxed);
-        bool known = atomic_load_explicit(&counter->number, memory_order_relaxed) >= 0;
+        /* Before the head there is nothing to foretell: see foresee. */
+        bool known =
+            count > 0 && atomic_load_explicit(&counter->number, memory_order_relaxed) >= 0;
         for (uint64_t at = 0; known && at < count; at++) {
             const struct ss_transaction *other = &engine->ring[earlier[at]];
             uint64_t events = (uint64_t)(other->last - other->first);

@@ -79,6 +79,13 @@ static uint64_t ring_slots(int64_t horizon)
     return power_of_two(2 * ((uint64_t)horizon + 1));
 }
 
+/* Timers come before the head, as a transaction of their own, which has to be told from later ones: see
+ * ss_number_of_owner. */
+static uint64_t ring_slots_with(int64_t horizon, bool has_timers)
+{
+    return ring_slots(horizon + (has_timers ? 1 : 0));
+}
+
 static uint64_t emit_bytes(const struct ss_config *config)
 {
     return config->emit_limit * config->emit_words * sizeof(uint64_t);
@@ -97,6 +104,7 @@ static bool worker_init(struct ss_engine *engine, uint64_t index)
     run->worker = worker;
     run->state = config->state;
     run->keyed = engine->keyed;
+    run->ahead = ss_containers_ahead(engine, index);
     worker->touched.event = -1;
     run->seed = config->seed;
     run->redo_limit = config->redo_limit;
@@ -294,9 +302,7 @@ static bool prepare(struct ss_engine *engine, const struct ss_job *job)
     engine->transactions = job->mode == SS_MODE_OPEN
                                ? INT64_MAX
                                : (job->count + engine->job.chunk - 1) / engine->job.chunk;
-    /* Timers come before the head, as a transaction of their own, which has to be told from later ones:
-     * see ss_number_of_owner. */
-    if (!ring_resize(engine, ring_slots(engine->job.horizon + (engine->timers != NULL ? 1 : 0))))
+    if (!ring_resize(engine, ring_slots_with(engine->job.horizon, engine->timers != NULL)))
         return false;
     if (job->mode == SS_MODE_LOCKED)
         for (uint64_t i = 0; i < config->threads; i++) {
@@ -403,7 +409,7 @@ struct ss_memory ss_memory_needed(const struct ss_config *config, int64_t horizo
         if (horizon > longest_eager_horizon)
             horizon = longest_eager_horizon;
     }
-    needed.transactions = ring_slots(horizon);
+    needed.transactions = ring_slots_with(horizon, ss_timers_bytes(config) != 0);
     needed.total = needed.fixed + config->threads * needed.thread +
                    needed.transactions * needed.transaction;
     return needed;

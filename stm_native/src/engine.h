@@ -58,6 +58,7 @@ struct ss_engine {
     struct ss_recorder *recorder; /* NULL: nothing is recorded */
     struct ss_boost *boost; /* NULL: no field is boosted */
     struct ss_keyed *keyed; /* one for each container */
+    struct ss_ahead *ahead; /* one for each of each worker */
     struct ss_timers *timers; /* NULL: the operator has none */
     pthread_mutex_t containers_mutex; /* guards what follows from the words being made of them */
     _Atomic uint32_t containers_stale; /* 1: it has to be */

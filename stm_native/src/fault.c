@@ -64,7 +64,8 @@ bool ss_fault_open(void)
 
 struct ss_worker *ss_this_worker(void)
 {
-    return pthread_getspecific(this_worker);
+    /* Without an engine there is no key yet, and what the number 0 stands for is somebody else's. */
+    return opened ? pthread_getspecific(this_worker) : NULL;
 }
 
 bool ss_fault_open_thread(struct ss_worker *worker)

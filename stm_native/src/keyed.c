@@ -162,7 +162,7 @@ static uint64_t find_committed(struct ss_run *run, const struct ss_keyed *keyed,
 {
     for (;;) {
         struct ss_found found =
-            ss_index_find(keyed, run->state, key, keyed->of.key_words, hash);
+            ss_keyed_look_up(run, keyed, key, keyed->of.key_words, hash);
         if (found.first == SS_NOWHERE)
             return SS_NOWHERE;
         /* Without the fence the stamp could be read before the key that it is to confirm. */
@@ -314,7 +314,8 @@ __attribute__((noinline)) static uint64_t find_otherwise(struct ss_run *run, str
     if (run->speculative)
         return find_ahead(run, keyed, key);
     ss_keyed_lock(keyed);
-    uint64_t found = ss_index_find(keyed, run->state, key, words, ss_hash_key(key, words)).first;
+    uint64_t hash = ss_hash_key(key, words);
+    uint64_t found = ss_keyed_look_up(run, keyed, key, words, hash).first;
     ss_keyed_unlock(keyed);
     return found;
 }
@@ -324,13 +325,48 @@ uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *k
     struct ss_keyed *keyed = &run->keyed[container];
     if (run->speculative || keyed->locked || keyed->of.key_words != 1)
         return remembered(run, keyed, key, find_otherwise(run, keyed, key));
-    uint64_t found = ss_index_find(keyed, run->state, key, 1, ss_hash_word(key[0])).first;
+    uint64_t found = ss_keyed_look_up(run, keyed, key, 1, ss_hash_word(key[0])).first;
     if (found != SS_NOWHERE) {
         run->found_in = container + 1;
         run->found_key[0] = key[0];
         run->found_entry = found;
     }
     return found;
+}
+
+__attribute__((always_inline)) static inline void look_ahead(struct ss_run *run, const struct ss_keyed *keyed,
+                       const uint64_t *const *columns, uint64_t words, int64_t first, int64_t end)
+{
+    uint32_t *entries = run->ahead[keyed - run->keyed].entries;
+    /* Acquire: as in ss_index_find. */
+    const struct ss_index *index = atomic_load_explicit(&keyed->index, memory_order_acquire);
+    for (int64_t row = first; row < end; row++) {
+        uint64_t key[SS_MOST_AHEAD_WORDS] = {0};
+        for (uint64_t i = 0; i < words; i++)
+            key[i] = columns[i][row];
+        uint64_t entry = ss_index_hint(index, ss_hash_key(key, words));
+        __builtin_prefetch(&run->state[entry]);
+        entries[row & (SS_AHEAD - 1)] = (uint32_t)entry;
+    }
+}
+
+void ss_keyed_ahead(struct ss_run *run, uint64_t container, uint64_t columns, int64_t first,
+                    int64_t last)
+{
+    const struct ss_keyed *keyed = container_of(run, container);
+    uint64_t words = keyed->of.key_words;
+    const uint64_t *of[SS_MOST_AHEAD_WORDS] = {0};
+    assert(words <= SS_MOST_AHEAD_WORDS && !keyed->locked);
+    for (uint64_t i = 0; i < words; i++)
+        of[i] = run->columns[columns >> (16 * i) & UINT16_MAX];
+    int64_t end = (first | (SS_AHEAD - 1)) + 1;
+    end = last < end ? last : end;
+    /* No row waits for what another one loads. Most keys are one word, and a loop without a loop
+     * within it. */
+    if (words == 1)
+        look_ahead(run, keyed, of, 1, first, end);
+    else
+        look_ahead(run, keyed, of, words, first, end);
 }
 
 uint64_t ss_keyed_insert(struct ss_run *run, uint64_t container, const uint64_t *key)

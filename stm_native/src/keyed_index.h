@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "keyed.h"
+#include "specstream.h"
 #include "specstream_containers.h"
 #include "state_words.h"
 
@@ -86,6 +87,37 @@ static inline struct ss_found ss_index_find(const struct ss_keyed *keyed, const 
         if (stamp != 0 && ss_key_is(&state[first], key, words))
             return (struct ss_found){first, stamp};
     }
+}
+
+/* Where the entry of a key with this hash may be; 0: nowhere. Of its slots two are looked at, and
+ * without a jump, as nobody can foresee where it would go. */
+static inline uint64_t ss_index_hint(const struct ss_index *index, uint64_t hash)
+{
+    /* Acquire: as in ss_index_find. */
+    uint64_t slot =
+        atomic_load_explicit(&index->slots[hash & index->mask], memory_order_acquire);
+    uint64_t next =
+        atomic_load_explicit(&index->slots[(hash + 1) & index->mask], memory_order_acquire);
+    uint64_t other = -(uint64_t)(((slot ^ hash) & ss_tag_bits) != 0);
+    slot = (slot & ~other) | (next & other);
+    next = atomic_load_explicit(&index->slots[(hash + 2) & index->mask], memory_order_acquire);
+    other = -(uint64_t)(((slot ^ hash) & ss_tag_bits) != 0);
+    return ((slot & ~other) | (next & other)) & ~ss_tag_bits;
+}
+
+/* Likewise, where it was looked up ahead if it is there still. */
+static inline struct ss_found ss_keyed_look_up(const struct ss_run *run,
+                                               const struct ss_keyed *keyed, const uint64_t *key,
+                                               uint64_t words, uint64_t hash)
+{
+    uint64_t first = run->ahead[keyed - run->keyed].entries[run->event & (SS_AHEAD - 1)];
+    if (first != 0) {
+        /* Acquire: as in ss_index_find. */
+        uint64_t stamp = __atomic_load_n(&run->state[first], __ATOMIC_ACQUIRE);
+        if (stamp != 0 && ss_key_is(&run->state[first], key, words))
+            return (struct ss_found){first, stamp};
+    }
+    return ss_index_find(keyed, run->state, key, words, hash);
 }
 
 /* Whoever inserts: makes sure of room for so many more slots; `events`: the index of before is

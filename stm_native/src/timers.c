@@ -25,10 +25,12 @@
 #include "timers.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "counter_prediction.h"
 #include "engine.h"
 #include "fault.h"
 #include "keyed.h"
@@ -38,6 +40,7 @@
 #include "open_job.h"
 #include "processor.h"
 #include "protocol.h"
+#include "ranges.h"
 #include "redo_log.h"
 #include "specstream.h"
 #include "specstream_containers.h"
@@ -76,6 +79,8 @@ static int64_t clock_of(const struct ss_engine *engine)
 
 static void pass(struct ss_engine *engine, int64_t time)
 {
+    if (time > engine->timers->latest)
+        engine->timers->latest = time;
     if (engine->timers->keyed != NULL && time > clock_of(engine))
         ss_word_write(header_word(engine, SS_HEADER_CLOCK), (uint64_t)time ^ sign_bit);
 }
@@ -90,10 +95,30 @@ static int64_t later(int64_t time, int64_t by)
     return time > INT64_MAX - by ? INT64_MAX : time + by;
 }
 
+/* From the last write of an entry to its end, in the unit of the times. What is between two times is
+ * rounded up. */
+static int64_t lifetime_of(const struct ss_engine *engine, const struct ss_keyed *keyed)
+{
+    int64_t expires = keyed->of.expires;
+    /* Written before the first event, and never again while events run. */
+    int64_t tick = (int64_t)ss_word_read(&engine->config.state[keyed->of.header + SS_HEADER_TICK]);
+    return tick == 0 ? expires : expires / tick + (expires % tick != 0);
+}
+
 /* The column of a segment is shifted: an address outside of it must not be formed as a pointer. */
 static int64_t time_at(const void *times, int64_t row)
 {
     return *(const int64_t *)((uintptr_t)times + (uintptr_t)row * sizeof(int64_t));
+}
+
+static int64_t time_of(const struct ss_engine *engine, const struct ss_transaction *transaction,
+                       bool of_last)
+{
+    if (!ss_is_open(engine))
+        return time_at(engine->job.columns[0],
+                       of_last ? transaction->last - 1 : transaction->first);
+    const struct ss_span *span = &transaction->spans[of_last ? transaction->span_count - 1 : 0];
+    return time_at(span->segment->columns[0], of_last ? span->last - 1 : span->first);
 }
 
 /* ---- the heap ---- */
@@ -206,7 +231,7 @@ static int64_t due_at(const struct ss_engine *engine, const struct ss_keyed *key
 {
     const uint64_t *state = engine->config.state;
     int64_t time = (int64_t)ss_word_read(&state[entry + keyed->of.entry_words - 1]);
-    return later(time, keyed->of.expires);
+    return later(time, lifetime_of(engine, keyed));
 }
 
 void ss_timers_push(struct ss_engine *engine, const struct ss_keyed *keyed, uint64_t entry)
@@ -230,7 +255,7 @@ bool ss_timers_expect(struct ss_run *run, const struct ss_keyed *keyed, uint64_t
     struct ss_worker *worker = run->worker;
     struct ss_engine *engine = worker->engine;
     int64_t now = time_at(run->columns[0], run->event);
-    int64_t at = later(now, keyed->of.expires);
+    int64_t at = later(now, lifetime_of(engine, keyed));
     if (run->speculative) {
         if (at < worker->transaction->least_timer)
             worker->transaction->least_timer = at;
@@ -250,6 +275,56 @@ bool ss_timers_expect(struct ss_run *run, const struct ss_keyed *keyed, uint64_t
     return true;
 }
 
+void ss_timers_rewound(struct ss_run *run, uint64_t container, uint64_t entry)
+{
+    struct ss_worker *worker = run->worker;
+    struct ss_engine *engine = worker->engine;
+    struct ss_keyed *keyed = &engine->keyed[container];
+    int64_t at = later(time_at(run->columns[0], run->event), lifetime_of(engine, keyed));
+    assert(run->speculative == 0);
+    if (!ss_timers_reserve(engine, worker->touched.count + 2)) {
+        run->verdict = SS_NO_MEMORY;
+        return;
+    }
+    /* At once: if the event is undone, the item is one whose entry was written since. */
+    push(engine->timers, (struct ss_due){at, ss_word_read(&run->state[entry]), (uint32_t)entry,
+                                         (uint16_t)container, false});
+    tell_next(engine->timers);
+    /* Relaxed: as in ss_timer_set. */
+    if (at <= engine->timers->until)
+        __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
+}
+
+/* Whether a word is the time of an entry that is there, and goes back to `value`. */
+static bool rewinds(const struct ss_engine *engine, uint64_t word, uint64_t value)
+{
+    const uint64_t *state = engine->config.state;
+    for (uint64_t i = 0; i < engine->config.container_count; i++) {
+        const struct ss_container *of = &engine->keyed[i].of;
+        if (of->kind != SS_KEYED || of->expires == 0 || word < of->region ||
+            word >= of->region + of->room * of->entry_words)
+            continue;
+        uint64_t entry = word - (word - of->region) % of->entry_words;
+        return word - entry == of->entry_words - 1 && ss_word_read(&state[entry]) != 0 &&
+               (int64_t)ss_word_read(&state[word]) > (int64_t)value;
+    }
+    return false;
+}
+
+bool ss_timers_rewind(const struct ss_engine *engine, const struct ss_transaction *transaction)
+{
+    if (time_of(engine, transaction, false) >= engine->timers->latest)
+        return false;
+    const struct ss_write *end = transaction->redo + transaction->redo_count;
+    for (const struct ss_write *write = transaction->redo; write != end; write++) {
+        if (write->delta == SS_STORED_RANGE)
+            write += ss_range_entries(write->value);
+        else if (write->delta == SS_NO_DELTA && rewinds(engine, write->word, write->value))
+            return true;
+    }
+    return false;
+}
+
 /* The first that is set and in the heap; NULL: none. */
 static const struct ss_due *first(struct ss_engine *engine)
 {
@@ -263,7 +338,7 @@ static const struct ss_due *first(struct ss_engine *engine)
         int64_t at = due_at(engine, container_of(engine, &item), item.entry);
         if (at == item.at)
             break;
-        /* It was written since. */
+        /* It was written since. Written with an earlier time, it has come into the heap once more. */
         item.at = at;
         sink(timers, 0, item);
     }
@@ -310,6 +385,7 @@ bool ss_timers_renew(struct ss_engine *engine)
         return true;
     const uint64_t *state = engine->config.state;
     timers->count = timers->aside_count = timers->end = 0;
+    timers->latest = INT64_MIN;
     if (!ss_timers_reserve(engine, entries_of(engine)))
         return false;
     for (uint64_t at = 0; at < engine->config.container_count; at++) {
@@ -319,8 +395,12 @@ bool ss_timers_renew(struct ss_engine *engine)
         uint64_t used = ss_word_read(&state[of->header + SS_HEADER_USED]);
         for (uint64_t i = 0; i < used; i++) {
             uint64_t entry = of->region + i * of->entry_words;
-            if (ss_word_read(&state[entry]) != 0)
-                ss_timers_push(engine, &engine->keyed[at], entry);
+            if (ss_word_read(&state[entry]) == 0)
+                continue;
+            ss_timers_push(engine, &engine->keyed[at], entry);
+            int64_t time = (int64_t)ss_word_read(&state[entry + of->entry_words - 1]);
+            if (of->expires != 0 && time > timers->latest)
+                timers->latest = time;
         }
     }
     tell_next(timers);
@@ -339,7 +419,10 @@ void ss_timers_start(struct ss_engine *engine)
 
 uint64_t ss_timers_bytes(const struct ss_config *config)
 {
-    if (config->timers == 0)
+    bool has_timers = config->timers != 0;
+    for (uint64_t i = 0; config->containers != NULL && i < config->container_count; i++)
+        has_timers = has_timers || config->containers[i].expires != 0;
+    if (!has_timers)
         return 0;
     return sizeof(struct ss_timers) + 4 * first_capacity * sizeof(struct ss_due);
 }
@@ -349,7 +432,9 @@ uint64_t ss_timers_grown(const struct ss_engine *engine)
     const struct ss_timers *timers = engine->timers;
     if (timers == NULL)
         return 0;
-    return 2 * (ss_counted(&timers->capacity) - 2 * first_capacity) * sizeof(struct ss_due) +
+    /* The engine has the containers no longer, by which the first of it is known. */
+    return sizeof *timers - ss_timers_bytes(&engine->config) +
+           2 * ss_counted(&timers->capacity) * sizeof(struct ss_due) +
            ss_counted(&timers->firing_capacity) * sizeof(struct ss_firing);
 }
 
@@ -481,6 +566,7 @@ static void run_timer(struct ss_worker *worker)
     struct ss_run *run = &worker->run;
     void *const *columns = run->columns;
     int64_t first_sequence = run->first_sequence;
+    uint64_t row_words = engine->row_words;
     run->columns = timers->columns;
     run->first_sequence = timers->firing.number;
     run->verdict = SS_COMPLETED;
@@ -491,6 +577,8 @@ static void run_timer(struct ss_worker *worker)
     timers->fires = false;
     run->columns = columns;
     run->first_sequence = first_sequence;
+    /* Where its rows begin: a buffer that grew meanwhile has counted them in. */
+    engine->row_words = row_words;
 }
 
 /* What it has emitted is of no event. */
@@ -574,6 +662,8 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
         ss_undo_roll_back(run);
         run->emit_top = run->emit_mark;
     }
+    /* Where the output has grown, it counts those that were there by then. */
+    engine->row_words = (uint64_t)(run->emit_mark - engine->rows);
     tell_readers(worker, end);
     if (run->verdict == SS_KILLED) {
         /* The job ends in its midst; or the flag was meant for a speculative run of this worker that is
@@ -610,6 +700,23 @@ static const struct ss_due *next_due(struct ss_engine *engine, int64_t time, uin
         pop(timers);
     }
     return NULL;
+}
+
+/* The head begins with what has fired: what was foretold of counters is of before, and a head that is
+ * repeated would be wrong again and again. */
+static void foretell_anew(struct ss_engine *engine)
+{
+    if (!ss_predicts(engine->counters))
+        return;
+    if (!ss_is_open(engine)) {
+        /* Relaxed: only holders of the turn move the head. */
+        ss_prediction_fold(engine,
+                           atomic_load_explicit(&engine->next_commit, memory_order_relaxed));
+        return;
+    }
+    pthread_mutex_lock(&engine->queue.mutex);
+    ss_prediction_fold_open(engine, 0);
+    pthread_mutex_unlock(&engine->queue.mutex);
 }
 
 /* Fires what is due by `time`, or has a stamp up to `end`. Between two it leaves the turn to readers, or
@@ -652,8 +759,11 @@ static enum ss_fired fire_all(struct ss_worker *worker, struct ss_transaction *l
             } else {
                 pop(timers);
                 outcome = expire(worker, &due) ? SS_FIRED : SS_FIRING_ENDED;
+                if (outcome != SS_FIRED)
+                    push(timers, due); /* it is still there */
             }
             ss_version_end(engine);
+            foretell_anew(engine);
             has_fired = true;
         }
     }
@@ -684,18 +794,11 @@ bool ss_timers_before(struct ss_worker *worker, struct ss_transaction *transacti
             high = middle;
     }
     *last = low;
+    /* Events may be before the clock, where the input had ended: a timer is due by that. */
+    clock = clock_of(engine);
     timers->until = time_at(times, low - 1);
+    timers->until = timers->until > clock ? timers->until : clock;
     return true;
-}
-
-static int64_t time_of(const struct ss_engine *engine, const struct ss_transaction *transaction,
-                       bool of_last)
-{
-    if (!ss_is_open(engine))
-        return time_at(engine->job.columns[0],
-                       of_last ? transaction->last - 1 : transaction->first);
-    const struct ss_span *span = &transaction->spans[of_last ? transaction->span_count - 1 : 0];
-    return time_at(span->segment->columns[0], of_last ? span->last - 1 : span->first);
 }
 
 enum ss_fired ss_timers_before_commit(struct ss_worker *worker, struct ss_transaction *transaction,

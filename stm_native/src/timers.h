@@ -37,6 +37,7 @@ struct ss_timers {
     uint64_t end;      /* the input has ended, and timers with a stamp up to this one fire; 0: it has not */
     bool failed;       /* what `firing` ran has failed */
     bool fires;        /* it runs now */
+    int64_t latest;    /* no entry that expires was written later; of one that never was: INT64_MAX */
     int64_t until;     /* time of the last event of the range that runs in place */
     struct ss_firing firing; /* the last one */
     struct ss_firing *firings; /* see struct ss_outcome */
@@ -77,6 +78,10 @@ bool ss_timers_reserve(struct ss_engine *engine, uint64_t more);
 void ss_timers_push(struct ss_engine *engine, const struct ss_keyed *keyed, uint64_t entry);
 /* A run inserts an entry that will expire; false: out of memory. */
 bool ss_timers_expect(struct ss_run *run, const struct ss_keyed *keyed, uint64_t entry);
+/* Whether a finished transaction writes an entry, which will expire, with an earlier time than it has: the
+ * first write of what a state began with, or in a batch that begins before the end of the last one. Then
+ * it has to run in place, where ss_timers_rewound is told. */
+bool ss_timers_rewind(const struct ss_engine *engine, const struct ss_transaction *transaction);
 /* Events have been applied: up to that row of a column of times, or all of a transaction. */
 void ss_timers_pass_row(struct ss_engine *engine, const void *times, int64_t row);
 void ss_timers_pass_transaction(struct ss_engine *engine, const struct ss_transaction *transaction);

@@ -58,8 +58,9 @@ static void *watch_figures(void *argument)
             ss_engine_memory(companions->engine) == 0)
             fail("a wait queue or memory of impossible length");
         for (uint64_t looks = companions->looking ? below(&dice, 50) : 0; looks > 0; looks--)
-            container_look_up(&companions->shape->containers, companions->engine,
-                              companions->state, &dice);
+            companions->keys_seen +=
+                container_look_up(&companions->shape->containers, companions->engine,
+                                  companions->state, &dice, &companions->unordered);
         nap(spread(&dice, 1000000));
     }
     return NULL;
@@ -92,7 +93,7 @@ static void *stop_jobs(void *argument)
 
 void companions_start(struct companions *companions)
 {
-    companions->turns_taken = 0;
+    companions->turns_taken = companions->keys_seen = 0;
     companions->request = REQUEST_NONE;
     atomic_store(&companions->over, false);
     pthread_mutex_init(&companions->mutex, NULL);

@@ -20,8 +20,10 @@ struct companions {
     pthread_t reader;
     pthread_t watcher;
     pthread_t stopper;
+    _Atomic uint64_t unordered; /* odd: a job runs that does not say when it changes the state */
     _Atomic bool over;
     uint64_t turns_taken; /* to be read after the end */
+    uint64_t keys_seen;   /* without the turn; likewise */
 
     pthread_mutex_t mutex;
     pthread_cond_t changed;

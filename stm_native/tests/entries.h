@@ -13,6 +13,10 @@
                              enum ss_variant variant)                                              \
     {                                                                                              \
         for (*next = first; *next < last; ++*next) {                                               \
+            /* Only in place: half of a chunk must not commit. */                                  \
+            if (variant == SS_PLAIN && *next != first &&                                           \
+                __atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0)                               \
+                return 0;                                                                          \
             run->event = *next;                                                                    \
             run->emit_mark = run->emit_top;                                                        \
             run->undo_top = run->undo_base;                                                        \

@@ -8,7 +8,17 @@
 #include "specstream.h"
 #include "state_words.h"
 
-enum { DICT, PAIRS, LIST, DEQUE };
+static const uint64_t sign_bit = UINT64_C(1) << 63;
+
+static bool is_keyed(uint64_t container)
+{
+    return container <= TIMERS;
+}
+
+static bool expires(const struct container_shape *shape, uint64_t container)
+{
+    return shape->of[container].expires != 0;
+}
 
 /* ---- layout ---- */
 
@@ -16,19 +26,26 @@ void container_shape_draw(struct container_shape *shape, uint64_t first, struct 
 {
     static const uint64_t strides[] = {1, 4096, UINT64_C(1) << 40, UINT64_C(0x9e3779b97f4a7c15)};
     *shape = (struct container_shape){.keys = 1 + spread(dice, MOST_KEYS - 1),
-                                      .stride = strides[below(dice, 4)]};
+                                      .stride = strides[below(dice, 4)],
+                                      .has_timers = chance(dice, 2)};
+    shape->goes_by_time = shape->has_timers;
     uint64_t word = first;
     for (int i = 0; i < CONTAINERS; i++) {
         struct ss_container *of = &shape->of[i];
-        bool keyed = i <= PAIRS;
+        bool keyed = is_keyed((uint64_t)i);
         of->kind = keyed ? SS_KEYED : i == LIST ? SS_LIST : SS_DEQUE;
         of->header = word;
         word += SS_HEADER_WORDS + (keyed ? SS_ABSENCE_WORDS : 0);
         /* Half of the dicts can hold all keys. */
         of->limit = !keyed ? 1 + below(dice, MOST_ELEMENTS) :
                     chance(dice, 2) ? shape->keys : 1 + below(dice, shape->keys);
-        of->key_words = keyed ? (uint64_t)(1 + i) : 0;
-        of->entry_words = keyed ? 1 + of->key_words + 2 : 2;
+        of->key_words = !keyed ? 0 : i == PAIRS ? 2 : 1;
+        of->entry_words = i == TIMERS ? 3 : keyed ? 1 + of->key_words + 2 : 2;
+        if (keyed && i != TIMERS && chance(dice, 3)) {
+            of->expires = 1 + (int64_t)spread(dice, 300);
+            of->entry_words++;
+            shape->goes_by_time = true;
+        }
     }
     for (int i = 0; i < CONTAINERS; i++) {
         struct ss_container *of = &shape->of[i];
@@ -46,8 +63,16 @@ void container_shape_draw(struct container_shape *shape, uint64_t first, struct 
 static void key_of(const struct container_shape *shape, uint64_t container, uint64_t number,
                    uint64_t key[2])
 {
-    key[0] = (container == DICT ? number : number % 7) * shape->stride;
-    key[1] = container == DICT ? 0 : number / 7;
+    key[0] = (container == PAIRS ? number % 7 : number) * shape->stride;
+    key[1] = container == PAIRS ? number / 7 : 0;
+}
+
+void container_keys(const struct container_shape *shape, uint64_t seed, uint64_t keys[3])
+{
+    uint64_t key[2];
+    key_of(shape, DICT, mix(seed) % shape->keys, key);
+    keys[0] = key[0];
+    key_of(shape, PAIRS, mix(seed + 1) % shape->keys, &keys[1]);
 }
 
 /* ---- single operations, on the engine and in the model ---- */
@@ -83,7 +108,8 @@ static void store(struct container_work *work, uint64_t word, uint64_t value)
         ss_store(work->run, word, value);
         break;
     default:
-        work->run->state[word] = value;
+        /* Somebody may look at it without the turn. */
+        ss_word_write(&work->run->state[word], value);
     }
 }
 
@@ -108,14 +134,14 @@ static uint64_t count_of(struct container_work *work, uint64_t container)
 {
     if (work->run == NULL)
         return work->contents->count[container];
-    return container <= PAIRS ? ss_keyed_count(work->run, container)
-                              : ss_sequence_count(work->run, container);
+    return is_keyed(container) ? ss_keyed_count(work->run, container)
+                               : ss_sequence_count(work->run, container);
 }
 
 /* Its value is two words, behind stamp and key. */
 static uint64_t value_word(const struct container_work *work, uint64_t container, uint64_t place)
 {
-    return container <= PAIRS ? place + 1 + work->shape->of[container].key_words : place;
+    return is_keyed(container) ? place + 1 + work->shape->of[container].key_words : place;
 }
 
 static uint64_t get(struct container_work *work, uint64_t container, uint64_t place, uint64_t at)
@@ -123,17 +149,25 @@ static uint64_t get(struct container_work *work, uint64_t container, uint64_t pl
     if (!goes_on(work) || place == SS_NOWHERE)
         return 0;
     if (work->run == NULL)
-        return work->contents->rows[container][place][2 + at];
+        return work->contents->rows[container][place][ROW_VALUE + at];
     return load(work, value_word(work, container, place) + at);
 }
 
 static void set(struct container_work *work, uint64_t container, uint64_t place, uint64_t value)
 {
-    for (uint64_t at = 0; at < 2 && goes_on(work) && place != SS_NOWHERE; at++)
+    if (place == SS_NOWHERE)
+        return;
+    for (uint64_t at = 0; at < 2 && goes_on(work); at++)
         if (work->run == NULL)
-            work->contents->rows[container][place][2 + at] = value + at;
+            work->contents->rows[container][place][ROW_VALUE + at] = value + at;
         else
             store(work, value_word(work, container, place) + at, value + at);
+    if (!expires(work->shape, container) || !goes_on(work))
+        return;
+    if (work->run == NULL)
+        work->contents->rows[container][place][ROW_WRITTEN] = (uint64_t)work->now;
+    else
+        store(work, value_word(work, container, place) + 2, (uint64_t)work->now);
 }
 
 static uint64_t make_room(struct container_work *work, uint64_t container, uint64_t at,
@@ -141,8 +175,8 @@ static uint64_t make_room(struct container_work *work, uint64_t container, uint6
 {
     struct contents *contents = work->contents;
     if (work->run != NULL)
-        return container <= PAIRS ? ss_keyed_insert(work->run, container, key)
-                                  : ss_sequence_insert(work->run, container, at);
+        return is_keyed(container) ? ss_keyed_insert(work->run, container, key)
+                                   : ss_sequence_insert(work->run, container, at);
     uint64_t count = contents->count[container];
     uint64_t(*rows)[ROW] = contents->rows[container];
     if (count == work->shape->of[container].limit) {
@@ -153,6 +187,7 @@ static uint64_t make_room(struct container_work *work, uint64_t container, uint6
     contents->count[container]++;
     memset(rows[at], 0, sizeof *rows);
     memcpy(rows[at], key, 2 * sizeof *key);
+    rows[at][ROW_STAMP] = ++contents->stamp;
     return at;
 }
 
@@ -175,7 +210,6 @@ static void take_out(struct container_work *work, uint64_t container, uint64_t p
 
 /* ---- steps ---- */
 
-
 /* All keys in their order; `first` is the place of the first entry. */
 static bool walk(struct container_work *work, uint64_t container, uint64_t *first)
 {
@@ -194,8 +228,8 @@ static bool walk(struct container_work *work, uint64_t container, uint64_t *firs
         return false;
     for (uint64_t i = 0; i < found->count; i++) {
         see(work, ss_keyed_key(work->run, container, found->entries[i], 0));
-        see(work, container == DICT ? 0
-                                    : ss_keyed_key(work->run, container, found->entries[i], 1));
+        see(work, container != PAIRS ? 0
+                                     : ss_keyed_key(work->run, container, found->entries[i], 1));
     }
     if (found->changes != ss_keyed_changes(work->run, container))
         fail("a walk through a dict seems to have changed it");
@@ -217,10 +251,10 @@ static bool may_insert(struct container_work *work, uint64_t container)
 {
     uint64_t first;
     const struct ss_container *of = &work->shape->of[container];
-    if (work->may_raise || (container <= PAIRS && of->limit >= work->shape->keys) ||
+    if (work->may_raise || (is_keyed(container) && of->limit >= work->shape->keys) ||
         count_of(work, container) < of->limit)
         return goes_on(work);
-    if (container > PAIRS || !goes_on(work) || !walk(work, container, &first))
+    if (!is_keyed(container) || !goes_on(work) || !walk(work, container, &first))
         return false;
     take_out(work, container, first);
     return goes_on(work);
@@ -238,8 +272,12 @@ bool container_step_keyed(struct container_work *work)
 {
     struct dice *dice = work->dice;
     uint64_t container = below(dice, 2);
-    uint64_t key[2], first;
+    uint64_t key[2], own[3], first;
     key_of(work->shape, container, below(dice, work->shape->keys), key);
+    if (chance(dice, 2)) {
+        container_keys(work->shape, work->seed, own);
+        memcpy(key, container == DICT ? own : &own[1], (1 + container) * sizeof *key);
+    }
     uint64_t what = below(dice, 12);
     if (what == 8) {
         see(work, count_of(work, container));
@@ -269,6 +307,45 @@ bool container_step_keyed(struct container_work *work)
         if (place == SS_NOWHERE)
             place = insert_key(work, container, key);
         set(work, container, place, value);
+    }
+    return goes_on(work);
+}
+
+/* What ss_timer_set does. */
+static uint64_t set_timer(struct container_work *work, const uint64_t key[2], int64_t at)
+{
+    if (work->run != NULL)
+        return ss_timer_set(work->run, TIMERS, key, at);
+    if (work->fires && at <= work->fires_at)
+        return SS_TIMER_TOO_EARLY;
+    take_out(work, TIMERS, find(work, TIMERS, key));
+    uint64_t row = make_room(work, TIMERS, work->contents->count[TIMERS], key);
+    if (row == SS_NOWHERE)
+        return SS_TIMERS_FULL;
+    work->contents->rows[TIMERS][row][ROW_VALUE] = (uint64_t)at;
+    return SS_TIMER_IS_SET;
+}
+
+bool container_step_timer(struct container_work *work)
+{
+    struct dice *dice = work->dice;
+    uint64_t key[2], first;
+    key_of(work->shape, TIMERS, below(dice, work->shape->keys), key);
+    uint64_t what = below(dice, 8);
+    /* Sometimes for the past, or at once. */
+    int64_t at = work->now + (int64_t)spread(dice, 100) - (int64_t)spread(dice, 8);
+    if (what <= 3) {
+        if (may_insert(work, TIMERS))
+            see(work, set_timer(work, key, at));
+    } else if (what == 4) {
+        if (walk(work, TIMERS, &first))
+            see(work, get(work, TIMERS, first, 0));
+    } else {
+        uint64_t place = find(work, TIMERS, key);
+        see(work, place != SS_NOWHERE);
+        see(work, get(work, TIMERS, place, 0));
+        if (what == 7)
+            take_out(work, TIMERS, place);
     }
     return goes_on(work);
 }
@@ -320,7 +397,85 @@ bool container_step_sequence(struct container_work *work)
     return goes_on(work);
 }
 
+/* ---- the sequential run of timers ---- */
+
+/* When an entry goes, or a timer fires. */
+static int64_t due_at(const struct container_shape *shape, uint64_t container, const uint64_t *row)
+{
+    return container == TIMERS ? (int64_t)row[ROW_VALUE]
+                               : (int64_t)row[ROW_WRITTEN] + shape->of[container].expires;
+}
+
+/* What goes and what fires at the same time: first that, and then in the order of insertion. */
+static bool is_before(const struct contents *contents, const struct container_due *a,
+                      const struct container_due *b)
+{
+    if (a->at != b->at)
+        return a->at < b->at;
+    if ((a->container == TIMERS) != (b->container == TIMERS))
+        return b->container == TIMERS;
+    return contents->rows[a->container][a->row][ROW_STAMP] <
+           contents->rows[b->container][b->row][ROW_STAMP];
+}
+
+static bool first_due(const struct container_shape *shape, const struct contents *contents,
+                      bool of_timers, uint64_t latest, struct container_due *due)
+{
+    bool found = false;
+    for (uint64_t container = DICT; container <= TIMERS; container++) {
+        if (container == TIMERS ? !of_timers : of_timers || !expires(shape, container))
+            continue;
+        for (uint64_t row = 0; row < contents->count[container]; row++) {
+            const uint64_t *words = contents->rows[container][row];
+            struct container_due other = {container, row, due_at(shape, container, words)};
+            if (words[ROW_STAMP] > latest)
+                continue;
+            if (!found || is_before(contents, &other, due))
+                *due = other;
+            found = true;
+        }
+    }
+    return found;
+}
+
+bool contents_due(const struct container_shape *shape, const struct contents *contents,
+                  int64_t time, struct container_due *due)
+{
+    struct container_due timer, entry;
+    bool is_end = time == INT64_MAX;
+    bool fires = shape->has_timers &&
+                 first_due(shape, contents, true, is_end ? contents->ends : UINT64_MAX, &timer);
+    bool goes = first_due(shape, contents, false, UINT64_MAX, &entry);
+    if (is_end) {
+        if (!fires)
+            return false;
+        time = timer.at > contents->clock ? timer.at : contents->clock;
+        *due = goes && entry.at <= time ? entry : timer;
+        return true;
+    }
+    *due = !fires || (goes && is_before(contents, &entry, &timer)) ? entry : timer;
+    return (fires || goes) && due->at <= time;
+}
+
+void contents_take_out(struct contents *contents, const struct container_due *due)
+{
+    uint64_t(*rows)[ROW] = contents->rows[due->container];
+    memmove(rows[due->row], rows[due->row + 1],
+            (--contents->count[due->container] - due->row) * sizeof *rows);
+}
+
 /* ---- the words ---- */
+
+/* A row that was looked at is the words of an entry without its stamp. */
+static void compare_row(const struct container_shape *shape, struct ss_engine *engine,
+                        const uint64_t *state, uint64_t container, uint64_t entry)
+{
+    const struct ss_container *of = &shape->of[container];
+    uint64_t row[ROW];
+    if (ss_engine_look(engine, container, &state[entry + 1], row) != SS_LOOK_FOUND ||
+        memcmp(row, &state[entry + 1], (of->entry_words - 1) * sizeof *row) != 0)
+        fail("who looks at an entry of container %" PRIu64 " sees something else", container);
+}
 
 static void read_keyed(const struct container_shape *shape, struct ss_engine *engine,
                        const uint64_t *state, uint64_t container, struct contents *contents)
@@ -347,7 +502,12 @@ static void read_keyed(const struct container_shape *shape, struct ss_engine *en
         uint64_t *row = contents->rows[container][contents->count[container]++];
         memset(row, 0, ROW * sizeof *row);
         memcpy(row, &state[next + 1], of->key_words * sizeof *row);
-        memcpy(row + 2, &state[next + 1 + of->key_words], 2 * sizeof *row);
+        memcpy(row + ROW_VALUE, &state[next + 1 + of->key_words],
+               (of->entry_words - 1 - of->key_words) * sizeof *row);
+        row[ROW_STAMP] = state[next];
+        if (contents->stamp < state[next])
+            contents->stamp = state[next];
+        compare_row(shape, engine, state, container, next);
         if (ss_engine_find(engine, container, row) != next)
             fail("an entry of container %" PRIu64 " is not found by its key", container);
         before = state[next];
@@ -355,6 +515,10 @@ static void read_keyed(const struct container_shape *shape, struct ss_engine *en
     if (state[of->header + SS_HEADER_COUNT] != contents->count[container])
         fail("container %" PRIu64 " counts %" PRIu64 " entries and has %" PRIu64, container,
              state[of->header + SS_HEADER_COUNT], contents->count[container]);
+    uint64_t counted;
+    if (ss_engine_look(engine, container, NULL, &counted) != SS_LOOK_FOUND ||
+        counted != contents->count[container])
+        fail("who looks at the count of container %" PRIu64 " sees another", container);
     for (uint64_t word = 0; word < SS_ABSENCE_WORDS; word++)
         if (state[of->header + SS_HEADER_WORDS + word] != 0)
             fail("a word of absence is not 0");
@@ -376,29 +540,57 @@ static void read_sequence(const struct container_shape *shape, const uint64_t *s
     for (uint64_t i = 0; i < count; i++) {
         uint64_t *row = contents->rows[container][i];
         memset(row, 0, ROW * sizeof *row);
-        memcpy(row + 2, &state[of->region + (start + i) % capacity * 2], 2 * sizeof *row);
+        memcpy(row + ROW_VALUE, &state[of->region + (start + i) % capacity * 2], 2 * sizeof *row);
     }
 }
 
 void contents_read(const struct container_shape *shape, struct ss_engine *engine,
                    const uint64_t *state, struct contents *contents)
 {
+    const uint64_t *timers = &state[shape->of[TIMERS].header];
+    *contents = (struct contents){
+        .clock = shape->has_timers ? (int64_t)(timers[SS_HEADER_CLOCK] ^ sign_bit) : INT64_MIN,
+        .fired = timers[SS_HEADER_FIRED],
+    };
     for (uint64_t i = 0; i < CONTAINERS; i++)
-        if (i <= PAIRS)
+        if (is_keyed(i))
             read_keyed(shape, engine, state, i, contents);
         else
             read_sequence(shape, state, i, contents);
 }
 
-void container_look_up(const struct container_shape *shape, struct ss_engine *engine,
-                       const uint64_t *state, struct dice *dice)
+/* Both words of a value are stored by one event, so that no whole number of events tears them. */
+static bool look(const struct container_shape *shape, struct ss_engine *engine, uint64_t container,
+                 const uint64_t *key, const _Atomic uint64_t *unordered)
+{
+    const struct ss_container *of = &shape->of[container];
+    uint64_t row[ROW] = {0}, counted;
+    uint64_t before = atomic_load(unordered);
+    enum ss_look found = ss_engine_look(engine, container, key, row);
+    enum ss_look count_found = ss_engine_look(engine, container, NULL, &counted);
+    bool whole = before % 2 == 0 && atomic_load(unordered) == before;
+    const uint64_t *value = &row[of->key_words];
+    if (found == SS_LOOK_FOUND && whole && memcmp(row, key, of->key_words * sizeof *key) != 0)
+        fail("who looks at a key of container %" PRIu64 " sees another one", container);
+    if (found == SS_LOOK_FOUND && whole && value[1] != value[0] + 1)
+        fail("who looks at a key of container %" PRIu64 " sees half of an event", container);
+    if (count_found == SS_LOOK_FOUND && whole && counted > of->limit)
+        fail("who looks at the count of container %" PRIu64 " sees more than its limit", container);
+    return found != SS_LOOK_AGAIN;
+}
+
+bool container_look_up(const struct container_shape *shape, struct ss_engine *engine,
+                       const uint64_t *state, struct dice *dice,
+                       const _Atomic uint64_t *unordered)
 {
     uint64_t container = below(dice, 2), key[2];
     const struct ss_container *of = &shape->of[container];
     key_of(shape, container, below(dice, shape->keys), key);
+    if (chance(dice, 2))
+        return look(shape, engine, container, key, unordered);
     uint64_t entry = ss_engine_find(engine, container, key);
     if (entry == SS_NOWHERE)
-        return;
+        return false;
     if (entry < of->region || entry >= of->region + of->room * of->entry_words ||
         (entry - of->region) % of->entry_words != 0)
         fail("a key is found at %" PRIu64 ", where no entry is", entry);
@@ -411,6 +603,7 @@ void container_look_up(const struct container_shape *shape, struct ss_engine *en
         if (ss_engine_find(engine, container, key) == entry &&
             ss_word_read(&state[entry]) == stamp)
             fail("an entry is found by a key that it has not got");
+    return false;
 }
 
 void contents_compare(const struct container_shape *shape, struct ss_engine *engine,
@@ -418,13 +611,18 @@ void contents_compare(const struct container_shape *shape, struct ss_engine *eng
 {
     struct contents found;
     contents_read(shape, engine, state, &found);
+    if (shape->has_timers && (found.fired != expected->fired || found.clock != expected->clock))
+        fail("%" PRIu64 " timers have fired by %" PRId64 ", and %" PRIu64 " by %" PRId64
+             " in the sequential run",
+             found.fired, found.clock, expected->fired, expected->clock);
     for (uint64_t i = 0; i < CONTAINERS; i++) {
         if (found.count[i] != expected->count[i])
             fail("container %" PRIu64 " has %" PRIu64 " entries, and %" PRIu64
                  " in the sequential run",
                  i, found.count[i], expected->count[i]);
         for (uint64_t row = 0; row < found.count[i]; row++)
-            if (memcmp(found.rows[i][row], expected->rows[i][row], sizeof *found.rows[i]) != 0)
+            if (memcmp(found.rows[i][row], expected->rows[i][row],
+                       ROW_STAMP * sizeof **found.rows[i]) != 0)
                 fail("container %" PRIu64 ": entry %" PRIu64
                      " is another one than in the sequential run",
                      i, row);
@@ -432,25 +630,33 @@ void contents_compare(const struct container_shape *shape, struct ss_engine *eng
 }
 
 void contents_restore(const struct container_shape *shape, uint64_t *state,
-                      const struct contents *contents)
+                      struct contents *contents)
 {
+    uint64_t *timers = &state[shape->of[TIMERS].header];
     memset(&state[shape->of[0].header], 0, shape->words * sizeof *state);
+    contents->stamp = contents->ends = 0;
+    if (shape->has_timers) {
+        timers[SS_HEADER_FIRED] = contents->fired;
+        timers[SS_HEADER_CLOCK] = (uint64_t)contents->clock ^ sign_bit;
+    }
     for (uint64_t i = 0; i < CONTAINERS; i++) {
         const struct ss_container *of = &shape->of[i];
         state[of->header + SS_HEADER_COUNT] = contents->count[i];
-        if (i <= PAIRS)
+        if (is_keyed(i))
             state[of->header + SS_HEADER_USED] = contents->count[i];
         else if (i == DEQUE && contents->count[i] != 0)
             state[of->header + SS_HEADER_CAPACITY] = of->room;
         for (uint64_t row = 0; row < contents->count[i]; row++) {
             uint64_t entry = of->region + row * of->entry_words;
-            if (i <= PAIRS) {
-                state[entry] = row + 1;
+            uint64_t words = of->entry_words;
+            if (is_keyed(i)) {
+                state[entry] = contents->rows[i][row][ROW_STAMP] = ++contents->stamp;
                 memcpy(&state[entry + 1], contents->rows[i][row],
                        of->key_words * sizeof *state);
                 entry += 1 + of->key_words;
+                words -= 1 + of->key_words;
             }
-            memcpy(&state[entry], contents->rows[i][row] + 2, 2 * sizeof *state);
+            memcpy(&state[entry], contents->rows[i][row] + ROW_VALUE, words * sizeof *state);
         }
     }
 }

@@ -34,6 +34,9 @@ struct plan {
     uint8_t *tempers;
     struct package *packages; /* in the order of arrival */
     uint64_t package_count;
+    int64_t reached; /* the farthest frontier so far that was not the end */
+    bool has_ended;
+    bool ending_is_over; /* all that fires at the end has fired */
 };
 
 static void *allocate(int64_t count, size_t size)
@@ -58,7 +61,8 @@ static int by_key(const void *left, const void *right)
  * gaps, ties, and pieces that overtake their predecessors. */
 static void draw_plan(struct plan *plan, const struct open_batch *open, struct dice *dice)
 {
-    int64_t clock[SOURCES] = {0}, sequence[SOURCES] = {0};
+    int64_t clock[SOURCES] = {open->time, open->time, open->time, open->time};
+    int64_t sequence[SOURCES] = {0};
     uint64_t sources = 1 + below(dice, SOURCES);
     uint64_t longest = 1 + spread(dice, 64);
     int64_t at = 0;
@@ -72,7 +76,7 @@ static void draw_plan(struct plan *plan, const struct open_batch *open, struct d
         uint64_t source = below(dice, sources);
         int64_t length = 1 + (int64_t)below(dice, longest);
         int64_t back = chance(dice, 4) ? (int64_t)below(dice, 40) : 0;
-        int64_t time = clock[source] > back ? clock[source] - back : 0;
+        int64_t time = clock[source] - open->time > back ? clock[source] - back : open->time;
         if (length > plan->count - at)
             length = plan->count - at;
         struct package *package = &plan->packages[plan->package_count++];
@@ -103,6 +107,8 @@ static void draw_plan(struct plan *plan, const struct open_batch *open, struct d
         package->columns[COLUMN_SEED] = plan->seeds;
         package->columns[COLUMN_TEMPER] = plan->tempers;
         package->columns[COLUMN_SHAPE] = (void *)open->shape;
+        for (int at = 0; at < 3; at++)
+            package->columns[COLUMN_KEY + at] = (void *)open->keys[at];
         package->segment.columns = package->columns;
     }
 }
@@ -130,25 +136,55 @@ static struct ss_frontier frontier_before(const struct plan *plan, uint64_t from
     return least;
 }
 
-/* With the turn: brings the sequential run to where the job is, and compares. */
-static void compare(struct open_batch *open, struct plan *plan, int64_t *done, int64_t *applied,
-                    const struct ss_outcome *outcome)
+/* All that is due has fired, if the job has settled; else what the job says. */
+static void compare_timers(struct open_batch *open, struct plan *plan, int64_t done,
+                           const struct ss_outcome *outcome, bool settled)
 {
     struct model *model = open->model;
-    void *columns[COLUMNS] = {[COLUMN_SHAPE] = (void *)open->shape};
-    model->row_words = 0;
+    const struct shape *shape = open->shape;
+    bool is_over = done == plan->count;
+    int64_t times[2] = {
+        is_over ? plan->reached : model_time(model, plan->events[done].timestamp), INT64_MAX};
+    bool all = settled && is_over;
+    bool ends = is_over && plan->has_ended && !plan->ending_is_over;
+    bool failed = false;
+    for (int i = 0; i < (ends ? 2 : 1) && !failed; i++)
+        if (all || outcome->timer_failed)
+            failed = !model_fire(model, shape, times[i]);
+        else
+            model_follow(model, shape, times[i], open->engine, open->state, outcome);
+    plan->ending_is_over = plan->ending_is_over || (all && ends);
+    if (failed != outcome->timer_failed)
+        fail("a timer raised, but not in the sequential run, or the other way round");
+    if (failed && outcome->failed_timer.number != (int64_t)model->contents.fired - 1)
+        fail("timer %" PRId64 " raised, in the sequential run another one",
+             outcome->failed_timer.number);
+}
+
+/* With the turn: brings the sequential run to where the job is, and compares. */
+static void compare(struct open_batch *open, struct plan *plan, int64_t *done, int64_t *applied,
+                    const struct ss_outcome *outcome, bool settled)
+{
+    struct model *model = open->model;
+    const struct shape *shape = open->shape;
+    void *columns[COLUMNS] = {[COLUMN_SHAPE] = (void *)shape};
+    bool event_failed = outcome->failed && !outcome->timer_failed;
+    model_clear_rows(model);
     for (;;) {
-        if (*applied == outcome->consumed && !outcome->failed)
+        if (*applied == outcome->consumed && !event_failed)
             break;
         if (*done == plan->count)
             fail("%" PRId64 " events applied, more than there are", outcome->consumed);
         const struct arrival *event = &plan->events[*done];
+        columns[COLUMN_TIMESTAMP] = (void *)&event->timestamp;
         columns[COLUMN_SEED] = (void *)&event->seed;
         columns[COLUMN_TEMPER] = (void *)&event->temper;
+        if (!model_fire_before(model, shape, event->timestamp))
+            fail("event %" PRId64 " was applied, but a timer before it raises", event->row);
         bool raised = !model_event(model, columns, 0, event->sequence);
         if (model->astray)
             fail("the sequential run met a mixture: a fault of the test itself");
-        if (raised && (*applied != outcome->consumed || !outcome->failed))
+        if (raised && (*applied != outcome->consumed || !event_failed))
             fail("event %" PRId64 " was applied, but raises in the sequential run", event->row);
         if (*applied == outcome->consumed) {
             if (!raised || outcome->failed_row != event->row)
@@ -159,7 +195,10 @@ static void compare(struct open_batch *open, struct plan *plan, int64_t *done, i
         }
         ++*done;
         ++*applied;
+        model_pass(model, shape, event->timestamp);
     }
+    if (!event_failed)
+        compare_timers(open, plan, *done, outcome, settled);
     uint64_t words = open->shape->words + open->shape->boosted_words;
     if (memcmp(model->state, open->state, words * sizeof(uint64_t)) != 0)
         fail("after %" PRId64 " events out of order the state differs", outcome->consumed);
@@ -169,20 +208,38 @@ static void compare(struct open_batch *open, struct plan *plan, int64_t *done, i
         (model->row_words > 0 &&
          memcmp(model->rows, outcome->rows, model->row_words * sizeof(uint64_t)) != 0))
         fail("after %" PRId64 " events out of order the rows differ", outcome->consumed);
+    if (outcome->firing_count != model->firing_count)
+        fail("%" PRIu64 " timers have emitted rows, and %" PRIu64 " in the sequential run",
+             outcome->firing_count, model->firing_count);
     open->rows += outcome->row_count;
 }
 
-static void look(struct open_batch *open, struct plan *plan, int64_t *done, int64_t *applied)
+/* True: the job has settled. */
+static bool look(struct open_batch *open, struct plan *plan, int64_t *done, int64_t *applied)
 {
     ss_engine_take_turn(open->engine);
     struct ss_outcome outcome = ss_engine_outcome(open->engine);
-    compare(open, plan, done, applied, &outcome);
+    bool settled = ss_engine_is_settled(open->engine) && !outcome.failed;
+    compare(open, plan, done, applied, &outcome, settled);
     ss_engine_clear_rows(open->engine);
     ss_engine_release_turn(open->engine);
     if (outcome.failed) {
-        open->failures++;
+        open->failures += !outcome.timer_failed;
+        open->failed_timers += outcome.timer_failed;
         ss_engine_resume(open->engine, outcome.failed_row);
     }
+    return settled;
+}
+
+/* The end is told once: timers that fire at it may set others. */
+static void advance(struct open_batch *open, struct plan *plan, struct ss_frontier frontier)
+{
+    if (plan->has_ended)
+        return;
+    plan->has_ended = frontier.timestamp == INT64_MAX;
+    if (!plan->has_ended && frontier.timestamp > plan->reached)
+        plan->reached = frontier.timestamp;
+    ss_engine_advance(open->engine, frontier);
 }
 
 struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *job)
@@ -191,6 +248,9 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
     struct plan plan = {0};
     struct ss_engine *engine = open->engine;
     draw_plan(&plan, open, &dice);
+    plan.reached = INT64_MIN;
+    for (int64_t i = 0; i < plan.count; i++)
+        open->time = plan.timestamps[i] > open->time ? plan.timestamps[i] : open->time;
     bool abandon = chance(&dice, 16);
     uint64_t eagerness = 1 + below(&dice, 8);
     int64_t done = 0, applied = 0;
@@ -204,7 +264,7 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
         if (!ss_engine_submit(engine, &plan.packages[came++].segment))
             fail("out of memory");
         if (chance(&dice, eagerness))
-            ss_engine_advance(engine, frontier_before(&plan, came));
+            advance(open, &plan, frontier_before(&plan, came));
         if (chance(&dice, 8))
             ss_engine_await(engine, (int64_t)below(&dice, 3));
         if (chance(&dice, 8))
@@ -213,12 +273,17 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
             break;
     }
     if (!abandon) {
-        ss_engine_advance(engine, frontier_before(&plan, came));
-        while (done < plan.count) {
-            while (!ss_engine_await(engine, 50))
-                continue;
-            look(open, &plan, &done, &applied);
-        }
+        /* Sometimes events might still come, but none before what has. */
+        struct ss_frontier last = {open->time + (int64_t)spread(&dice, 50), INT64_MAX};
+        if (chance(&dice, 2))
+            advance(open, &plan, last);
+        if (chance(&dice, 2))
+            advance(open, &plan, frontier_before(&plan, came));
+        else if (!plan.has_ended)
+            advance(open, &plan, last);
+        do
+            ss_engine_await(engine, 50);
+        while (!look(open, &plan, &done, &applied) || done < plan.count);
         for (uint64_t i = 0; i < plan.package_count; i++)
             if (plan.packages[i].segment.left != 0)
                 fail("all events are applied, but segment %" PRIu64 " has %" PRId64 " left", i,
@@ -228,7 +293,7 @@ struct ss_outcome run_open_batch(struct open_batch *open, const struct ss_job *j
     while (!ss_engine_wait(engine, 50))
         continue;
     struct ss_outcome outcome = ss_engine_outcome(engine);
-    compare(open, &plan, &done, &applied, &outcome);
+    compare(open, &plan, &done, &applied, &outcome, !abandon);
     free_plan(&plan);
     return outcome;
 }

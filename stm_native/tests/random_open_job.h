@@ -13,11 +13,14 @@ struct open_batch {
     struct model *model;
     const uint64_t *seeds;
     const uint8_t *tempers;
+    const uint64_t *keys[3];
+    int64_t time; /* no event is before it; in the end that of the last one */
     int64_t count;
     struct dice dice;
     /* found out */
     uint64_t rows;
     uint64_t failures;
+    uint64_t failed_timers;
 };
 
 /* Draws sources, timestamps and the order of arrival, runs the job, and compares it again and again

@@ -27,6 +27,10 @@ struct execution {
     const struct shape *shape;
     uint64_t *scratch;
     int64_t sequence;
+    uint64_t seed;
+    int64_t now;
+    bool fires; /* a timer, for this time */
+    int64_t fires_at;
     enum temper temper;
     struct dice dice;
     uint64_t mixed; /* of everything read: a wrong value anywhere shows in later stores and rows */
@@ -600,6 +604,10 @@ static bool use_containers(struct execution *execution, bool (*step)(struct cont
                                   .shape = &execution->shape->containers,
                                   .dice = &execution->dice,
                                   .mixed = &execution->mixed,
+                                  .seed = execution->seed,
+                                  .now = execution->now,
+                                  .fires = execution->fires,
+                                  .fires_at = execution->fires_at,
                                   .may_raise = execution->temper == TEMPER_MAY_RAISE};
     if (work.shape->words == 0)
         return true;
@@ -680,6 +688,9 @@ static bool take_step(struct execution *execution, enum step step)
         return use_containers(execution, container_step_keyed);
     case STEP_SEQUENCE:
         return use_containers(execution, container_step_sequence);
+    case STEP_TIMER:
+        return !execution->shape->containers.has_timers ||
+               use_containers(execution, container_step_timer);
     case STEP_SCRATCH:
         return use_scratch(execution);
     default:
@@ -722,9 +733,25 @@ static struct execution begin(void *const *columns, int64_t event, int64_t seque
     const uint64_t *seeds = columns[COLUMN_SEED];
     return (struct execution){.shape = columns[COLUMN_SHAPE],
                               .sequence = sequence,
+                              .seed = seeds[event],
+                              .now = ((const int64_t *)columns[COLUMN_TIMESTAMP])[event],
                               .temper = temper_of(columns, event),
                               .dice = {seeds[event]},
                               .mixed = seeds[event]};
+}
+
+/* For the keys of the next events, as the compiler writes it. */
+static void look_ahead(struct ss_run *run, int64_t row, int64_t first, int64_t last)
+{
+    static const uint64_t columns[] = {COLUMN_KEY, COLUMN_LEFT | COLUMN_RIGHT << 16};
+    const struct shape *shape = run->columns[COLUMN_SHAPE];
+    if ((row != first && row % SS_AHEAD != 0) || shape->containers.words == 0)
+        return;
+    for (uint64_t container = DICT; container <= PAIRS; container++)
+        if (shape->looks_ahead[container]) {
+            ss_keyed_ahead(run, container, columns[container], row, last);
+            see(&sightings.looks_ahead);
+        }
 }
 
 /* The loop inside an entry, as the compiler writes it. */
@@ -749,6 +776,8 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
         execution.scratch = run->scratch;
         if (variant == SS_LOCKED)
             ss_lock(run, 0);
+        else
+            look_ahead(run, i, first, last);
         bool completed = process(&execution, temper_of(run->columns, i));
         if (variant == SS_LOCKED)
             ss_unlock(run, 0);
@@ -763,6 +792,50 @@ static int32_t run_range(int64_t *next, struct ss_run *run, int64_t first, int64
     return 0;
 }
 
+static const struct shape *shape_of_timers;
+
+void timers_run_as(const struct shape *shape)
+{
+    shape_of_timers = shape;
+}
+
+static struct execution begin_timer(const struct shape *shape, uint64_t key, int64_t at,
+                                    int64_t time, int64_t number)
+{
+    uint64_t seed = mix(mix(key ^ (uint64_t)at) ^ mix((uint64_t)time ^ (uint64_t)number << 32));
+    struct execution execution = {.shape = shape,
+                                  .sequence = number,
+                                  .seed = seed,
+                                  .now = time,
+                                  .fires = true,
+                                  .fires_at = at,
+                                  .dice = {seed},
+                                  .mixed = seed};
+    if (shape->timers_raise && chance(&execution.dice, 8))
+        execution.temper = TEMPER_RAISES + (int)below(&execution.dice, 3);
+    return execution;
+}
+
+static int32_t run_timer(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                         int64_t last)
+{
+    *fault = NULL;
+    if (first != 0 || last != 1 || *(const int64_t *)run->columns[1] != INT64_MIN)
+        abort(); /* it is one row, and of no source */
+    run->event = first;
+    run->emit_mark = run->emit_top;
+    run->undo_top = run->undo_base;
+    ss_arena_begin(run);
+    struct execution execution = begin_timer(
+        shape_of_timers, *(const uint64_t *)run->columns[3], *(const int64_t *)run->columns[2],
+        *(const int64_t *)run->columns[0], run->first_sequence);
+    execution.variant = SS_PLAIN;
+    execution.run = run;
+    execution.scratch = run->scratch;
+    *next = process(&execution, execution.temper) ? last : first;
+    return *next == first;
+}
+
 ENTRY(run_plain, SS_PLAIN)
 ENTRY(run_transactional, SS_TRANSACTIONAL)
 ENTRY(run_log_free, SS_LOG_FREE)
@@ -775,6 +848,7 @@ const ss_entry random_operator[SS_VARIANTS] = {
     [SS_LOG_FREE] = run_log_free,
     [SS_LOCKED] = run_locked,
     [SS_EAGER] = run_eager,
+    [SS_TIMER] = run_timer,
 };
 
 void shape_regions(struct shape *shape, uint64_t words, struct dice *dice)
@@ -799,6 +873,7 @@ void shape_steps(struct shape *shape, struct dice *dice)
         [STEP_REMIT] = 60,    [STEP_DELTA] = 120, [STEP_COUNT] = 60,  [STEP_RANGE] = 60,
         [STEP_BOOST] = 80,
         [STEP_OVERWRITE] = 40, [STEP_KEYED] = 120, [STEP_SEQUENCE] = 60,
+        [STEP_TIMER] = 100,
     };
     memcpy(shape->weights, usual, sizeof usual);
     /* Operators differ: each leaves some steps out and is fond of one. */
@@ -809,6 +884,8 @@ void shape_steps(struct shape *shape, struct dice *dice)
     shape->most_steps = spread(dice, 40);
     shape->skew = chance(dice, 2) ? 0 : below(dice, 16);
     shape->work = spread(dice, 300);
+    for (uint64_t container = DICT; container <= PAIRS; container++)
+        shape->looks_ahead[container] = chance(dice, 2);
 }
 
 void shape_fill(struct shape *shape, uint64_t *state, struct dice *dice)
@@ -846,6 +923,7 @@ bool model_open(struct model *model, const struct shape *shape, const uint64_t *
     if (model->state == NULL || model->scratch == NULL)
         return false;
     memcpy(model->state, state, words * sizeof *state);
+    model->contents.clock = INT64_MIN;
     return true;
 }
 
@@ -857,16 +935,16 @@ void model_close(struct model *model)
     free(model->journal);
 }
 
-bool model_event(struct model *model, void *const *columns, int64_t event, int64_t sequence)
+/* False: it has raised, and nothing of it is applied. */
+static bool model_run(struct model *model, struct execution *execution)
 {
-    struct execution execution = begin(columns, event, sequence);
     uint64_t rows_before = model->row_words;
-    execution.model = model;
-    execution.scratch = model->scratch;
+    execution->model = model;
+    execution->scratch = model->scratch;
     model->journal_count = 0;
     model->has_changed = false;
     model->raised = false;
-    if (process(&execution, temper_of(columns, event)))
+    if (process(execution, execution->temper))
         return true;
     while (model->journal_count > 0) {
         model->journal_count--;
@@ -877,4 +955,110 @@ bool model_event(struct model *model, void *const *columns, int64_t event, int64
         model->contents = model->before;
     model->row_words = rows_before;
     return false;
+}
+
+bool model_event(struct model *model, void *const *columns, int64_t event, int64_t sequence)
+{
+    struct execution execution = begin(columns, event, sequence);
+    return model_run(model, &execution);
+}
+
+void model_clear_rows(struct model *model)
+{
+    model->row_words = model->firing_count = 0;
+}
+
+/* False: a timer has raised, and is consumed. */
+static bool model_unit(struct model *model, const struct shape *shape,
+                            const struct container_due *due)
+{
+    struct contents *contents = &model->contents;
+    if (due->container != TIMERS) {
+        contents_take_out(contents, due);
+        model->expired++;
+        return true;
+    }
+    int64_t time = due->at > contents->clock ? due->at : contents->clock;
+    struct execution execution =
+        begin_timer(shape, contents->rows[TIMERS][due->row][0], due->at, time,
+                    (int64_t)contents->fired);
+    contents_take_out(contents, due);
+    uint64_t rows = model->row_words;
+    bool completed = model_run(model, &execution);
+    for (uint64_t row = rows; row < model->row_words; row += shape->emit_words)
+        model->rows[row] = (uint64_t)INT64_MIN + contents->fired;
+    if (model->row_words != rows && model->firing_count < MOST_FIRINGS)
+        model->firings[model->firing_count++] = contents->fired;
+    contents->fired++;
+    contents->clock = time;
+    return completed;
+}
+
+/* The end goes on until none is left of those that were set when it came. */
+static bool next_due(struct model *model, const struct shape *shape, int64_t time,
+                     struct container_due *due)
+{
+    struct contents *contents = &model->contents;
+    bool is_end = time == INT64_MAX;
+    if (!shape->containers.goes_by_time)
+        return false;
+    if (is_end && contents->ends == 0)
+        contents->ends = contents->stamp;
+    if (contents_due(&shape->containers, contents, time, due))
+        return true;
+    if (is_end)
+        contents->ends = 0;
+    return false;
+}
+
+bool model_fire(struct model *model, const struct shape *shape, int64_t time)
+{
+    struct container_due due;
+    while (next_due(model, shape, time, &due))
+        if (!model_unit(model, shape, &due))
+            return false;
+    return true;
+}
+
+int64_t model_time(const struct model *model, int64_t time)
+{
+    return time > model->contents.clock ? time : model->contents.clock;
+}
+
+bool model_fire_before(struct model *model, const struct shape *shape, int64_t time)
+{
+    model->contents.ends = 0;
+    return model_fire(model, shape, model_time(model, time));
+}
+
+void model_follow(struct model *model, const struct shape *shape, int64_t time,
+                  struct ss_engine *engine, const uint64_t *state,
+                  const struct ss_outcome *outcome)
+{
+    const struct container_shape *containers = &shape->containers;
+    struct contents *contents = &model->contents;
+    struct container_due due;
+    if (!containers->goes_by_time)
+        return;
+    uint64_t ends = contents->ends;
+    uint64_t fired = state[containers->of[TIMERS].header + SS_HEADER_FIRED];
+    while (next_due(model, shape, time, &due)) {
+        const uint64_t *key = contents->rows[due.container][due.row];
+        if (contents->fired == fired &&
+            (due.container == TIMERS || ss_engine_find(engine, due.container, key) != SS_NOWHERE))
+            break;
+        if (!model_unit(model, shape, &due))
+            break;
+    }
+    /* Whether the end has begun shows by nothing but what it says. */
+    if (outcome->ending == 0)
+        contents->ends = 0;
+    else if (contents->ends == 0)
+        contents->ends = ends != 0 ? ends : contents->stamp;
+}
+
+void model_pass(struct model *model, const struct shape *shape, int64_t time)
+{
+    if (shape->containers.has_timers && time > model->contents.clock)
+        model->contents.clock = time;
 }

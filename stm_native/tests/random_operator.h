@@ -46,6 +46,7 @@ enum step {
     STEP_OVERWRITE, /* stores neighbouring words at once, and meets them again */
     STEP_KEYED,     /* reads and changes a dict */
     STEP_SEQUENCE,  /* a list or deque */
+    STEP_TIMER,     /* sets a timer, or cancels it */
     STEP_SCRATCH,
     STEP_WORK,
     STEPS
@@ -75,10 +76,21 @@ struct shape {
     uint64_t skew; /* 0: every free word as likely as the other */
     uint64_t work; /* turns of a loop that only takes time */
     uint32_t weights[STEPS];
+    bool looks_ahead[2]; /* at the keys that events have in their columns: of dict and pairs */
+    bool timers_raise;   /* some of them */
 };
 
 /* The columns of a batch. */
-enum column { COLUMN_TIMESTAMP, COLUMN_SEED, COLUMN_TEMPER, COLUMN_SHAPE, COLUMNS };
+enum column {
+    COLUMN_TIMESTAMP,
+    COLUMN_SEED,
+    COLUMN_TEMPER,
+    COLUMN_SHAPE,
+    COLUMN_KEY, /* of the dict */
+    COLUMN_LEFT, /* both words of a pair */
+    COLUMN_RIGHT,
+    COLUMNS
+};
 
 /* What the entries saw; so that a test which never went where it should does not pass. */
 struct sightings {
@@ -87,6 +99,7 @@ struct sightings {
     _Atomic uint64_t undo_grown;
     _Atomic uint64_t output_grown;
     _Atomic uint64_t ranges_stored; /* as one entry */
+    _Atomic uint64_t looks_ahead;
 };
 extern struct sightings sightings;
 
@@ -99,6 +112,10 @@ void shape_fill(struct shape *shape, uint64_t *state, struct dice *dice);
 const char *shape_violation(const struct shape *shape, const uint64_t *state);
 
 extern const ss_entry random_operator[SS_VARIANTS];
+/* Of the next job: a timer has no column for it. */
+void timers_run_as(const struct shape *shape);
+
+enum { MOST_FIRINGS = 1 << 16 };
 
 /* The sequential run: direct access to a state of its own, and nothing of the runtime. */
 struct model {
@@ -116,6 +133,9 @@ struct model {
     struct contents contents; /* of the containers */
     struct contents before;   /* the event began */
     bool has_changed;         /* the event has worked on them */
+    uint64_t firings[MOST_FIRINGS]; /* numbers of timers that have emitted rows */
+    uint64_t firing_count;
+    uint64_t expired;
     bool raised;
     bool astray; /* met something that cannot be on committed state: the test itself is wrong */
 };
@@ -124,5 +144,21 @@ bool model_open(struct model *model, const struct shape *shape, const uint64_t *
 void model_close(struct model *model);
 /* False: it raised, and nothing of it is applied. */
 bool model_event(struct model *model, void *const *columns, int64_t event, int64_t sequence);
+/* No event has come since the rows were cleared. */
+void model_clear_rows(struct model *model);
+
+/* Fires timers that are due by a time, and removes what expires; or at the end of the input (INT64_MAX).
+ * False: the last one that has fired raises; it is consumed. */
+bool model_fire(struct model *model, const struct shape *shape, int64_t time);
+/* Before an event of that time. */
+bool model_fire_before(struct model *model, const struct shape *shape, int64_t time);
+/* By when timers are due before it. */
+int64_t model_time(const struct model *model, int64_t time);
+/* As far as the engine has come, which was stopped or lends the turn. */
+void model_follow(struct model *model, const struct shape *shape, int64_t time,
+                  struct ss_engine *engine, const uint64_t *state,
+                  const struct ss_outcome *outcome);
+/* An event of that time is applied. */
+void model_pass(struct model *model, const struct shape *shape, int64_t time);
 
 #endif

@@ -65,6 +65,12 @@ static struct {
     uint64_t eager_worlds;
     uint64_t container_worlds;
     uint64_t restored;
+    uint64_t timer_worlds;
+    uint64_t expiry_worlds;
+    uint64_t expired;
+    uint64_t failed_timers;
+    uint64_t ended_inputs;
+    uint64_t keys_seen;
     struct ss_statistics engines;
 } totals;
 
@@ -81,6 +87,7 @@ struct world {
     struct companions companions;
     bool sleepy;
     uint64_t consumed; /* events of all jobs */
+    int64_t time;      /* of the last event so far */
 };
 
 struct batch {
@@ -89,6 +96,9 @@ struct batch {
     int64_t first_sequence;
     uint64_t *seeds;
     uint8_t *tempers;
+    int64_t *times;
+    int64_t first_time;
+    uint64_t *keys[3];
     struct shape shape;
 };
 
@@ -118,7 +128,7 @@ static void describe(const struct world *world, const struct batch *batch, uint6
     static const char *const requests[] = {"", ", to be stopped", ", to be killed"};
     const struct shape *shape = &batch->shape;
     const struct ss_config *config = &world->config;
-    char weights[256] = "";
+    char weights[320] = "";
     for (int step = 0, at = 0; step < STEPS; step++)
         at += snprintf(weights + at, sizeof weights - (size_t)at, " %u", shape->weights[step]);
     patience_note(
@@ -178,23 +188,47 @@ static void compare(struct world *world, const struct ss_job *job, const struct 
                     enum request request)
 {
     struct model *model = &world->model;
+    const struct shape *shape = job->columns[COLUMN_SHAPE];
+    const int64_t *times = job->columns[COLUMN_TIMESTAMP];
+    bool is_over = outcome->consumed == job->count;
     if (outcome->consumed < 0 || outcome->consumed > job->count)
         fail("%" PRId64 " of %" PRId64 " events consumed", outcome->consumed, job->count);
-    model->row_words = 0;
-    for (int64_t i = 0; i < outcome->consumed; i++)
+    model_clear_rows(model);
+    for (int64_t i = 0; i < outcome->consumed; i++) {
+        if (!model_fire_before(model, shape, times[i]))
+            fail("event %" PRId64 " of the job was applied, but a timer before it raises", i);
         if (!model_event(model, job->columns, i, job->first_sequence + i))
             fail("event %" PRId64 " of the job was applied, but raises in the sequential run%s", i,
                  model->astray ? " by a fault of the test itself" : "");
-    if (outcome->failed) {
-        if (outcome->consumed == job->count)
+        model_pass(model, shape, times[i]);
+    }
+    if (outcome->timer_failed) {
+        if (!outcome->failed ||
+            (is_over ? model_fire(model, shape, INT64_MAX)
+                     : model_fire_before(model, shape, times[outcome->consumed])))
+            fail("a timer raised, but not in the sequential run");
+        if (outcome->failed_timer.number != (int64_t)model->contents.fired - 1)
+            fail("timer %" PRId64 " raised, in the sequential run another one",
+                 outcome->failed_timer.number);
+    } else if (outcome->failed) {
+        if (is_over)
             fail("the job failed, but no event is left that could have raised");
+        if (!model_fire_before(model, shape, times[outcome->consumed]))
+            fail("an event raised, but a timer before it does in the sequential run");
         if (model_event(model, job->columns, outcome->consumed,
                         job->first_sequence + outcome->consumed))
             fail("event %" PRId64 " of the job raised, but not in the sequential run",
                  outcome->consumed);
         if (model->astray)
             fail("the sequential run met a mixture: a fault of the test itself");
-    } else if (outcome->consumed < job->count && request == REQUEST_NONE) {
+    } else if (request != REQUEST_NONE && (!is_over || job->ends_input)) {
+        model_follow(model, shape,
+                     is_over ? INT64_MAX : model_time(model, times[outcome->consumed]),
+                     world->engine, world->config.state, outcome);
+    } else if (is_over) {
+        if (job->ends_input && !model_fire(model, shape, INT64_MAX))
+            fail("a timer raises at the end in the sequential run, and has not");
+    } else {
         fail("the job ended after %" PRId64 " of %" PRId64 " events, and nobody asked for that",
              outcome->consumed, job->count);
     }
@@ -207,6 +241,13 @@ static void compare(struct world *world, const struct ss_job *job, const struct 
         fail("%" PRIu64 " rows, but %" PRIu64 " in the sequential run", outcome->row_count,
              model->row_words / world->config.emit_words);
     compare_words("rows", model->rows, outcome->rows, model->row_words);
+    if (outcome->firing_count != model->firing_count)
+        fail("%" PRIu64 " timers have emitted rows, and %" PRIu64 " in the sequential run",
+             outcome->firing_count, model->firing_count);
+    for (uint64_t i = 0; i < outcome->firing_count; i++)
+        if (outcome->firings[i].number != (int64_t)model->firings[i])
+            fail("timer %" PRId64 " has emitted rows, and not in the sequential run",
+                 outcome->firings[i].number);
 }
 
 /* Without order there is no one answer; what must hold is what every order keeps. */
@@ -226,6 +267,26 @@ static void check_locked(struct world *world, const struct ss_job *job,
                       &world->model.contents);
 }
 
+/* From an event on. */
+static void set_columns(const struct batch *batch, int64_t offset, void *columns[COLUMNS])
+{
+    columns[COLUMN_TIMESTAMP] = batch->times + offset;
+    columns[COLUMN_SEED] = batch->seeds + offset;
+    columns[COLUMN_TEMPER] = batch->tempers + offset;
+    columns[COLUMN_SHAPE] = (void *)&batch->shape;
+    for (int i = 0; i < 3; i++)
+        columns[COLUMN_KEY + i] = batch->keys[i] + offset;
+}
+
+static void free_batch(struct batch *batch)
+{
+    free(batch->seeds);
+    free(batch->tempers);
+    free(batch->times);
+    for (int i = 0; i < 3; i++)
+        free(batch->keys[i]);
+}
+
 static void draw_job(struct world *world, const struct batch *batch, int64_t offset,
                      struct dice *dice, struct ss_job *job)
 {
@@ -238,9 +299,12 @@ static void draw_job(struct world *world, const struct batch *batch, int64_t off
     job->horizon = chance(dice, 6) ? 0 : (int64_t)spread(dice, 64);
     job->mode = chance(dice, 4) ? SS_MODE_SPECULATE : SS_MODE_ORDERED;
     /* Neither can take an event back, so nothing may raise; and they run long before others do. */
-    if (calm && job->count <= 500 && chance(dice, 12))
-        job->mode = world->config.emit_limit >= 64 && chance(dice, 2) ? SS_MODE_LOCKED
-                                                                      : SS_MODE_LOG_FREE;
+    const struct container_shape *containers = &batch->shape.containers;
+    if (calm && !batch->shape.timers_raise && job->count <= 500 && chance(dice, 12))
+        job->mode = world->config.emit_limit >= 64 && !containers->goes_by_time && chance(dice, 2)
+                        ? SS_MODE_LOCKED
+                        : SS_MODE_LOG_FREE;
+    job->ends_input = containers->has_timers && chance(dice, 2);
 }
 
 static void await_job(struct world *world, struct dice *dice)
@@ -259,11 +323,9 @@ static int64_t run_job(struct world *world, const struct batch *batch, uint64_t 
                        int64_t offset)
 {
     struct dice dice = dice_for(mix(world->seed + batch->number), 1000 + part);
-    void *columns[COLUMNS] = {
-        [COLUMN_SEED] = batch->seeds + offset,
-        [COLUMN_TEMPER] = batch->tempers + offset,
-        [COLUMN_SHAPE] = (void *)&batch->shape,
-    };
+    void *columns[COLUMNS];
+    set_columns(batch, offset, columns);
+    timers_run_as(&batch->shape);
     struct ss_job job = {.columns = columns};
     draw_job(world, batch, offset, &dice, &job);
     bool unordered = job.mode == SS_MODE_LOG_FREE || job.mode == SS_MODE_LOCKED;
@@ -274,16 +336,20 @@ static int64_t run_job(struct world *world, const struct batch *batch, uint64_t 
     describe(world, batch, part, offset, &job, request);
 
     /* These modes know no turn; taking it ourselves keeps the reader out. */
-    if (unordered)
+    if (unordered) {
         ss_engine_take_turn(world->engine);
+        atomic_fetch_add(&world->companions.unordered, 1);
+    }
     if (!ss_engine_start(world->engine, &job))
         fail("the engine did not start the job");
     if (request != REQUEST_NONE)
         companions_request(&world->companions, request, delay);
     await_job(world, &dice);
     companions_settle(&world->companions);
-    if (unordered)
+    if (unordered) {
+        atomic_fetch_add(&world->companions.unordered, 1);
         ss_engine_release_turn(world->engine);
+    }
 
     struct ss_outcome outcome = ss_engine_outcome(world->engine);
     if (job.mode == SS_MODE_LOCKED)
@@ -295,6 +361,7 @@ static int64_t run_job(struct world *world, const struct batch *batch, uint64_t 
 
     world->consumed += (uint64_t)outcome.consumed;
     bool cut = outcome.consumed < job.count && !outcome.failed;
+    bool at_end = outcome.timer_failed && outcome.consumed == job.count;
     totals.jobs++;
     totals.events += (uint64_t)outcome.consumed;
     totals.rows += outcome.row_count;
@@ -307,10 +374,15 @@ static int64_t run_job(struct world *world, const struct batch *batch, uint64_t 
     totals.locked_jobs += job.mode == SS_MODE_LOCKED;
     totals.empty_jobs += job.count == 0;
     totals.large_jobs += outcome.consumed >= 2000;
+    totals.failed_timers += outcome.timer_failed;
+    totals.ended_inputs += job.ends_input && outcome.consumed == job.count && !outcome.failed;
     report_progress();
     if (job.mode == SS_MODE_LOCKED)
         return batch->count;
-    return offset + outcome.consumed + (outcome.failed ? 1 : 0);
+    /* What has failed at the end of the input goes on with a job without events. */
+    if (at_end && !time_is_up())
+        return run_job(world, batch, part + 1, offset + outcome.consumed);
+    return offset + outcome.consumed + (outcome.failed && !outcome.timer_failed ? 1 : 0);
 }
 
 static void draw_batch(struct world *world, struct batch *batch, struct dice *dice)
@@ -324,12 +396,32 @@ static void draw_batch(struct world *world, struct batch *batch, struct dice *di
     batch->count = (int64_t)spread(dice, most);
     batch->seeds = allocate((uint64_t)batch->count, sizeof *batch->seeds);
     batch->tempers = allocate((uint64_t)batch->count, sizeof *batch->tempers);
+    batch->times = allocate((uint64_t)batch->count, sizeof *batch->times);
+    for (int i = 0; i < 3; i++)
+        batch->keys[i] = allocate((uint64_t)batch->count, sizeof *batch->keys[i]);
+    batch->shape.timers_raise = one_in > 0;
+    const struct container_shape *containers = &world->regions.containers;
+    const int64_t clock = world->model.contents.clock;
+    bool expires = containers->of[DICT].expires != 0 || containers->of[PAIRS].expires != 0;
+    /* After the end of the input events may be before the clock. Not where entries expire: of those that
+     * are over by the clock, the engine has a timer that fires late find some. */
+    if (expires && world->time < clock)
+        world->time = clock;
+    int64_t time = world->time;
     for (int64_t i = 0; i < batch->count; i++) {
+        uint64_t keys[3] = {0};
         batch->seeds[i] = roll(dice);
+        batch->times[i] = time += chance(dice, 3) ? 0 : (int64_t)below(dice, 5);
+        if (world->regions.containers.words > 0)
+            container_keys(&world->regions.containers, batch->seeds[i], keys);
+        for (int at = 0; at < 3; at++)
+            batch->keys[at][i] = keys[at];
         if (one_in > 0 && chance(dice, one_in))
             batch->tempers[i] =
                 (uint8_t)(TEMPER_RAISES + (int)below(dice, TEMPER_MAY_RAISE - TEMPER_RAISES + 1));
     }
+    batch->first_time = world->time;
+    world->time = time;
 }
 
 /* The batch as an open job: its events come from several sources and out of order. */
@@ -346,11 +438,15 @@ static void run_open(struct world *world, const struct batch *batch, struct dice
                               .shape = &batch->shape,
                               .model = &world->model,
                               .seeds = batch->seeds,
+                              .keys = {batch->keys[0], batch->keys[1], batch->keys[2]},
+                              .time = batch->first_time,
                               .tempers = batch->tempers,
                               .count = batch->count,
                               .dice = *dice};
     job.count = 0;
+    timers_run_as(&batch->shape);
     struct ss_outcome outcome = run_open_batch(&open, &job);
+    world->time = open.time > world->time ? open.time : world->time;
     if (long_sleep_missed() != 0)
         fail("a worker slept on while there was something to do: a wake-up was lost");
     world->consumed += (uint64_t)outcome.consumed;
@@ -359,6 +455,7 @@ static void run_open(struct world *world, const struct batch *batch, struct dice
     totals.events += (uint64_t)outcome.consumed;
     totals.rows += open.rows;
     totals.open_failures += open.failures;
+    totals.failed_timers += open.failed_timers;
     report_progress();
 }
 
@@ -389,8 +486,7 @@ static void run_batch(struct world *world, uint64_t number, int64_t *sequence)
         while (offset < batch.count && !time_is_up());
     }
     *sequence += batch.count;
-    free(batch.seeds);
-    free(batch.tempers);
+    free_batch(&batch);
 }
 
 /* The figures must tell one story, whatever happened. */
@@ -404,7 +500,8 @@ static void check_statistics(const struct world *world, const struct ss_statisti
              world->consumed);
     if (aborts != statistics->reruns)
         fail("%" PRIu64 " aborts, but %" PRIu64 " reruns", aborts, statistics->reruns);
-    if (statistics->head_aborts != 0)
+    /* Timers come before the head, and what they change it may have read. */
+    if (statistics->head_aborts > statistics->timers + world->model.expired)
         fail("%" PRIu64 " runs that began as the head were dropped for a conflict",
              statistics->head_aborts);
     if (aborts > statistics->speculative_runs)
@@ -420,6 +517,7 @@ static void add_statistics(const struct ss_statistics *statistics)
     sum->reruns += statistics->reruns;
     sum->speculative_runs += statistics->speculative_runs;
     sum->parks += statistics->parks;
+    sum->timers += statistics->timers;
     for (int reason = 0; reason < SS_ABORT_REASONS; reason++)
         sum->aborts[reason] += statistics->aborts[reason];
 }
@@ -429,11 +527,9 @@ static void abandon_job(struct world *world, struct dice *dice)
 {
     struct batch batch = {.number = 99};
     draw_batch(world, &batch, dice);
-    void *columns[COLUMNS] = {
-        [COLUMN_SEED] = batch.seeds,
-        [COLUMN_TEMPER] = batch.tempers,
-        [COLUMN_SHAPE] = (void *)&batch.shape,
-    };
+    void *columns[COLUMNS];
+    set_columns(&batch, 0, columns);
+    timers_run_as(&batch.shape);
     struct ss_job job = {.columns = columns,
                          .count = batch.count,
                          .chunk = 1 + (int64_t)below(dice, 8),
@@ -447,8 +543,7 @@ static void abandon_job(struct world *world, struct dice *dice)
     const char *violation = shape_violation(&world->regions, world->config.state);
     if (violation != NULL)
         fail("after freeing an engine at work, %s", violation);
-    free(batch.seeds);
-    free(batch.tempers);
+    free_batch(&batch);
     totals.abandoned_jobs++;
 }
 
@@ -483,6 +578,9 @@ static void run_world(uint64_t number)
         config->container_count = CONTAINERS;
         config->element_limit = chance(&dice, 4) ? 16 : 4096;
         totals.container_worlds++;
+        config->timers = world.regions.containers.has_timers ? 1 + TIMERS : 0;
+        totals.timer_worlds += config->timers != 0;
+        totals.expiry_worlds += world.regions.containers.goes_by_time && config->timers == 0;
     }
     config->scratch_words = world.regions.scratch_words;
     config->emit_words = world.regions.emit_words;
@@ -528,6 +626,8 @@ static void run_world(uint64_t number)
     check_statistics(&world, &statistics);
     add_statistics(&statistics);
     totals.turns_taken += world.companions.turns_taken;
+    totals.keys_seen += world.companions.keys_seen;
+    totals.expired += world.model.expired;
     totals.worlds++;
     totals.eager_worlds += config->protocol == SS_PROTOCOL_EAGER;
     if (chance(&dice, 8))
@@ -552,6 +652,12 @@ static bool summarize(void)
         {"worlds of protocol value", totals.worlds - totals.eager_worlds},
         {"worlds of protocol eager", totals.eager_worlds},
         {"worlds with containers", totals.container_worlds},
+        {"worlds with timers", totals.timer_worlds},
+        {"worlds with nothing but expiry", totals.expiry_worlds},
+        {"timers fired", engines->timers},
+        {"timers that raise", totals.failed_timers},
+        {"jobs that end the input", totals.ended_inputs},
+        {"entries expired", totals.expired},
         {"containers restored", totals.restored},
         {"jobs", totals.jobs},
         {"open jobs", totals.open_jobs},
@@ -581,9 +687,12 @@ static bool summarize(void)
         {"aborts: stolen", engines->aborts[SS_ABORT_STOLEN]},
         {"aborts: reordered", engines->aborts[SS_ABORT_REORDERED]},
         {"aborts: fault", engines->aborts[SS_ABORT_FAULT]},
+        {"aborts: timer", engines->aborts[SS_ABORT_TIMER]},
         {"aborts: shadow", engines->aborts[SS_ABORT_SHADOW]},
         {"parks", engines->parks},
         {"turns taken from outside", totals.turns_taken},
+        {"keys looked at without the turn", totals.keys_seen},
+        {"looks ahead", atomic_load(&sightings.looks_ahead)},
         {"yields in place", atomic_load(&sightings.yields)},
         {"kills in place", atomic_load(&sightings.plain_kills)},
         {"undo logs grown", atomic_load(&sightings.undo_grown)},

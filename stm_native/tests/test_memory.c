@@ -21,9 +21,13 @@ enum {
     LIMIT = 5 * EVENTS,
     ROOM = LIMIT + 100,
     REGION = WORDS + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
-    ALL = REGION + 2 * ROOM
+    TIMERS_HEADER = REGION + 3 * ROOM,
+    TIMERS_REGION = TIMERS_HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
+    ALL = TIMERS_REGION + 3 * ROOM
 };
-static const struct ss_container set = {SS_KEYED, WORDS, REGION, ROOM, LIMIT, 1, 2, 0};
+/* It may go by time: then an entry ends with the time of its last write. */
+enum going { STAYS, EXPIRES, EXPIRES_BESIDE_TIMERS };
+static enum going going;
 
 static uint64_t state[ALL];
 
@@ -41,8 +45,13 @@ static int32_t run_events(int64_t *next, struct ss_run *run, int64_t first, int6
         uint64_t key = (uint64_t)(run->first_sequence + *next);
         run->event = *next;
         if (run->verdict == SS_COMPLETED && ss_keyed_find(run, 0, &key) == SS_NOWHERE &&
-            run->verdict == SS_COMPLETED)
-            ss_keyed_insert(run, 0, &key);
+            run->verdict == SS_COMPLETED) {
+            uint64_t entry = ss_keyed_insert(run, 0, &key);
+            if (run->verdict == SS_COMPLETED && going != STAYS)
+                store(run, entry + 2, 0);
+        }
+        if (run->verdict == SS_COMPLETED && going == EXPIRES_BESIDE_TIMERS)
+            ss_timer_set(run, 1, &key, 1000);
         for (int row = 0; row < 50 && run->verdict == SS_COMPLETED; row++) {
             if (run->emit_top + EMITTED > run->emit_end && !ss_emit_grow(run))
                 break;
@@ -85,7 +94,8 @@ static void check(const char *when, uint64_t counted, uint64_t before)
 
 static void run_job(struct ss_engine *engine, int64_t horizon, enum ss_mode mode)
 {
-    static void *columns[1];
+    static int64_t times[EVENTS];
+    void *columns[] = {times};
     struct ss_job job = {.columns = columns, .count = EVENTS, .chunk = 2, .horizon = horizon,
                          .mode = mode,
                          .first_sequence = (int64_t)state[WORDS + SS_HEADER_COUNT]};
@@ -101,12 +111,17 @@ static void run_job(struct ss_engine *engine, int64_t horizon, enum ss_mode mode
     }
 }
 
-static void live(enum ss_protocol_kind protocol, uint64_t scratch)
+static void live(enum ss_protocol_kind protocol, uint64_t scratch, enum going goes)
 {
+    going = goes;
+    struct ss_container containers[] = {
+        {SS_KEYED, WORDS, REGION, ROOM, LIMIT, 1, goes == STAYS ? 2 : 3, goes == STAYS ? 0 : 1000},
+        {SS_KEYED, TIMERS_HEADER, TIMERS_REGION, ROOM, LIMIT, 1, 3, 0},
+    };
     uint64_t before = __sanitizer_get_current_allocated_bytes();
     memset(state, 0, sizeof state);
-    struct ss_config config = {.state = state, .state_words = ALL, .containers = &set,
-                               .container_count = 1, .scratch_words = scratch,
+    struct ss_config config = {.state = state, .state_words = ALL, .containers = containers,
+                               .container_count = 2, .timers = goes == EXPIRES_BESIDE_TIMERS ? 2 : 0, .scratch_words = scratch,
                                .emit_words = EMITTED, .threads = 3, .locks = 2, .read_limit = 3000,
                                .redo_limit = 2500, .emit_limit = 150, .protocol = protocol};
     struct ss_engine *engine = ss_engine_new(&config);
@@ -129,8 +144,9 @@ static void live(enum ss_protocol_kind protocol, uint64_t scratch)
             exit(1);
         }
     }
-    run_job(engine, 8, SS_MODE_LOCKED);
-    if (state[WORDS + SS_HEADER_COUNT] != 5 * EVENTS) {
+    if (goes == STAYS) /* what goes by time has an order */
+        run_job(engine, 8, SS_MODE_LOCKED);
+    if (goes == STAYS && state[WORDS + SS_HEADER_COUNT] != 5 * EVENTS) {
         fprintf(stderr, "FAILED: keys are missing\n");
         exit(1);
     }
@@ -141,15 +157,19 @@ static void live(enum ss_protocol_kind protocol, uint64_t scratch)
 
 int main(void)
 {
-    live(SS_PROTOCOL_VALUE, 0);
+    live(SS_PROTOCOL_VALUE, 0, STAYS);
     if (overhead > 3 * 1024) {
         fprintf(stderr, "FAILED: %" PRIu64 " bytes are not counted\n", overhead);
         exit(1);
     }
     checked = true;
-    live(SS_PROTOCOL_VALUE, 0);
-    live(SS_PROTOCOL_VALUE, 21);
-    live(SS_PROTOCOL_EAGER, 21);
+    live(SS_PROTOCOL_VALUE, 0, STAYS);
+    live(SS_PROTOCOL_VALUE, 21, STAYS);
+    live(SS_PROTOCOL_EAGER, 21, STAYS);
+    live(SS_PROTOCOL_VALUE, 0, EXPIRES);
+    live(SS_PROTOCOL_EAGER, 0, EXPIRES);
+    live(SS_PROTOCOL_VALUE, 0, EXPIRES_BESIDE_TIMERS);
+    live(SS_PROTOCOL_EAGER, 0, EXPIRES_BESIDE_TIMERS);
     printf("memory: passed\n");
     return 0;
 }

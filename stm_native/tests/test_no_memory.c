@@ -33,12 +33,33 @@ enum {
     ROOM = 2 * LIMIT,
     HEADER = ALL,
     REGION = HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
-    EVERYTHING = REGION + 3 * ROOM
+    REGION_END = REGION + 3 * ROOM
 };
-static const struct ss_container dict = {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, 3, 0};
+/* Where events go by time: timers that large events set, and a dict whose entries expire. Both need
+ * more than the first room for what is due. */
+enum {
+    TIMERS = 1,
+    EXPIRING = 2,
+    DUE = 100,
+    EXPIRES = 5,
+    SUM = REGION_END, /* what timers add 1 to */
+    TIMERS_HEADER = SUM + 1,
+    TIMERS_REGION = TIMERS_HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
+    EXPIRING_HEADER = TIMERS_REGION + 3 * ROOM,
+    EXPIRING_REGION = EXPIRING_HEADER + SS_HEADER_WORDS + SS_ABSENCE_WORDS,
+    EVERYTHING = EXPIRING_REGION + 3 * ROOM
+};
+static const struct ss_container containers[] = {
+    {SS_KEYED, HEADER, REGION, ROOM, LIMIT, 1, 3, 0},
+    {SS_KEYED, TIMERS_HEADER, TIMERS_REGION, ROOM, LIMIT, 1, 3, 0},
+    {SS_KEYED, EXPIRING_HEADER, EXPIRING_REGION, ROOM, LIMIT, 1, 3, EXPIRES},
+};
+static bool goes_by_time;
+static uint64_t lost_timers; /* for what they did there was no memory */
 
 static uint64_t state[EVERYTHING];
 static uint64_t seeds[EVENTS];
+static uint64_t keys[EVENTS]; /* that each event looks up ahead */
 static int64_t times[EVENTS];
 static uint64_t model[ALL];
 static bool has_failed[EVENTS];
@@ -170,6 +191,83 @@ static bool insert_keys(struct ss_run *run, enum ss_variant variant, uint64_t se
     return true;
 }
 
+/* Timers fire before the next event; entries go five events later. */
+static bool set_timers(struct ss_run *run, enum ss_variant variant, int64_t event)
+{
+    int64_t now = ((const int64_t *)run->columns[0])[event];
+    uint64_t seed = ((const uint64_t *)run->columns[1])[event];
+    for (uint64_t i = 0; i < DUE; i++) {
+        uint64_t key = key_of(seed, i);
+        if (ss_timer_set(run, TIMERS, &key, now) != SS_TIMER_IS_SET || is_left(run))
+            return false;
+        uint64_t entry = ss_keyed_insert(run, EXPIRING, &key);
+        if (entry == SS_NOWHERE || !store(run, variant, entry + 2, (uint64_t)now))
+            return false;
+    }
+    return true;
+}
+
+static int32_t run_timer(int64_t *next, void **fault, struct ss_run *run, int64_t first,
+                         int64_t last)
+{
+    *fault = NULL;
+    *next = first;
+    run->event = first;
+    run->emit_mark = run->emit_top;
+    run->undo_top = run->undo_base;
+    if (!store(run, SS_PLAIN, SUM, ss_load(run, SUM) + 1))
+        return 1;
+    for (int row = 0; row < 8; row++) {
+        if (run->emit_end - run->emit_top < EMITTED && !ss_emit_grow(run))
+            return 1;
+        *run->emit_top++ = 0;
+        *run->emit_top++ = *(const uint64_t *)run->columns[3];
+    }
+    *next = last;
+    return 0;
+}
+
+/* Of the outcome: the rows of timers are left out, and counted. */
+static uint64_t rows_of_timers;
+static struct ss_outcome without_timers(struct ss_outcome outcome)
+{
+    uint64_t *rows = (uint64_t *)outcome.rows;
+    uint64_t kept = 0;
+    for (uint64_t row = 0; row < outcome.row_count; row++) {
+        if ((int64_t)rows[row * EMITTED] < 0)
+            continue;
+        memmove(&rows[kept++ * EMITTED], &rows[row * EMITTED], EMITTED * sizeof *rows);
+    }
+    rows_of_timers += outcome.row_count - kept;
+    outcome.row_count = kept;
+    return outcome;
+}
+
+static void note_failed_timer(const struct ss_outcome *outcome)
+{
+    CHECK(refused > 0 && outcome->no_memory && outcome->fault.signal == 0);
+    lost_timers += outcome->failed_timer.stamp != 0;
+}
+
+/* All timers of events that have not failed have fired, and what has not expired is of the last one. */
+static void check_by_time(struct ss_engine *engine)
+{
+    uint64_t timers = 0, count = 0;
+    for (int64_t event = 0; event < EVENTS; event++)
+        for (uint64_t i = 0; is_large(seeds[event]) && i < DUE; i++) {
+            uint64_t key = key_of(seeds[event], i);
+            bool stays = !has_failed[event] && event + EXPIRES >= EVENTS;
+            timers += !has_failed[event];
+            count += stays;
+            CHECK((ss_engine_find(engine, EXPIRING, &key) != SS_NOWHERE) == stays);
+        }
+    CHECK(state[EXPIRING_HEADER + SS_HEADER_COUNT] == count);
+    CHECK(state[TIMERS_HEADER + SS_HEADER_COUNT] == 0);
+    CHECK(state[TIMERS_HEADER + SS_HEADER_FIRED] == timers);
+    CHECK(state[SUM] == timers - lost_timers);
+    CHECK(rows_of_timers == 8 * (timers - lost_timers));
+}
+
 /* What the large events that have not failed have inserted. */
 static void check_keys(struct ss_engine *engine)
 {
@@ -190,9 +288,13 @@ static bool process(struct ss_run *run, enum ss_variant variant, int64_t event)
     uint64_t seed = ((const uint64_t *)run->columns[1])[event];
     uint64_t words = is_large(seed) ? WORDS : 3;
     uint64_t rows = is_large(seed) ? ROWS : 1;
+    if (variant != SS_LOCKED && event % SS_AHEAD == 0)
+        ss_keyed_ahead(run, 0, 2, event, event + 1);
     if (is_large(seed) && ss_buffer(run, WORDS) == NULL)
         return false;
     if (is_large(seed) && (!make_list(run, seed) || !insert_keys(run, variant, seed)))
+        return false;
+    if (goes_by_time && is_large(seed) && !set_timers(run, variant, event))
         return false;
     for (uint64_t word = 0; word < words; word++) {
         uint64_t value = load(run, variant, word);
@@ -279,7 +381,9 @@ static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
                                .element_limit = 1 << 14,
                                .protocol = protocol, .operations = 1, .boosted_first = BOOSTED,
                                .boosted_end = ALL,
-                               .containers = &dict, .container_count = 1};
+                               .containers = containers,
+                               .container_count = goes_by_time ? 3 : 1,
+                               .timers = goes_by_time ? 1 + TIMERS : 0};
     static const struct ss_boosted operation = {
         .entry = enter_add, .inverse = enter_subtract, .first = BOOSTED, .words = 1};
     struct ss_engine *engine = ss_engine_new(&config);
@@ -291,6 +395,7 @@ static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
     ss_engine_set_entry(engine, SS_EAGER, run_eager);
     ss_engine_set_entry(engine, SS_LOG_FREE, run_log_free);
     ss_engine_set_entry(engine, SS_LOCKED, run_locked);
+    ss_engine_set_entry(engine, SS_TIMER, run_timer);
     return engine;
 }
 
@@ -298,40 +403,47 @@ static struct ss_engine *open_engine(enum ss_protocol_kind protocol)
 static void run_jobs(struct ss_engine *engine, int64_t horizon, enum ss_mode mode)
 {
     int64_t first = 0;
-    while (first < EVENTS) {
-        void *columns[] = {times + first, seeds + first};
+    bool has_ended = !goes_by_time;
+    while (first < EVENTS || !has_ended) {
+        void *columns[] = {times + first, seeds + first, keys + first};
         struct ss_job job = {.columns = columns, .count = EVENTS - first, .chunk = CHUNK,
-                             .horizon = horizon, .mode = mode};
+                             .horizon = horizon, .mode = mode, .ends_input = goes_by_time};
         if (!ss_engine_start(engine, &job)) {
             CHECK(refused > 0);
             continue; /* which ends when as many were refused as should be */
         }
         while (!ss_engine_wait(engine, 50))
             continue;
-        struct ss_outcome outcome = ss_engine_outcome(engine);
+        struct ss_outcome outcome = without_timers(ss_engine_outcome(engine));
+        bool event_failed = outcome.failed && !outcome.timer_failed;
+        if (outcome.timer_failed)
+            note_failed_timer(&outcome);
         for (uint64_t row = 0; row < outcome.row_count; row++)
             ((uint64_t *)outcome.rows)[row * EMITTED] += (uint64_t)first;
-        CHECK(outcome.failed == (outcome.consumed < EVENTS - first));
+        CHECK(outcome.timer_failed || outcome.failed == (outcome.consumed < EVENTS - first));
         CHECK(outcome.no_memory == outcome.failed && outcome.fault.signal == 0);
         failures += outcome.failed;
         if ((mode == SS_MODE_LOG_FREE || mode == SS_MODE_LOCKED) && outcome.failed)
             return; /* the state may hold half of the event */
         model_events(&outcome, first, first + outcome.consumed, mode != SS_MODE_LOCKED);
         first += outcome.consumed;
-        if (outcome.failed) {
+        has_ended = !outcome.failed || !goes_by_time;
+        if (event_failed) {
             CHECK(refused > 0 && outcome.failed_row == outcome.consumed);
             CHECK(is_large(seeds[first]));
             has_failed[first++] = true;
         }
     }
     check_keys(engine);
+    if (goes_by_time)
+        check_by_time(engine);
 }
 
 /* The same events, every other one first, so that transactions are dissolved. */
 static void run_open(struct ss_engine *engine, int64_t horizon)
 {
     static struct ss_segment segments[EVENTS];
-    void *columns[] = {times, seeds};
+    void *columns[] = {times, seeds, keys};
     struct ss_job job = {.chunk = CHUNK, .horizon = horizon, .mode = SS_MODE_OPEN};
     while (!ss_engine_start(engine, &job))
         CHECK(refused > 0);
@@ -353,12 +465,17 @@ static void run_open(struct ss_engine *engine, int64_t horizon)
             CHECK(refused > 0 && outcome.no_memory && outcome.fault.signal == 0);
             CHECK(is_large(seeds[outcome.failed_row]));
             has_failed[outcome.failed_row] = true;
+        } else if (outcome.timer_failed) {
+            note_failed_timer(&outcome);
         } else if (outcome.failed) {
             CHECK(refused > 0 && !outcome.no_memory);
         }
         if (settled) {
+            outcome = without_timers(outcome);
             model_events(&outcome, 0, EVENTS, true);
             check_keys(engine);
+            if (goes_by_time)
+                check_by_time(engine);
         }
         ss_engine_release_turn(engine);
         if (outcome.failed)
@@ -378,6 +495,7 @@ static bool live(enum ss_protocol_kind protocol, int64_t horizon, enum ss_mode m
     memset(model, 0, sizeof model);
     memset(has_failed, 0, sizeof has_failed);
     asked = refused = 0;
+    lost_timers = rows_of_timers = 0;
     refused_from = request;
     refused_to = request + requests;
     counts = true;
@@ -411,6 +529,7 @@ int main(void)
     for (int i = 0; i < EVENTS; i++) {
         seeds[i] = 3 * LARGE + 1 - EVENTS + (uint64_t)i; /* the last one is large */
         times[i] = i;
+        keys[i] = key_of(seeds[i], 0);
     }
     all_in_turn("a plain job", SS_PROTOCOL_VALUE, 0, SS_MODE_ORDERED);
     all_in_turn("a log-free job", SS_PROTOCOL_VALUE, 0, SS_MODE_LOG_FREE);
@@ -419,6 +538,12 @@ int main(void)
     all_in_turn("eager", SS_PROTOCOL_EAGER, 3, SS_MODE_SPECULATE);
     all_in_turn("value, open", SS_PROTOCOL_VALUE, 3, SS_MODE_OPEN);
     all_in_turn("eager, open", SS_PROTOCOL_EAGER, 3, SS_MODE_OPEN);
+    goes_by_time = true;
+    all_in_turn("a plain job by time", SS_PROTOCOL_VALUE, 0, SS_MODE_ORDERED);
+    all_in_turn("value by time", SS_PROTOCOL_VALUE, 3, SS_MODE_SPECULATE);
+    all_in_turn("eager by time", SS_PROTOCOL_EAGER, 3, SS_MODE_SPECULATE);
+    all_in_turn("value by time, open", SS_PROTOCOL_VALUE, 3, SS_MODE_OPEN);
+    all_in_turn("eager by time, open", SS_PROTOCOL_EAGER, 3, SS_MODE_OPEN);
     puts("no memory: passed");
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "by_hand.h"
 #include "commit.h"
+#include "counter_prediction.h"
 #include "engine.h"
 #include "protocol.h"
 #include "specstream.h"
@@ -72,8 +73,11 @@ static uint64_t set(struct ss_run *run, uint64_t key, int64_t at)
     return ss_timer_set(run, 0, &key, at);
 }
 
-/* Event 1 sets a timer for 15 if `divides`; each event adds what X is to Y, if `reads`. */
-static bool divides, reads, looks;
+/* Event 1 sets a timer if `divides`; each event adds what X is to Y, if `reads`. */
+static bool divides, reads, looks, counts;
+static int64_t divides_at;
+/* Each timer emits so many rows. */
+static uint64_t emits;
 
 /* d[key] = 1, by the event in a row. */
 static void write_entry(struct ss_run *run, uint64_t key, int64_t row)
@@ -83,17 +87,21 @@ static void write_entry(struct ss_run *run, uint64_t key, int64_t row)
     if (entry == SS_NOWHERE)
         entry = ss_keyed_insert(run, 1, &key);
     store(run, entry + 2, 1);
+    if (!run->speculative && times[row] < (int64_t)state[entry + 3])
+        ss_timers_rewound(run, 1, entry);
     store(run, entry + 3, (uint64_t)times[row]);
 }
 
 static void one_event(struct ss_run *run, int64_t row)
 {
     if (divides && row == 1)
-        set(run, 7, 15);
+        set(run, 7, divides_at);
     if (looks) {
         uint64_t key = 5;
         store(run, Y, load(run, Y) + (ss_keyed_find(run, 1, &key) != SS_NOWHERE ? 10 : 1));
     }
+    if (counts)
+        is_eager() ? ss_eager_increment(run, X) : ss_increment(run, X);
     if (reads)
         store(run, Y, load(run, Y) + load(run, X));
 }
@@ -123,7 +131,15 @@ static int32_t timer(int64_t *next, void **fault, struct ss_run *run, int64_t fi
     run->undo_top = run->undo_base;
     *next = first;
     CHECK(*(const int64_t *)run->columns[1] == INT64_MIN);
+    /* Who looks without the turn is told to look again. */
+    CHECK(atomic_load(&engine->version) % 2 == 1);
     store(run, X, load(run, X) + 1);
+    run->emit_mark = run->emit_top;
+    for (uint64_t row = 0; row < emits; row++) {
+        if (run->emit_top == run->emit_end)
+            CHECK(ss_emit_grow(run));
+        *run->emit_top++ = row;
+    }
     if (key == sets) {
         int64_t at = *(const int64_t *)run->columns[2];
         CHECK(set(run, 9, at) == SS_TIMER_TOO_EARLY);
@@ -155,7 +171,9 @@ static void open_scenario(const char *name, enum ss_protocol_kind protocol)
     memset(state, 0, sizeof state);
     memset(story, 0, sizeof story);
     raises = killed = sets = 0;
-    divides = reads = looks = false;
+    divides = reads = looks = counts = false;
+    emits = 0;
+    divides_at = 15;
     struct ss_config config = {.state = state,
                                .state_words = WORDS,
                                .read_limit = 4096,
@@ -232,6 +250,72 @@ static void conflicts_with_what_it_has_done(void)
         CHECK(progress == SS_COMMITTED && strcmp(story, "t1e1") == 0 && state[Y] == 1);
         CHECK(engine->workers[1].statistics.aborts[SS_ABORT_CONFLICT] == 1);
     }
+}
+
+enum { MANY = 5000 }; /* rows that the first output has no room for */
+
+static void check_rows(uint64_t timers)
+{
+    struct ss_outcome outcome = ss_engine_outcome(engine);
+    CHECK(outcome.row_count == timers * MANY && outcome.firing_count == timers);
+    for (uint64_t row = 0; row < outcome.row_count; row++)
+        CHECK(outcome.rows[row] == (uint64_t)INT64_MIN + row / MANY);
+}
+
+/* All rows of a timer are its own, and of no event. */
+static void emits_many_rows(void)
+{
+    emits = MANY;
+    sets = 1;
+    CHECK(head(1) == SS_COMMITTED && strcmp(story, "t1t9") == 0);
+    check_rows(2);
+}
+
+static void emits_nothing_when_it_raises(void)
+{
+    emits = MANY;
+    raises = 1;
+    CHECK(head(1) == SS_ENDED);
+    check_rows(0);
+}
+
+static void emits_once_when_it_was_killed(void)
+{
+    emits = MANY;
+    killed = 1;
+    CHECK(head(1) == SS_COMMITTED && strcmp(story, "t1") == 0);
+    check_rows(1);
+}
+
+/* What is foretold of a counter that a timer has changed is wrong once, and not each time. */
+static void changes_a_counter(void)
+{
+    counts = true;
+    one_event(run_of(2), 2); /* the counter is known */
+    hand_drop(2);
+    ss_prediction_fold(engine, 1);
+    enum ss_progress progress = head(1);
+    if (is_eager()) {
+        CHECK(progress == SS_PUT_BACK);
+        begin(1);
+        progress = head(1);
+    }
+    CHECK(progress == SS_COMMITTED && fired() == 1 && state[X] == 2);
+}
+
+/* Events may be before the clock, where the input had ended: they set timers that are due by it. */
+static void is_due_by_the_clock(void)
+{
+    divides = true;
+    divides_at = 45;
+    hand_drop(2);
+    begin_in_place(2, 0);
+    set(run_of(2), 2, 50);
+    end_in_place(2, false);
+    CHECK(ss_timers_at(&engine->workers[2], INT64_MAX) == SS_FIRED);
+    CHECK(strcmp(story, "t1t2") == 0);
+    CHECK(head(2) == SS_COMMITTED && strcmp(story, "t1t2e1t7e2") == 0);
+    CHECK(engine->timers->firing.at == 45 && engine->timers->firing.time == 50);
 }
 
 static void divides_a_transaction(void)
@@ -370,6 +454,57 @@ static void expires_after_the_last_write(void)
     CHECK(ss_timers_at(&engine->workers[1], 18) == SS_FIRED && !is_there(5));
 }
 
+/* The last write is the one that counts, whatever its time; and another entry is due before it was. */
+static void expires_earlier_than_before(void)
+{
+    hand_drop(2);
+    write_at(2);
+    begin_in_place(2, 1);
+    write_entry(run_of(2), 6, 1);
+    end_in_place(2, false);
+    write_at(0);
+    CHECK(ss_timers_at(&engine->workers[1], 10) == SS_FIRED && is_there(5));
+    CHECK(ss_timers_next(engine->timers) == 11);
+    CHECK(ss_timers_at(&engine->workers[1], 11) == SS_FIRED && !is_there(5) && is_there(6));
+}
+
+static void does_not_when_that_is_undone(void)
+{
+    hand_drop(2);
+    write_at(1);
+    begin_in_place(2, 0);
+    write_entry(run_of(2), 5, 0);
+    end_in_place(2, true);
+    CHECK(ss_timers_at(&engine->workers[1], 17) == SS_FIRED && is_there(5));
+    CHECK(ss_timers_at(&engine->workers[1], 18) == SS_FIRED && !is_there(5));
+}
+
+/* A transaction that would has to run in place; one that writes another entry has not. */
+static void transactions_do_not(void)
+{
+    hand_drop(2);
+    write_at(1);
+    write_entry(run_of(1), 6, 0);
+    CHECK(!ss_timers_rewind(engine, transaction_of(1)));
+    finishes(1);
+    ss_timers_pass_row(engine, times, 1);
+    CHECK(!ss_timers_rewind(engine, transaction_of(1)));
+    write_entry(run_of(1), 5, 0);
+    finishes(1);
+    CHECK(ss_timers_rewind(engine, transaction_of(1)));
+}
+
+/* Six nanoseconds are two times that are four apart. */
+static void expires_in_another_unit(void)
+{
+    hand_drop(2);
+    state[DICT_HEADER + SS_HEADER_TICK] = 4;
+    write_at(0);
+    CHECK(ss_timers_next(engine->timers) == 7);
+    CHECK(ss_timers_at(&engine->workers[1], 6) == SS_FIRED && is_there(5));
+    CHECK(ss_timers_at(&engine->workers[1], 7) == SS_FIRED && !is_there(5));
+}
+
 /* An entry that a transaction writes itself divides it. */
 static void its_own_expires(void)
 {
@@ -426,6 +561,11 @@ static const struct {
     {"a timer fires before the event", fires_before_the_event},
     {"one that is not due does not", is_not_due},
     {"what it has done is a conflict", conflicts_with_what_it_has_done},
+    {"a timer emits many rows", emits_many_rows},
+    {"many rows, and then it raises", emits_nothing_when_it_raises},
+    {"many rows, and then it is killed", emits_once_when_it_was_killed},
+    {"it has changed a counter", changes_a_counter},
+    {"events are before the clock", is_due_by_the_clock},
     {"two are due between events", divides_a_transaction},
     {"its own timer divides it", its_own_divides_it},
     {"another's timer divides it", anothers_divides_it},
@@ -438,6 +578,10 @@ static const struct {
     {"readers come between two", readers_come_between},
     {"an entry expires", expires},
     {"after its last write", expires_after_the_last_write},
+    {"written with an earlier time", expires_earlier_than_before},
+    {"which is undone", does_not_when_that_is_undone},
+    {"by a transaction", transactions_do_not},
+    {"in another unit", expires_in_another_unit},
     {"one of its own expires", its_own_expires},
     {"the end comes, and it has expired", expires_at_the_end},
     {"set anew again and again", is_set_anew},

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Callable
 
@@ -21,7 +22,7 @@ class S(ss.State):
     numbers = ss.list(int)
     q = ss.deque(int, maxlen=3)
     h = ss.priority_queue((float, int))
-    named = ss.priority_queue((float, str))
+    d = ss.dict(str, int)
     x = ss.scalar(float)
     cells = ss.array(float, 4)
 
@@ -68,14 +69,6 @@ def none(state, event, emit):
     state.xs.append(None)
 
 
-@refused("gets what may be None", "test it for None first")
-def what_may_be_none(state, event, emit):
-    best = None
-    if event.a > 0:
-        best = 0.5
-    state.xs.append(best)
-
-
 @refused("a list of the state has no method 'push'", "it has append")
 def a_method_of_another_kind(state, event, emit):
     state.xs.push(1.0)
@@ -117,9 +110,23 @@ def a_queue_backwards(state, event, emit):
         state.x = x
 
 
-@refused("push of state.named", "keep a number in place of the string")
+@refused("tuples with a string in them are compared, by heapq", "keep the string in a dict")
 def strings_without_an_order(state, event, emit):
-    state.named.push((0.5, event.name))
+    heapq.heappush(state.rows, (event.name, event.a))
+
+
+@refused("a pattern of 2 parts meets state.xs", "write match list(state.xs):")
+def a_list_matched(state, event, emit):
+    match state.xs:
+        case [a, b]:
+            state.x = a + b
+
+
+@refused("{'a': n} is a pattern of a dict", "ask the dict itself: if key in d: value = d[key]")
+def a_dict_matched(state, event, emit):
+    match state.d:
+        case {"a": n}:
+            state.x = n
 
 
 @refused("max of state.names", "keep a number in place of the string")

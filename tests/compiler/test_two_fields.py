@@ -71,10 +71,6 @@ def no_method(state, event, emit):  # type: ignore[no-untyped-def]
     state.x.add(event.a)
 
 
-def several(state, event, emit):  # type: ignore[no-untyped-def]
-    state.one.update([event.a], [event.a + 1])
-
-
 @pytest.mark.parametrize(
     ("function", "said"),
     [
@@ -87,7 +83,6 @@ def several(state, event, emit):  # type: ignore[no-untyped-def]
         (string_key, r"a key of state\.x is declared int and gets string; declare it"),
         (number_key, r"a key of state\.word is declared str and gets int64; declare it"),
         (tuple_key, r"a key of state\.x is declared int and gets a tuple of 2; declare it"),
-        (several, "update takes one value here"),
         (no_method, "a dict of the state has no method 'add'; it has clear, copy, get"),
     ],
 )

@@ -403,7 +403,7 @@ def test_a_function_converts_containers() -> None:
     [fields] = seen
     assert type(fields["d"]) is dict
     assert fields["q"] == collections.deque([4, 5], 2)
-    with pytest.raises(ss.SnapshotError, match=r"migrate= returned 0.5 in entry 0 of field 'sums'"):
+    with pytest.raises(ss.SnapshotError, match=r"migrate= returned 0.5 as value 0 of field 'sums'"):
         idle(operator, restore=snapshot, migrate=lambda fields: {"sums": {"a": 0.5}})
 
 
@@ -461,16 +461,16 @@ MISTAKES = [
     ({"totals": 5}, "5 for field 'totals', which is a dict: expected a mapping, pairs"),
     ({"totals": "ab"}, "'ab' for field 'totals', which is a dict"),
     ({"totals": ["ab"]}, "'ab' as entry 0 for field 'totals', which is a dict"),
-    ({"totals": {1: 1}}, "1 in entry 0 of field 'totals', where type str is expected: convert it"),
-    ({"totals": {"a": 1.0}}, "1.0 in entry 0 of field 'totals', where type int is expected"),
-    ({"totals": {"a": True}}, "True in entry 0 of field 'totals'"),
-    ({"totals": {"a": None}}, "None in entry 0 of field 'totals'"),
-    ({"totals": {"a": 2**63}}, "9223372036854775808 in field 'totals', which is beyond 64 bits"),
+    ({"totals": {1: 1}}, "1 as key 0 of field 'totals', where type str is expected: convert it"),
+    ({"totals": {"a": 1.0}}, "1.0 as value 0 of field 'totals', where type int is expected"),
+    ({"totals": {"a": True}}, "True as value 0 of field 'totals'"),
+    ({"totals": {"a": None}}, "None as value 0 of field 'totals'"),
+    ({"totals": {"a": 2**63}}, "9223372036854775808 as value 0 of field 'totals', which is beyond"),
     ({"totals": {"\ud800": 1}}, "in field 'totals' a string '.ud800' has a lone surrogate"),
     ({"totals": [("a", 1), ("b", 2), ("a", 3)]}, "the key 'a' twice for field 'totals'"),
     ({"totals": pa.table({"k": ["a"]})}, "a table with the columns k for field 'totals'"),
-    ({"totals": pa.table({"key": ["a", None], "value": [1, 2]})}, r"1 null.s. in field 'totals'"),
-    ({"totals": pa.table({"key": ["a"], "value": [0.5]})}, "0.5 in entry 0 of field 'totals'"),
+    ({"totals": pa.table({"key": ["a", None], "value": [1, 2]})}, "1 null.s. as key of field 'tot"),
+    ({"totals": pa.table({"key": ["a"], "value": [0.5]})}, "0.5 as value 0 of field 'totals'"),
     (
         {"totals": pa.table({"key": ["a"], "value": pa.array([2**63], pa.uint64())})},
         "for field 'totals' what does not fit",
@@ -479,10 +479,10 @@ MISTAKES = [
     ({"pairs": {("a", 1): (1.0, True)}}, r"\(1.0, True\) as value 0 for field 'pairs'; expected"),
     ({"pairs": {("a", 1): (2**53 + 1, True, "")}}, "9007199254740993 for field 'pairs'.*holds as"),
     ({"pairs": {("a", 1): (10**400, True, "")}}, "0 for field 'pairs', .* holds as inf"),
-    ({"pairs": {("a", 1): (1.0, 1, "")}}, "1 in entry 0 of field 'pairs', where type bool is"),
+    ({"pairs": {("a", 1): (1.0, 1, "")}}, "1 as part 1 of value 0 of field 'pairs', where"),
     ({"seen": [(1, True), (1, True)]}, "the key 1, True twice for field 'seen'"),
     ({"seen": 5}, "5 for field 'seen', which is a set: expected an iterable of elements"),
-    ({"prices": {"a"}}, "'a' in entry 0 of field 'prices', where type float is expected"),
+    ({"prices": {"a"}}, "'a' as element 0 of field 'prices', where type float is expected"),
     ({"prices": "abc"}, "'abc' for field 'prices', which is a list"),
     ({"recent": range(6)}, "6 entries for field 'recent', whose maxlen is 5: give fewer"),
     ({"nearest": [(float("nan"), 1)]}, "a NaN for field 'nearest', which is in no order"),

@@ -224,3 +224,105 @@ def test_what_it_begins_with_stays_until_it_is_written() -> None:
     with ss.Engine(operator, initial={"last": {"a": (1, 2), "b": (3, 4)}}) as engine:
         engine.process(events, order_by="t")
         assert engine.state.last == {"b": (3, 4)}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_at_the_last_time_of_all(name: str) -> None:
+    """An entry ends at the latest then, as there is no later one."""
+    last = 2**63 - 1
+    for times in ([1, last], [last - 6, last - 1], [last - 3, last - 1, last], [last, last]):
+        users = [f"u{n}" for n in range(len(times))]
+        table = pa.table({"user": users, "act": [1] * len(users), "wait": times, "t": times})
+        begin: dict[str, Any] = {"initial": {"last": {"z": (1, 2)}}}
+        run = operator.run_sequential(table, order_by="t", **begin)
+        with ss.Engine(operator, **begin, **ENGINES[name]) as engine:
+            assert engine.process(table, order_by="t").equals(run.output)
+            assert held(engine.state) == held(run.state)
+
+
+def test_floats_are_refused_one_by_one_as_well() -> None:
+    with ss.Engine(both) as engine:
+        with pytest.raises(ss.InputError, match="the time of source 0 has type double: cast it"):
+            engine.submit_event(1.5, user="a", act=1, wait=1)
+        engine.submit_event(1, user="a", act=1, wait=1)
+
+
+class Dated(ss.State):
+    last = ss.dict(int, int, expire_after=3)
+    seen = ss.set(int, expire_after=3)
+
+
+@ss.operator(
+    state=Dated, event={"k": int}, emits={"t": int, "was": int, "there": bool, "n": int, "m": int}
+)
+def dated(state, event, emit):  # type: ignore[no-untyped-def]
+    n, m = len(state.last), len(state.seen)
+    emit(event.timestamp, state.last.get(event.k, -1), event.k in state.seen, n, m)
+    state.last[event.k] = event.timestamp
+    state.seen.add(event.k)
+    if event.k == 9:
+        raise ValueError(event.k)
+
+
+BEGINNING = {"last": {1: 5, 2: 6, 3: 7}, "seen": [1, 2, 3]}
+
+
+def rows_of(engine: ss.Engine, keys: list[int], times: list[int]) -> list[tuple[Any, ...]]:
+    output = engine.process({"k": keys, "time": times}, order_by="time")
+    return list(zip(*output.to_pydict().values(), strict=True))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("options", ENGINES.values(), ids=ENGINES)
+def test_what_a_state_begins_with_goes_after_its_first_write(
+    options: dict[str, Any], size: int
+) -> None:
+    keys, times = [1, 1, 2, 7, 8, 8, 3], [1000, 1003, 1004, 1005, 5000, 5002, 9000]
+    expected = [
+        (1000, 5, True, 3, 3),
+        (1003, -1, False, 2, 2),
+        (1004, 6, True, 3, 3),
+        (1005, -1, False, 3, 3),
+        (5000, -1, False, 1, 1),
+        (5002, 5000, True, 2, 2),
+        (9000, 7, True, 1, 1),
+    ]
+    sequential = dated.run_sequential(
+        {"k": keys, "time": times}, order_by="time", initial=BEGINNING
+    )
+    assert list(zip(*sequential.output.to_pydict().values(), strict=True)) == expected
+    with ss.Engine(dated, initial=BEGINNING, **options) as engine:
+        rows = []
+        for at in range(0, len(keys), size):
+            rows += rows_of(engine, keys[at : at + size], times[at : at + size])
+        assert rows == expected
+        assert engine.state.last == {3: 9000}
+        assert engine.state.seen == {3}
+
+
+@pytest.mark.parametrize("options", ENGINES.values(), ids=ENGINES)
+def test_a_batch_that_begins_before_the_end_of_the_last_one(options: dict[str, Any]) -> None:
+    """A write is the last one whatever time it has: the entry goes so long after it."""
+    with ss.Engine(dated, **options) as engine:
+        rows_of(engine, [1, 2], [100, 101])
+        assert rows_of(engine, [1, 4, 4], [50, 52, 53]) == [
+            (50, 100, True, 2, 2),
+            (52, -1, False, 2, 2),
+            (53, 52, True, 2, 2),
+        ]
+        assert engine.state.last == {2: 101, 4: 53}
+        assert rows_of(engine, [2, 2], [60, 63]) == [(60, 101, True, 1, 1), (63, -1, False, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [one for one in ENGINES.values() if one.get("execution") != "log_free"],
+    ids=str,
+)
+def test_a_first_write_that_is_undone_is_none(options: dict[str, Any]) -> None:
+    beginning = {"last": {1: 5, 9: 6}, "seen": [1, 9]}
+    with ss.Engine(dated, initial=beginning, **options) as engine:
+        with pytest.raises(ValueError, match="9"):
+            rows_of(engine, [9, 1], [10, 11])
+        assert rows_of(engine, [1, 1], [40, 42]) == [(40, 5, True, 2, 2), (42, 40, True, 2, 2)]
+        assert rows_of(engine, [1], [45]) == [(45, -1, False, 1, 1)]

@@ -1,4 +1,7 @@
-"""Timers: engine, oracle and a model in plain Python agree, however the input comes."""
+"""Timers: engine, oracle and a model in plain Python agree, however the input comes.
+
+One file, as its parts share the operators and the model.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from conftest import PATHS, partial_of
 from timed import Model, cuts, stream
 
 import specstream as ss
+from specstream.structures import increment
 
 
 class State(ss.State):
@@ -369,6 +373,87 @@ def test_snapshots_hold_the_timers_and_the_clock() -> None:
         assert snapshot is not None
         found.append(snapshot)
     assert len(set(found)) == 1
+
+
+class Many(ss.State):
+    timers = ss.timers(int)
+
+
+def sets_by_key(state, event, emit):  # type: ignore[no-untyped-def]
+    state.timers.set(event.x, event.timestamp + 5)
+
+
+def emits_many(state, timer, emit):  # type: ignore[no-untyped-def]
+    for one in range(timer.key):
+        emit(one)
+    if timer.key % 2:
+        raise KeyError(timer.key)
+
+
+many = ss.operator(
+    state=Many, event={"x": int}, emits={"n": int}, name="many", on_timer=emits_many
+)(sets_by_key)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_one_that_emits_more_than_there_is_room_for(name: str) -> None:
+    """The rows of one firing, among which the buffer grows several times, are all its own."""
+    events = pa.table({"x": [4000, 3001, 70, 0, 9000], "t": [0, 1, 2, 30, 31]})
+    found: list[tuple[Any, ...]] = []
+    raised = []
+    with ss.Engine(many, keys=True, **ENGINES[name]) as engine:
+        while True:
+            try:
+                output = engine.process(events, order_by="t", end=True)
+            except KeyError as error:
+                output = partial_of(error).output
+                events = events.slice(partial_of(error).consumed)
+                raised.append(vars(error)["specstream_timer"])
+                found += [tuple(row.values()) for row in output.to_pylist()]
+                continue
+            found += [tuple(row.values()) for row in output.to_pylist()]
+            break
+    # Fires, how many rows; of the one between them only that it was the second.
+    expected = [(5, 0, 4000), (7, 2, 70), (36, 4, 9000)]
+    assert raised == [(3001, 6)]
+    assert found == [
+        (n, time, None, number) for time, number, count in expected for n in range(count)
+    ]
+
+
+class Counted(ss.State):
+    timers = ss.timers(int)
+    n = ss.scalar(int)
+
+
+def counts(state, event, emit):  # type: ignore[no-untyped-def]
+    emit(increment(state, "n"))
+    state.timers.set(event.x, event.timestamp + 1)
+
+
+def changes_it(state, timer, emit):  # type: ignore[no-untyped-def]
+    state.n = state.n * 3 + timer.key
+    emit(-state.n)
+
+
+counted = ss.operator(
+    state=Counted, event={"x": int}, emits={"n": int}, name="counted", on_timer=changes_it
+)(counts)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_one_that_changes_a_counter_whose_value_is_foretold(name: str) -> None:
+    """Before an event that has been foretold another one; which then has to come to an end."""
+    events = pa.table({"x": [at % 7 for at in range(300)], "t": range(300)})
+    expected = counted.run_sequential(events, order_by="t", end=True)
+    with ss.Engine(counted, **ENGINES[name]) as engine:
+        assert engine.process(events, order_by="t", end=True).equals(expected.output)
+        assert engine.state.n == expected.state.n
+    if name in OPEN:
+        with ss.Engine(counted, sources=["A"], **ENGINES[name]) as engine:
+            engine.submit(events, order_by="t", source="A")
+            engine.advance("A")
+            assert engine.poll(timeout=None).equals(expected.output)
 
 
 # ---- what is refused, and what errors say ----

@@ -34,6 +34,7 @@ def test_the_stepped_tests_of_the_runtime(tmp_path: Path) -> None:
         "memory: passed",
         "narrow elements: passed",
         "local lists, dicts and sets: passed",
+        "look ahead: passed",
         "look: passed",
         "no memory: passed",
         "objects: passed",

@@ -92,9 +92,10 @@ class Journey:
         self.told = replace(self.told, position=position)
 
     def tell(self, part: Any, position: int, error: Exception | None = None) -> None:
-        """Notes output, how far the stream has come, and what its last event raised."""
+        """Notes output, how far the stream has come, and what its last event raised, or a timer."""
         told = self.told
-        raised = () if error is None else ((position - 1, type(error).__name__, str(error)),)
+        row = -1 if hasattr(error, "specstream_timer") else position - 1
+        raised = () if error is None else ((row, type(error).__name__, str(error)),)
         self.told = replace(
             told, position=position, parts=(*told.parts, part), raised=told.raised + raised
         )

@@ -349,6 +349,7 @@ class Held:
     def __init__(self, declared: Any) -> None:
         self.limit: int = declared.limit
         self.most: int | None = declared.maxlen
+        self.expires: int = declared.expires
         self.key = converter_of(declared.key) if declared.key.parts else None
         self.convert = converter_of(declared.value) if declared.value.parts else lambda value: value
 
@@ -364,10 +365,31 @@ def asked(key: Any) -> Any:
     return Text("") if key is None or isinstance(key, NullText) else key
 
 
-class Dict(dict[Any, Any]):
+class Expiring:
+    """A dict or a set that notes when an entry was written.
+
+    Attributes:
+        written: the time of the last write, by key.
+        now: that of the event or firing that runs.
+    """
+
+    held: Any
+    written: dict[Any, Int]
+    now = Int(0)
+
+    def expire(self: Any, reached: int) -> None:
+        """Forgets, for good, what was not written for long."""
+        if self.held is not None and self.held.expires:
+            for key in [key for key in self if key in self.written]:
+                if int(self.written[key]) + self.held.expires <= reached:
+                    (self.pop if isinstance(self, Dict) else self.discard)(key)
+
+
+class Dict(dict[Any, Any], Expiring):
     def __init__(self, declared: Any) -> None:
         super().__init__()
         self.held = Held(declared)
+        self.written = {}
 
     def __contains__(self, key: object) -> bool:
         return super().__contains__(asked(key))
@@ -385,18 +407,21 @@ class Dict(dict[Any, Any]):
         return super().pop(asked(key), *default)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        key = self.held.key(key)  # type: ignore[misc]
+        key = self.held.key(key)
         self.held.room_for(len(self) + (key not in self))
         super().__setitem__(key, self.held.convert(value))
+        self.written[key] = self.now
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         if key not in self:
             self[key] = default
         return self[key]
 
-    def update(self, given: Any) -> None:  # type: ignore[override]
+    def update(self, given: Any = (), **named: Any) -> None:  # type: ignore[override]
         for key, value in list(dict(given).items()):
             self[key] = value
+        for name, value in named.items():
+            self[Text(name)] = value
 
     def __ior__(self, given: Any) -> Dict:  # type: ignore[misc]
         self.update(given)
@@ -407,12 +432,13 @@ class Dict(dict[Any, Any]):
         dict.update(self, items)
 
 
-class Set(collections.abc.MutableSet[Any]):
+class Set(collections.abc.MutableSet[Any], Expiring):
     """A set in the order of insertion, as is promised; Python's has an order of its own."""
 
     def __init__(self, given: Any = (), declared: Any = None) -> None:
         self.members: dict[Any, None] = dict.fromkeys(given)
         self.held = None if declared is None else Held(declared)
+        self.written = {}
 
     def __contains__(self, one: object) -> bool:
         return asked(one) in self.members
@@ -425,9 +451,10 @@ class Set(collections.abc.MutableSet[Any]):
 
     def add(self, one: Any) -> None:
         if self.held is not None:
-            one = self.held.key(one)  # type: ignore[misc]
+            one = self.held.key(one)
             self.held.room_for(len(self) + (one not in self))
         self.members[one] = None
+        self.written[one] = self.now
 
     def discard(self, one: Any) -> None:
         self.members.pop(asked(one), None)
@@ -441,30 +468,32 @@ class Set(collections.abc.MutableSet[Any]):
     def copy(self) -> Set:
         return Set(self)
 
-    def update(self, given: Any) -> None:
-        for one in list(given):
+    def update(self, *given: Any) -> None:
+        for one in itertools.chain(*map(list, given)):
             self.add(one)
 
-    def union(self, given: Any) -> Any:
-        return self | Set(given)
+    def union(self, *given: Any) -> Any:
+        return Set(itertools.chain(self, *given))
 
-    def intersection(self, given: Any) -> Any:
-        return Set(one for one in self if one in Set(given))
+    def intersection(self, *given: Any) -> Any:
+        others = list(map(Set, given))
+        return Set(one for one in self if all(one in other for other in others))
 
     def __and__(self, given: Any) -> Any:
         return self.intersection(given)
 
-    def difference(self, given: Any) -> Any:
-        return self - Set(given)
+    def difference(self, *given: Any) -> Any:
+        return self - Set(itertools.chain(*given))
 
     def symmetric_difference(self, given: Any) -> Any:
         return self ^ Set(given)
 
-    def intersection_update(self, given: Any) -> None:
-        self &= Set(given)
+    def intersection_update(self, *given: Any) -> None:
+        for other in map(Set, given):
+            self &= other
 
-    def difference_update(self, given: Any) -> None:
-        self -= Set(given)
+    def difference_update(self, *given: Any) -> None:
+        self -= Set(itertools.chain(*given))
 
     def symmetric_difference_update(self, given: Any) -> None:
         self ^= Set(given)
@@ -590,13 +619,77 @@ class Heap:
         self.items[:] = items
 
 
+class Timers:
+    """The timers: times by key, in the order in which they were set.
+
+    Attributes:
+        at: of each key its time, an object of its own for each call of ``set``.
+        floor: the time of the one that fires; None: none does.
+        clock: the latest of the times of events and firings.
+        fired: how many have.
+    """
+
+    def __init__(self, declared: Any) -> None:
+        self.at: dict[Any, Time] = {}
+        self.held = Held(declared)
+        self.floor: int | None = None
+        self.clock = LOW
+        self.fired = 0
+
+    def set(self, key: Any, at: Any) -> None:
+        at = Time(Int(at))
+        if self.floor is not None and at.at <= self.floor:
+            raise ValueError("no later time")
+        key = self.held.key(key)  # type: ignore[misc]
+        self.held.room_for(len(self.at) + (key not in self.at))
+        self.at.pop(key, None)
+        self.at[key] = at
+
+    def cancel(self, key: Any) -> None:
+        self.at.pop(asked(key), None)
+
+    def get(self, key: Any) -> Int | None:
+        found = self.at.get(asked(key))
+        return None if found is None else found.at
+
+    def clear(self) -> None:
+        self.at.clear()
+
+    def __contains__(self, key: object) -> bool:
+        return asked(key) in self.at
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.at)
+
+    def items(self) -> list[tuple[Any, Int]]:
+        return [(key, time.at) for key, time in self.at.items()]
+
+    def first(self, until: int) -> Any:
+        """The key of the one that is due by then and comes first; None: there is none."""
+        due = [key for key, time in self.at.items() if time.at <= until]
+        return min(due, key=lambda key: self.at[key].at, default=None)  # the first of equal ones
+
+
+class Time:
+    """When a timer fires: it is itself and no other, were it set for the same time."""
+
+    def __init__(self, at: Int) -> None:
+        self.at = at
+
+
 CONTAINERS: dict[str, Callable[[Any], Any]] = {
     "dict": Dict,
     "set": lambda declared: Set((), declared),
     "list": List,
     "deque": Deque,
     "priority_queue": Heap,
+    "timers": Timers,
 }
+# What is beside the values of a state, under names that no field has.
+TIMERS, WRITTEN = "the timers", "when entries were written"
 
 
 class State:
@@ -676,11 +769,22 @@ class State:
                     kept[name] = [(key, own(one)) for key, one in value.items()]
                 elif hasattr(value, "refill"):
                     kept[name] = list(map(own, value))
+                elif isinstance(value, Timers):
+                    kept[name] = value.items()
+                    kept[TIMERS] = value, dict(value.at), value.clock, value.fired
+        kept[WRITTEN] = [(one, dict(one.written)) for one in expiring_in(self)]
         return kept
 
     def restore(self, values: dict[str, Any]) -> None:
+        for one, written in values[WRITTEN]:
+            one.written = dict(written)
         for name, value in values.items():
-            if is_array(value):
+            if name == TIMERS:
+                timers, at, timers.clock, timers.fired = value
+                timers.at = dict(at)
+            elif name == WRITTEN or isinstance(self.__dict__[name], Timers):
+                continue
+            elif is_array(value):
                 np.copyto(self.__dict__[name], value)
             elif hasattr(self.__dict__[name], "refill"):
                 self.__dict__[name].refill(value)
@@ -690,6 +794,16 @@ class State:
     def begin(self) -> None:
         for name, fill in self.scratch.items():
             self.__dict__[name][...] = fill
+
+
+def expiring_in(state: State) -> list[Any]:
+    """The dicts and sets whose entries expire."""
+    held = vars(state).values()
+    return [one for one in held if isinstance(one, Expiring) and one.held.expires]
+
+
+def timers_of(state: State) -> Timers:
+    return next(one for one in vars(state).values() if isinstance(one, Timers))
 
 
 # ---- events and rows ----
@@ -764,6 +878,9 @@ def raw(value: Any, arrow: pa.DataType) -> int:
 
 
 class Event:
+    key: Any  # of a timer
+    at: Any
+
     def __init__(
         self, row: dict[str, Any], schema: Any, sequence: int, seed: int, are_none: bool = False
     ) -> None:
@@ -1121,13 +1238,17 @@ class Testimony:
 
     Attributes:
         kept: rows of the table whose events are Python's.
+        has_ended: all timers that waited at the end have fired.
+        keys: (time, sequence) of the event or firing of each row.
         rows: what they emitted; strings by their codes.
         state: the fields after the last of them.
         raised: which of them raised, and what.
     """
 
     state: dict[str, Any]
+    has_ended: bool = False
     kept: list[int] = field(default_factory=list)
+    keys: list[tuple[int, int]] = field(default_factory=list)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     raised: list[tuple[int, str]] = field(default_factory=list)
 
@@ -1179,6 +1300,93 @@ def word(value: Any) -> Any:
     return struct.pack("d", NAN if value != value else value)
 
 
+class Timed:
+    """A run by the events' time, with the timers between the events.
+
+    An event that gets :class:`Outside` is left out, together with what fired before it, which then
+    fires before the next one. A timer that gets there cannot be: all behind it is.
+    """
+
+    def __init__(self, operator: ss.Operator, seed: int, are_none: bool) -> None:
+        known = dict(MEANING)
+        self.operator, self.seed, self.are_none = operator, seed, are_none
+        self.process = plain(operator.function, known)
+        assert operator.on_timer is not None
+        self.on_timer = plain(operator.on_timer, known)
+        self.state = State(operator.layout)
+        self.timers = timers_of(self.state)
+        self.seen = Testimony({})
+        self.emit = emitting(operator.emits, self.seen.rows)
+
+    def run(self, table: pa.Table, order_by: str, source: str) -> Testimony:
+        seen = self.seen
+        for at, row in enumerate(table.to_pylist()):
+            before, rows, raised = self.state.values(), len(seen.rows), len(seen.raised)
+            sequence = len(seen.kept)
+            event = Event(row, self.operator.event, sequence, self.seed, self.are_none)
+            event.timestamp, event.source = Int(row[order_by]), Int(row[source])
+            within = self.fire(int(event.timestamp))
+            if within and self.one(self.process, event, sequence):
+                seen.kept.append(at)
+                continue
+            self.state.restore(before)
+            del seen.rows[rows:], seen.keys[rows:], seen.raised[raised:]
+            if not within:
+                break
+        else:
+            before, rows, raised = self.state.values(), len(seen.rows), len(seen.raised)
+            waiting = list(self.timers.at.values())
+            seen.has_ended = self.fire(HIGH, waiting)
+            if not seen.has_ended:
+                self.state.restore(before)
+                del seen.rows[rows:], seen.keys[rows:], seen.raised[raised:]
+        seen.state = self.state.values()
+        return seen
+
+    def fire(self, time: int, waiting: list[Time] | None = None) -> bool:
+        """Those that are due by then, or that have waited; False: one gets Outside."""
+        timers = self.timers
+        while True:
+            if waiting is None:
+                key = timers.first(max(time, timers.clock))
+            else:
+                left = [one for one in timers.at if any(timers.at[one] is w for w in waiting)]
+                key = min(left, key=lambda one: timers.at[one].at, default=None)
+            if key is None:
+                return True
+            timer = Event({}, (), timers.fired, self.seed)
+            timer.key, timer.at = key, timers.at.pop(key).at
+            timers.clock = max(timers.clock, int(timer.at))
+            timer.timestamp, timer.source = Int(timers.clock), Int(LOW)
+            timers.fired += 1
+            timers.floor = int(timer.at)
+            is_python = self.one(self.on_timer, timer, -1)
+            timers.floor = None
+            if not is_python:
+                return False
+
+    def one(self, function: Any, of: Any, row: int) -> bool:
+        """One event or firing; False: it gets Outside."""
+        state, seen, reached = self.state, self.seen, max(int(of.timestamp), self.timers.clock)
+        for container in expiring_in(state):
+            container.expire(reached)
+            container.now = of.timestamp
+        before, mark, met = state.values(), len(seen.rows), Outside.met
+        state.begin()
+        try:
+            function(state, of, self.emit)
+            if state.is_twice():
+                raise Outside("a record in two places")
+        except (Exception, Outside) as error:
+            state.restore(before)
+            del seen.rows[mark:]
+            seen.raised.append((row, type(error).__name__))
+        else:
+            self.timers.clock = reached
+        seen.keys += [(int(of.timestamp), int(of.sequence))] * (len(seen.rows) - mark)
+        return Outside.met == met
+
+
 def assert_agrees(
     operator: ss.Operator,
     table: pa.Table,
@@ -1189,6 +1397,32 @@ def assert_agrees(
     """The oracle gives what the witness saw; how many of the events could be compared."""
     seen = run(operator, table, seed, replaced, are_none)
     expected = run_oracle(operator, table.take(pa.array(seen.kept, pa.int64())), seed=seed)
+    assert_same(operator, seen, expected)
+    return len(seen.kept)
+
+
+def assert_agrees_in_time(
+    operator: ss.Operator,
+    table: pa.Table,
+    seed: int,
+    are_none: bool,
+    order_by: str,
+    source: str,
+) -> Testimony:
+    """The same of an operator with timers, and of a table in the order of its events."""
+    seen = Timed(operator, seed, are_none).run(table, order_by, source)
+    options: dict[str, Any] = {"order_by": order_by, "source": source, "end": seen.has_ended}
+    some = table.take(pa.array(seen.kept, pa.int64()))
+    expected = run_oracle(operator, some, seed=seed, keys=True, **options)
+    assert_same(operator, seen, expected)
+    keys = zip(
+        *(expected.output[name].to_pylist() for name in ("timestamp", "sequence")), strict=True
+    )
+    assert list(keys) == seen.keys
+    return seen
+
+
+def assert_same(operator: ss.Operator, seen: Testimony, expected: Any) -> None:
     assert [(row, kind) for row, kind, _ in expected.raised] == seen.raised
     columns = [
         [None if one is None else told(one, column) for one in expected.output[name].to_pylist()]
@@ -1215,7 +1449,6 @@ def assert_agrees(
         theirs = np.asarray(seen.state[name], object).reshape(-1).tolist()
         ours = np.asarray(values, object).reshape(-1).tolist()
         assert list(map(word, ours)) == list(map(word, theirs)), f"field {name}"
-    return len(seen.kept)
 
 
 def told(value: Any, column: Any) -> Any:

@@ -30,7 +30,7 @@ DECLARED = """@ss.operator(
     state={state},
     event={{"key": int, "value": ss.nullable(float), "on": bool, "code": ss.nullable(str),
            "when": ss.timestamp("ms"), "price": ss.decimal(3)}},
-    emits={{"x": int, "y": float, "z": bool, "u": ss.nullable(float), "s": ss.nullable(str)}},
+    emits={{"x": int, "y": float, "z": bool, "u": ss.nullable(float), "s": ss.nullable(str)}},{more}
 )
 def generated(state, event, emit):"""
 
@@ -140,7 +140,8 @@ class Writer(
         state = "Rows" if self.has("rows") else "Tables" if self.has("tables") else "State"
         records = RECORDS.format(base=state) if self.has("records") else ""
         state = "Held" if records else state
-        self.put(0, DECLARED.format(state=state))
+        last, state, more = self.more_declared(state)
+        self.put(0, DECLARED.format(state=state, more=more))
         self.put(1, "i0 = event.key")
         self.put(1, "i1 = 1")
         self.put(1, f"f0 = {self.value()}")
@@ -158,7 +159,11 @@ class Writer(
         self.put(1, "emit(i0, f0, event.on)")
         tables = TABLES if self.has("tables") else ""
         rows = ROWS.format(base="Tables" if tables else "State") if self.has("rows") else ""
-        return HEADER + tables + rows + records + "\n".join(self.lines) + "\n"
+        return HEADER + tables + rows + records + last + "\n".join(self.lines) + "\n"
+
+    def more_declared(self, state: str) -> tuple[str, str, str]:
+        """The text of one more class, the state then, and more arguments of the operator."""
+        return "", state, ""
 
 
 def load(text: str, folder: Path, number: int) -> Any:

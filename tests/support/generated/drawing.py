@@ -151,6 +151,24 @@ class Drawing(ABC):
     def ints_iterable(self) -> str:
         """What gives a few ints."""
 
+    # What is drawn alike of the event's own containers and of those of the state.
+
+    @abstractmethod
+    def value_of(self, kind: Kind, depth: int = 1) -> str:
+        """An expression of any kind; nobody else has what it gives."""
+
+    @abstractmethod
+    def key(self, kind: Kind) -> str:
+        """Such that keys meet each other."""
+
+    @abstractmethod
+    def target(self, kind: Kind) -> str:
+        """Names of what a loop gives."""
+
+    @abstractmethod
+    def turned(self, found: str, kind: Kind, wanted: Kind) -> str:
+        """An expression of a wanted kind, of one of another."""
+
     def of_kind(self, kind: Kind, depth: int = 1) -> str:
         """An expression of a number or a string."""
         draw = {"int": self.int_, "float": self.float_, "bool": self.bool_, "str": self.text}

@@ -67,18 +67,6 @@ SEQUENCES = [
 class Kept(Drawing):
     """What is done to containers of the state."""
 
-    def value_of(self, kind: Kind, depth: int = 1) -> str:
-        raise NotImplementedError
-
-    def key(self, kind: Kind) -> str:
-        raise NotImplementedError
-
-    def target(self, kind: Kind) -> str:
-        raise NotImplementedError
-
-    def turned(self, found: str, kind: Kind, wanted: Kind) -> str:
-        raise NotImplementedError
-
     def stored(self, kind: Kind) -> str:
         """What a container takes: no name that may be None."""
         if kind.name == "tuple":
