@@ -16,8 +16,8 @@ from bench.chapter4.experiments import EXPERIMENTS
 from bench.chapter4.stored import to_text
 from specstream.tuning.machine import describe
 
-FOLDER = Path("docs/chapter4")
-PAGE = Path("docs/chapter4.md")
+FOLDER = Path("docs/speed/chapter4")
+PAGE = Path("docs/speed/chapter4.md")
 
 
 def main() -> int:

@@ -22,7 +22,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.containers", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     parser.add_argument(
-        "--plot", type=Path, metavar="FOLDER", nargs="?", const=Path("docs"), help="draw it; docs"
+        "--plot",
+        type=Path,
+        metavar="FOLDER",
+        nargs="?",
+        const=Path("docs/speed"),
+        help="draw it; docs/speed",
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     parser.add_argument("--only", action="append", choices=PARTS, help="this part")
@@ -46,7 +51,7 @@ def main() -> int:
         )
         measured["speed"] = [asdict(one) for one in found]
         if arguments.plot:
-            save_speed(found, about["processor"], arguments.plot / "containers-speed.png")
+            save_speed(found, about["processor"], arguments.plot / "containers.png")
     if "large" in wanted:
         taken = large(100_000 if quick else 10_000_000, progress)
         progress("")

@@ -20,7 +20,7 @@ from bench.spark.rounds import Effort, Measurement, Row, measure, own_share, war
 from bench.spark.ways import AHEAD, SPARK_WAYS, SPECSTREAM
 from specstream.tuning.machine import describe
 
-PLOT = Path("docs/spark-speed.png")
+PLOT = Path("docs/speed/spark.png")
 FULL = Effort((100_000, 500_000), rounds=3, batches=3, warm=16, python_seconds=0.5)
 QUICK = Effort((2_000, 5_000), rounds=1, batches=1, warm=1, python_seconds=0.1)
 

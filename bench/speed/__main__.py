@@ -22,7 +22,7 @@ from specstream.tuning.machine import describe
 FULL = Effort(rounds=21, seconds=0.04, trials=5, patience=2)
 QUICK = Effort(rounds=3, seconds=0.01, trials=1, patience=2)
 
-PLOT = Path("docs/speed.png")
+PLOT = Path("docs/speed/threads.png")
 
 # What the automatic setting may lose against the better of plain and the best fixed setting.
 AUTO_TARGET = 0.95

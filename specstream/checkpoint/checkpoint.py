@@ -223,7 +223,8 @@ class Checkpoint:
                 f"goes on with batch {batch_id}; expected {recorded.batch_id} or "
                 f"{recorded.batch_id + 1}.{damaged} It is the checkpoint of another "
                 "checkpointLocation, or one of the two was put back without the other: give those "
-                "that belong together, or take Spark's back to the same batch (docs/spark.md)"
+                "that belong together, or take Spark's back to the same batch "
+                "(docs/guides/spark.md)"
             )
         return None
 
@@ -400,7 +401,7 @@ class Checkpoint:
                 what,
                 "start the query as before; or, to have the whole stream run in the new way, with "
                 "a new checkpoint= and a new checkpointLocation, from the first row on "
-                "(docs/spark.md)",
+                "(docs/guides/spark.md)",
             )
         with refused(what):
             output = last.output

@@ -4,7 +4,7 @@
  * operator is three machine-code entries over a range of events, its state is an array of 64-bit
  * words, its input is an array of column pointers, and its output is an array of rows.
  *
- * The words used here (head, horizon, chunk, finished, turn ...) are those of docs/architecture.md.
+ * The words used here (head, horizon, chunk, finished, turn ...) are those of docs/contributing/architecture.md.
  */
 #ifndef SPECSTREAM_H
 #define SPECSTREAM_H

@@ -7,7 +7,7 @@
 
 #include "engine.h"
 
-/* The invariants of docs/architecture.md, checked where NDEBUG is not set: in the stress programs. */
+/* The invariants of docs/contributing/architecture.md, checked where NDEBUG is not set: in the stress programs. */
 static inline bool ss_turn_is_held(struct ss_engine *engine)
 {
     /* Relaxed: whoever asserts it holds it. */

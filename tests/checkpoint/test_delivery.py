@@ -285,7 +285,7 @@ def test_the_parquet_sink_leaves_nothing_where_it_fails(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["part-00000009.parquet"]
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "sources-and-sinks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "sources-and-sinks.md"
 
 
 def test_the_sink_of_the_page_is_in_two_steps(engine: ss.Engine, tmp_path: Path) -> None:

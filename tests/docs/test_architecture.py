@@ -18,7 +18,9 @@ NATIVE = ("src", "include")
 
 @pytest.fixture(scope="module")
 def rooms() -> Any:
-    spec = importlib.util.spec_from_file_location("draw_rooms", ROOT / "docs" / "draw_rooms.py")
+    spec = importlib.util.spec_from_file_location(
+        "draw_rooms", ROOT / "docs" / "contributing" / "draw_rooms.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -52,7 +54,7 @@ def test_the_top_level_has_folders_and_the_errors() -> None:
 
 
 def test_picture_and_lists_are_those_of_the_sources(rooms: Any) -> None:
-    assert rooms.differences() == [], "run: python docs/draw_rooms.py"
+    assert rooms.differences() == [], "run: python docs/contributing/draw_rooms.py"
 
 
 def test_every_room_is_in_the_order_and_uses_only_those_below(rooms: Any) -> None:
@@ -114,7 +116,7 @@ def test_the_way_of_a_batch_is_short_and_goes_from_caller_to_callee(rooms: Any) 
 
 
 def test_all_files_that_the_page_names_exist(rooms: Any) -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
+    page = (ROOT / "docs" / "contributing" / "architecture.md").read_text()
     known = {path.name for path in PACKAGE.rglob("*.py")}
     for name in set(rooms.FILE.findall(page)) | set(re.findall(r"`([a-z_/]+\.py)`", page)):
         if name.endswith((".c", ".h")):

@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.compile(r"^(```python|<!-- python)\n(.*?)^(?:```|-->)$", re.DOTALL | re.MULTILINE)
 # These have tests of their own, which look at more than what is printed.
-ELSEWHERE = {"docs/operators.md", "docs/containers.md"}
+ELSEWHERE = {"docs/guides/operators.md", "docs/guides/containers.md"}
 HEAD = ROOT / "tests" / "docs" / "session_of_pages.py"
 
 

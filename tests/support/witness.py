@@ -4,7 +4,7 @@ Engine and oracle come from one rewritten tree, so an error of the rewriting is 
 the function's own bytecode runs: on NumPy arrays of Python's objects as array fields, on ints,
 floats, bools and strings as everything else. Nothing of the compiler is imported.
 
-Where operators may differ from Python is a short list (docs/operators.md, "Where it is not
+Where operators may differ from Python is a short list (docs/guides/operators.md, "Where it is not
 Python"). Most of it is about integers that leave their 64 bits. So integers are :class:`Int` here,
 Python's own but that an operation whose exact result is none of 64 bits raises :class:`Outside`;
 constants are replaced by such. An event that gets there is left out of the stream, as if it had

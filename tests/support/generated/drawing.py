@@ -39,8 +39,8 @@ class Drawing(ABC):
     """Writes one operator, choice by choice, from a source of randomness.
 
     Args:
-        is_python: leaves out what Python does otherwise (docs/operators.md has the list), so that
-            the unrewritten function can be asked as well.
+        is_python: leaves out what Python does otherwise (docs/guides/operators.md has the list), so
+            that the unrewritten function can be asked as well.
 
     Attributes:
         features: what the program may have.

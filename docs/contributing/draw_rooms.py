@@ -1,7 +1,7 @@
 """Draws rooms.svg, and fills in what architecture.md lists of rooms and files.
 
-    python docs/draw_rooms.py            writes both
-    python docs/draw_rooms.py --check    says what is not as it would be written
+    python docs/contributing/draw_rooms.py            writes both
+    python docs/contributing/draw_rooms.py --check    says what is not as it would be written
 
 The order of the rooms is the layer contract of pyproject.toml; what a file is about is the first
 sentence of the file. So picture and lists follow from what lint and readers see anyway.
@@ -16,9 +16,10 @@ import tomllib
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "architecture.md"
-PICTURE = ROOT / "docs" / "rooms.svg"
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PAGE = HERE / "architecture.md"
+PICTURE = HERE / "rooms.svg"
 PACKAGE = ROOT / "specstream"
 NATIVE = ROOT / "stm_native" / "src"
 WAY = re.compile(r"<!-- way -->\n(.*?)<!-- end -->", re.DOTALL)
