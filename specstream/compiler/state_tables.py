@@ -42,12 +42,12 @@ from specstream.compiler.state_records import PLACES, Records, make_place, store
 from specstream.compiler.table_methods import DictView, collect_keys, collect_pairs
 from specstream.compiler.text import TextType
 from specstream.compiler.types import (
-    SPECULATIVE,
     ContainerType,
     PlaceType,
     RecordType,
     RunType,
     StateType,
+    is_alone,
 )
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import storage_of
@@ -209,7 +209,7 @@ class StateTable(Table):
         """The entry of a key; without a call where the entry was looked up ahead and is there."""
         of, builder = self.of, self.builder
         is_ahead = any(of.field.name == name for name, _ in of.state.program.look_ups)
-        if of.variant in SPECULATIVE or of.variant == "locked" or not is_ahead:
+        if not (is_ahead and is_alone(of.variant)):
             return self.looked_up(words, packed)
         run = self.run
         ahead = run.load_member("ahead", I32.as_pointer(), invariant=True)
@@ -312,7 +312,7 @@ class StateTable(Table):
         row = run.load_member("event")
         time = builder.load(builder.gep(times, [row], inbounds=True))
         word = builder.add(entry, I64(self.container.entry_words - 1))
-        if self.of.variant not in SPECULATIVE and self.of.variant != "locked":
+        if is_alone(self.of.variant):
             # The heap of what expires counts on times that grow; otherwise it has to be told.
             last = builder.load(run.word_address("state", word))
             with builder.if_then(builder.icmp_signed("<", time, last), likely=False):

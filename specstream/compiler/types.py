@@ -39,6 +39,7 @@ __all__ = [
     "StateType",
     "Variant",
     "ViewType",
+    "is_alone",
 ]
 
 Variant = str
@@ -60,6 +61,12 @@ UNDOING = ("plain", BOOSTED)
 # Access to the state goes through a protocol.
 SPECULATIVE = (*PROFILED, *PROFILED.values())
 EAGER = ("eager", PROFILED["eager"])
+
+
+def is_alone(variant: Variant) -> bool:
+    """Whether nobody else changes the state meanwhile: neither speculation nor other threads that
+    hold locks of the operator."""
+    return variant not in SPECULATIVE and variant != "locked"
 
 
 class _Pointer(types.Type):
