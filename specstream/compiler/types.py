@@ -40,6 +40,7 @@ __all__ = [
     "Variant",
     "ViewType",
     "is_alone",
+    "shape_type",
 ]
 
 Variant = str
@@ -251,6 +252,19 @@ class RowsIterator(types.SimpleIteratorType):
     def __init__(self, of: ViewType | RecordsType) -> None:
         self.of = of
         super().__init__(f"iter({of.name})", of.with_ndim(of.ndim - 1))
+
+
+def shape_type(shape: Shape, variant: Variant | None = None) -> types.Type:
+    """What a key, value or element of a container is when it is read.
+
+    Args:
+        variant: of who reads, for what may be a record; no key is.
+    """
+    if shape.record is not None:
+        assert variant is not None
+        return RecordType(shape, variant)
+    parts = [NUMBA_KINDS[part.number] for part in shape.parts]
+    return types.BaseTuple.from_types(parts) if shape.is_tuple else parts[0]
 
 
 for _pointer in (RunType, StateType, BoostedType, EventType, EmitType, RecordType):
