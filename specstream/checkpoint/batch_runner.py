@@ -143,8 +143,10 @@ class BatchRunner:
             Exception: what the operator, the checkpoint or a sink raised. State and waiting events
                 are as before the batch, or, where it is recorded, as after it.
         """
-        if self.inputs is not None and self.checkpoint is not None and batch.rows is not None:
-            self.inputs.begin(batch.batch_id, batch.query, batch.rows, self.checkpoint.newest)
+        if self.inputs is not None and self.checkpoint is not None:
+            ends = batch.rows is None
+            rows = self._nothing() if batch.rows is None else batch.rows
+            self.inputs.begin(batch.batch_id, batch.query, rows, self.checkpoint.newest, ends)
         before = self.stats, self.engine.stats
         result = self._run(batch)
         if batch.rows is not None:
@@ -204,9 +206,9 @@ class BatchRunner:
         return result
 
     def _events(self, rows: pa.Table | None) -> pa.Table:
-        if rows is None:
-            return self._end()
         try:
+            if rows is None:
+                return self._end()
             if self._event_time is not None:
                 return self._event_time.run(rows)
             options = self.options
@@ -221,12 +223,15 @@ class BatchRunner:
         if self._event_time is not None:
             return self._event_time.finish()
         options = self.options
-        # Without rows, of whatever types.
-        names = dict.fromkeys([*self.engine.operator.event.names, options.order_by, options.source])
-        nothing = pa.table({name: pa.nulls(0) for name in names if name is not None})
         return self.engine.process(
-            nothing, order_by=options.order_by, source=options.source, end=True
+            self._nothing(), order_by=options.order_by, source=options.source, end=True
         )
+
+    def _nothing(self) -> pa.Table:
+        """A batch without rows, of whatever types."""
+        options = self.options
+        names = dict.fromkeys([*self.engine.operator.event.names, options.order_by, options.source])
+        return pa.table({name: pa.nulls(0) for name in names if name is not None})
 
     def _note(self, batch: Batch, before: tuple[FeedStats, Statistics]) -> None:
         """Keeps the figures of a batch for who watches."""
