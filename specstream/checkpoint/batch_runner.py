@@ -228,10 +228,22 @@ class BatchRunner:
         )
 
     def _nothing(self) -> pa.Table:
-        """A batch without rows, of whatever types."""
-        options = self.options
-        names = dict.fromkeys([*self.engine.operator.event.names, options.order_by, options.source])
-        return pa.table({name: pa.nulls(0) for name in names if name is not None})
+        """A batch without rows; its times and sources are of the types of those before, which its
+        output has as well, and all else of whatever types."""
+        options, last = self.options, self._last.result
+        if self.checkpoint is not None and self.checkpoint.recorded is not None:
+            last = self.checkpoint.recorded.result
+        types = dict.fromkeys(self.engine.operator.event.names, pa.null())
+        event, source = self.engine.operator.event, options.source
+        is_text = source in event.names and event.kind(source) == "str"
+        keys = {"timestamp": pa.null(), "source": pa.string() if is_text else pa.int64()}
+        if last is not None and self.engine.durable.keys:
+            keys = {name: last.output.schema.field(name).type for name in keys}
+        if options.order_by is not None:
+            types[options.order_by] = keys["timestamp"]
+        if source is not None:
+            types[source] = keys["source"]
+        return pa.table({name: pa.nulls(0, of) for name, of in types.items()})
 
     def _note(self, batch: Batch, before: tuple[FeedStats, Statistics]) -> None:
         """Keeps the figures of a batch for who watches."""

@@ -97,6 +97,47 @@ def test_runs_over_a_restart(tmp_path: Path, watermark: int | None) -> None:
     assert (again.waiting, again.events > 0) == (0, watermark is not None)
 
 
+@pytest.mark.parametrize("source", ["from", "user"])
+@pytest.mark.parametrize("keys", [True, False])
+def test_the_rows_of_the_end_have_the_columns_of_those_before(
+    tmp_path: Path, keys: bool, source: str
+) -> None:
+    """Also where who ends it has run no batch."""
+    batches: list[pa.Table] = []
+    options = StreamOptions(
+        to=lambda rows, batch_id: batches.append(rows),
+        order_by="t",
+        source=source,
+        checkpoint=str(tmp_path),
+        keep_batches=2,
+    )
+    table = pa.table(
+        {
+            "t": pa.array([1, 40], pa.timestamp("s", "UTC")),
+            "from": ["a", "b"],
+            "user": ["x", "y"],
+            "wait": [5, 6],
+        }
+    )
+    for is_end in (False, True):
+        with ss.Engine(sessions, keys=keys) as engine:
+            runner = BatchRunner(engine, options)
+            if is_end:
+                runner.finish()
+            else:
+                runner.run(Batch(0, "q", table))
+            runner.close()
+            assert runner.checkpoint is not None
+            runner.checkpoint.close()
+    first, *_, last = batches
+    assert (first["user"].to_pylist(), last["user"].to_pylist()) == (["x"], ["y"])
+    assert last.schema == first.schema
+    if keys:
+        assert first.schema.field("timestamp").type == table.schema.field("t").type
+    for batch in range(2):
+        assert replay(str(tmp_path), batch).difference is None
+
+
 class Divided(ss.State):
     timers = ss.timers(int)
 
