@@ -106,6 +106,8 @@ class TableType(LocalType, types.IterableType):
     value_type: types.Type
     is_declared = False
     """Whether it is one of the state, whose keys and values were declared."""
+    written = "d"
+    """What stands for it in messages."""
 
     def key_as_declared(self, given: types.Type) -> types.Type:
         """The type as which a key is looked up; refuses what is none."""

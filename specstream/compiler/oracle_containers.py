@@ -29,7 +29,7 @@ from specstream.compiler.oracle_local import Dict, List, Set
 from specstream.compiler.oracle_records import Places, values_of
 from specstream.compiler.oracle_timers import StateTimers
 from specstream.compiler.oracle_view import ByValue, by_value
-from specstream.compiler.text import Text
+from specstream.compiler.text import Text, refuse
 from specstream.declarations.codes import EMPTY
 from specstream.declarations.container_words import Words, entries
 from specstream.declarations.containers import Container, Shape
@@ -542,6 +542,13 @@ class StateDeque(StateList):
     def clear(self) -> None:
         self.changes += 1
         super().clear()
+
+    def __imul__(self, times: Any) -> Any:
+        name = f"state.{self._name}"
+        refuse(
+            f"*= does not go with a deque of the state, {name}",
+            f"write {name}.extend(list({name}) * (n - 1)), where n is 1 or more",
+        )
 
     def rotate(self, by: Any = 1) -> None:
         if len(self) < 2:

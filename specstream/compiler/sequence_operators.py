@@ -122,7 +122,16 @@ _REPEAT_IN_PLACE = called(compiled(_repeated_in_place, apart=True))
 
 
 def _multiply_in_place(context: Any, args: Sequence[types.Type]) -> Meaning | None:
-    return _REPEAT_IN_PLACE(context, args) if isinstance(args[0], ListField) else None
+    of = args[0]
+    if not isinstance(of, SequenceType):
+        return None
+    if not isinstance(of, ListField):
+        name, kind = f"state.{of.field.name}", of.container.kind.replace("_", " ")
+        way_out = f"{name}.push(x) in a loop"
+        if isinstance(of, DequeField):
+            way_out = f"{name}.extend(list({name}) * (n - 1)), where n is 1 or more"
+        raise refuse(f"*= does not go with a {kind} of the state, {name}; write {way_out}")
+    return _REPEAT_IN_PLACE(context, args)
 
 
 def _new_list(what: str, meanings: tuple[Rule, Rule], others: type | None) -> Any:

@@ -144,6 +144,12 @@ def _combined(operation: int, what: str) -> Any:
 def _changed(operation: int, what: str, is_method: bool = False) -> Any:
     def rule(context: Any, args: Sequence[types.Type]) -> Meaning | None:
         if not _two_tables(args):
+            if isinstance(args[0], DictType) and what == "|=":
+                name = args[0].written
+                raise refuse(
+                    f"|= of {name} takes a dict and gets {types.unliteral(args[1])}; write "
+                    f"{name}.update(pairs)"
+                )
             return None
         made = same_tables(*args)
         if isinstance(made, DictType) and operation != lib.SS_SET_UNION:

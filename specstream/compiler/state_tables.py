@@ -109,6 +109,7 @@ class Declared(ContainerType):
         self.state, self.field, self.container = state, field, field.container
         self.number, self.variant = state.layout.containers.index(field), state.variant
         self._key = shape_type(self.container.key)
+        self.written = f"state.{field.name}"
         name = f"specstream.state_{self.container.kind}({field.name}, {state.name})"
         types.Type.__init__(self, name)
 

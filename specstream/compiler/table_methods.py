@@ -39,10 +39,12 @@ from specstream.compiler.local_types import (
     resolved,
 )
 from specstream.compiler.native_function import Native
+from specstream.compiler.none_types import present
 from specstream.compiler.pipeline import compiled
 from specstream.compiler.polling import poll_while
 from specstream.compiler.reductions import OF_AN_ARRAY, contains
 from specstream.compiler.refusals import refuse
+from specstream.compiler.types import RecordType
 
 __all__ = [
     "DictView",
@@ -166,8 +168,16 @@ def _value_or(table: Table, entry: Value, default: Value) -> Value:
     return _phi(builder, cases)
 
 
-@adding(DictType, "setdefault", 2)
-def _setdefault(of: DictType, key: types.Type, default: types.Type) -> Meaning:
+@adding(DictType, "setdefault", 2, 1)
+def _setdefault(of: DictType, key: types.Type, default: types.Type = types.none) -> Meaning:
+    name = of.written
+    if default == types.none:
+        raise refuse(f"setdefault of {name} gets None; give it a value, {name}.setdefault(key, 0)")
+    if isinstance(default, types.Optional) and not isinstance(present(default), RecordType):
+        raise refuse(
+            f"setdefault of {name} gets what may be None; write it where there is a value: "
+            f"if value is not None: {name}.setdefault(key, value)"
+        )
     taken = keys(of, key), values(of, default)
 
     def write(table: Table, sig: Any, args: Sequence[Value]) -> Value:

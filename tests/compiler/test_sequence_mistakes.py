@@ -122,11 +122,44 @@ def a_list_matched(state, event, emit):
             state.x = a + b
 
 
-@refused("{'a': n} is a pattern of a dict", "ask the dict itself: if key in d: value = d[key]")
+@refused("{'a': n} is a pattern of a dict", "if 'a' in state.d: value = state.d['a']")
 def a_dict_matched(state, event, emit):
     match state.d:
         case {"a": n}:
             state.x = n
+
+
+@refused(
+    "*= does not go with a deque of the state, state.q", "state.q.extend(list(state.q) * (n - 1))"
+)
+def a_deque_several_times(state, event, emit):
+    state.q *= event.a
+
+
+@refused("*= does not go with a priority queue of the state, state.h", "state.h.push(x)")
+def a_queue_several_times(state, event, emit):
+    state.h *= 2
+
+
+@refused("|= of state.d takes a dict and gets list", "write state.d.update(pairs)")
+def pairs_for_a_dict(state, event, emit):
+    state.d |= [(event.name, 1)]
+
+
+@refused("|= of d takes a dict and gets list", "write d.update(pairs)")
+def pairs_for_a_dict_of_its_own(state, event, emit):
+    d = {1: 2}
+    d |= [(event.a, 1)]
+
+
+@refused("setdefault of state.d gets what may be None", "is not None: state.d.setdefault(key")
+def what_may_be_none_for_a_default(state, event, emit):
+    state.d.setdefault(event.name, state.d.get("x"))
+
+
+@refused("setdefault of state.d gets None", "state.d.setdefault(key, 0)")
+def no_default(state, event, emit):
+    state.d.setdefault(event.name)
 
 
 @refused("max of state.names", "keep a number in place of the string")
@@ -177,6 +210,12 @@ def test_a_mistake_is_told_with_its_line_and_what_to_write(function: Callable[..
     assert not THEIRS.search(re.sub(r"/\S+", "", str(caught.value)))
 
 
+def test_a_deque_several_times_is_told_of_by_the_oracle_as_by_the_compiler() -> None:
+    operator = ss.operator(state=S, event=EVENT, emits={})(a_deque_several_times)
+    with pytest.raises(ss.CompileError, match=r"of the state, state.q; write state.q.extend\(list"):
+        operator.run_sequential({"a": [1], "name": ["a"]})
+
+
 @ss.operator(state=S, event=EVENT, emits={"n": int})
 def mended(state, event, emit):
     """What the messages lead to."""
@@ -189,6 +228,14 @@ def mended(state, event, emit):
         state.xs.append(best)
     state.q.appendleft(event.a)
     state.h.push((0.5, 1))
+    state.q.extend(list(state.q) * (3 - 1))
+    state.d.update([(event.name, 1)])
+    there = state.d.get("x")
+    if there is not None:
+        state.d.setdefault(event.name, there)
+    state.d.setdefault(event.name, 0)
+    if "a" in state.d:
+        state.x = state.d["a"] * 1.0
     state.xs.clear()
     state.xs.extend([1.0])
     state.x = state.h.peek()[0] + sum(list(state.q)[1:])
