@@ -6,7 +6,11 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+
+import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -31,10 +35,23 @@ def test_the_two_commands_come_first() -> None:
     assert text.index("make demo") < text.index("make test") < text.index("## ")
 
 
-def test_every_link_leads_to_a_file() -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", README.read_text())
-    assert len(targets) > 20
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_every_link_leads_to_a_file(page: str) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text())
+    assert targets
     assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_what_is_cited_is_this_project_and_the_dissertation_that_the_readme_names() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (cited["title"], cited["license"]) == (project["name"], project["license"])
+    assert "version" not in cited, "it would be said in two places"
+    (thesis,) = cited["references"]
+    (author,) = thesis["authors"]
+    by = f"{author['given-names']} {author['family-names']}, *{thesis['title']}*"
+    assert by in README.read_text()
+    assert str(thesis["year"]) in README.read_text()
 
 
 def test_pypi_shows_no_link_and_no_picture_of_files_that_it_has_not() -> None:
