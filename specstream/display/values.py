@@ -13,6 +13,7 @@ __all__ = ["MOST", "duration", "reasons_of", "short", "size"]
 # So many elements or entries of a value are shown.
 MOST = 6
 _WIDEST = 40  # characters of one element
+_DIGITS = 9  # characters of a float, about
 _WIDE = 90  # characters of all that are shown, about
 
 
@@ -27,6 +28,8 @@ def short(value: Any, count: int | None = None) -> str:
     "{'a': 1, 'b': 2}"
     >>> short({3, 4}), short(set())
     ('{3, 4}', 'set()')
+    >>> short([0.1 + 0.2, 2.0]), short(0.1 + 0.2)
+    ('[0.3, 2.0]', '0.30000000000000004')
     >>> short(range(6), 1000), short("x" * 100)
     ('[0, 1, 2, 3, 4, 5, ... 994 more]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
     """
@@ -44,7 +47,7 @@ def short(value: Any, count: int | None = None) -> str:
             return "set()"
         brackets = "{}" if isinstance(value, Set) else "[]"
         return _joined(brackets, map(_one, _first(value)), len(value) if count is None else count)
-    return _one(value)
+    return repr(value) if isinstance(value, float) else _one(value)
 
 
 def _first(values: Iterable[Any]) -> list[Any]:
@@ -63,7 +66,9 @@ def _joined(brackets: str, shown: Iterable[str], count: int) -> str:
 
 
 def _one(value: Any) -> str:
-    """One element; of a long string the rest is not looked at."""
+    """One element; of a long string the rest is not looked at, nor the last digits of a number."""
+    if isinstance(value, float) and len(repr(value)) > _DIGITS:
+        return f"{value:.6g}"
     said = repr(value[: _WIDEST + 1] if isinstance(value, str) else value)
     return said if len(said) <= _WIDEST else f"{said[: _WIDEST - 1]}..."
 

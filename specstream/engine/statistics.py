@@ -132,6 +132,7 @@ class Statistics:
     def sheet(self, title: str, setting: str = "") -> Sheet:
         """What is worth showing of them, under a title; ``setting`` goes before their own."""
         now = f"{self.threads} threads, horizon {self.horizon}, chunk {self.chunk}"
+        lost = f", {self.abort_rate:.1%} of speculative runs" if self.speculative_runs else ""
         facts = [
             ("events", f"{self.events:,}, each in {duration(self.time_per_event)}"),
             (
@@ -139,7 +140,7 @@ class Statistics:
                 f"{self.commits:,}; runs: {self.head_runs:,} as the head, "
                 f"{self.speculative_runs:,} speculative",
             ),
-            ("aborts", f"{reasons_of(self.aborts)}, {self.abort_rate:.1%} of speculative runs"),
+            ("aborts", reasons_of(self.aborts) + lost),
             ("setting", setting + now),
             (
                 "memory",

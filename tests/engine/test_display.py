@@ -59,10 +59,7 @@ def events(count: int) -> dict[str, Any]:
 class Checked(HTMLParser):
     """The texts of its cells by row; raises where a tag is not closed, or is none of ours."""
 
-    TAGS = frozenset(
-        ["div", "strong", "table", "thead", "tbody", "tr", "th", "td"]
-        + ["ul", "li", "details", "summary"]
-    )
+    TAGS = frozenset("div strong table thead tbody tr th td ul li details summary".split(" "))
 
     def __init__(self, shown: Any) -> None:
         super().__init__()
