@@ -24,6 +24,7 @@ class Sheet:
         head: names of the columns of ``facts``; without, there are none.
         notes: sentences below.
         more: further rows, for notebooks alone, under a heading: their head, then the rows.
+        opened: whether these are seen at once, and not when they are asked for.
 
     >>> sheet = Sheet("Basket", [("apples", "3"), ("pears", "<none>")])
     >>> print(sheet.text())
@@ -39,6 +40,7 @@ class Sheet:
     head: Row = ()
     notes: Sequence[str] = ()
     more: tuple[str, Sequence[Row]] | None = None
+    opened: bool = False
 
     def text(self) -> str:
         """A line for the title, one for each fact and note."""
@@ -55,7 +57,8 @@ class Sheet:
             parts.append(table(self.head, self.facts, named=True))
         if self.more is not None and len(self.more[1]) > 1:
             head, *rows = self.more[1]
-            parts.append(f"<details><summary>{html.escape(self.more[0])}</summary>")
+            parts.append("<details open>" if self.opened else "<details>")
+            parts.append(f"<summary>{html.escape(self.more[0])}</summary>")
             parts.append(f"{table(head, rows)}</details>")
         if self.notes:
             parts.append("<ul>")

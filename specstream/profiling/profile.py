@@ -132,4 +132,4 @@ class Profile:
         ]
         title = f"Profile of operator {self.operator}"
         about = f"words that conflict: {len(self.words):,}"
-        return Sheet(title, facts, notes=self.advice, more=(about, words)).html()
+        return Sheet(title, facts, notes=self.advice, more=(about, words), opened=True).html()
