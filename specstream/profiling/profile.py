@@ -113,7 +113,7 @@ class Profile:
     def _repr_html_(self) -> str:
         facts = [
             ("events", f"{self.events:,}"),
-            ("speculative runs", f"{self.speculative_runs:,}, of which {self.abort_rate:.1%} lost"),
+            ("speculative runs", f"{self.speculative_runs:,}, {self.abort_rate:.1%} dropped"),
             ("aborts", reasons_of(self.aborts)),
             ("setting", f"protocol {self.protocol}, horizon {self.horizon}, chunk {self.chunk}"),
         ]
@@ -125,7 +125,9 @@ class Profile:
                     f"{word.share:.1%}",
                     word.name,
                     f"{word.aborts:,}",
-                    "; ".join(map(str, word.lines[:3])),
+                    "; ".join(
+                        f"{one.function}, line {one.line}: {one.text}" for one in word.lines[:3]
+                    ),
                 )
                 for word in self.words[:10]
             ),
