@@ -113,7 +113,8 @@ def _toolchain() -> str:
         digest.update(path.read_bytes())
     host = llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
     versions = numba.__version__, llvmlite.__version__, lib.SS_ABI
-    digest.update(repr((versions, host)).encode())
+    # NUMBA_OPT: who sets it wants to see the other code.
+    digest.update(repr((versions, int(numba.config.OPT), host)).encode())
     return digest.hexdigest()
 
 

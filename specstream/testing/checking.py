@@ -108,9 +108,9 @@ def check(
     what is returned.
 
     Your function is not run on plain Python objects beside that. Where it gets to what operators do
-    otherwise (integers wrap; docs/guides/operators.md has the list) Python's own answer is another
-    one, which is no defect; objects that know where that is are part of specstream's own tests,
-    which compare random operators and a hundred that people would write.
+    otherwise (integers wrap; docs/explanations/arithmetic.md has the list) Python's own answer is
+    another one, which is no defect; objects that know where that is are part of specstream's own
+    tests, which compare random operators and a hundred that people would write.
 
     Args:
         operator: that is tested.

@@ -334,8 +334,9 @@ uint64_t ss_keyed_find(struct ss_run *run, uint64_t container, const uint64_t *k
     return found;
 }
 
-__attribute__((always_inline)) static inline void look_ahead(struct ss_run *run, const struct ss_keyed *keyed,
-                       const uint64_t *const *columns, uint64_t words, int64_t first, int64_t end)
+__attribute__((always_inline)) static inline void
+look_ahead(struct ss_run *run, const struct ss_keyed *keyed, const uint64_t *const *columns,
+           uint64_t words, int64_t first, int64_t end)
 {
     uint32_t *entries = run->ahead[keyed - run->keyed].entries;
     /* Acquire: as in ss_index_find. */

@@ -89,8 +89,8 @@ static inline struct ss_found ss_index_find(const struct ss_keyed *keyed, const 
     }
 }
 
-/* Where the entry of a key with this hash may be; 0: nowhere. Of its slots two are looked at, and
- * without a jump, as nobody can foresee where it would go. */
+/* Where the entry of a key with this hash may be; 0: nowhere. Three of its slots are looked at,
+ * and without a jump, as nobody can foresee where it would go. */
 static inline uint64_t ss_index_hint(const struct ss_index *index, uint64_t hash)
 {
     /* Acquire: as in ss_index_find. */
@@ -105,7 +105,8 @@ static inline uint64_t ss_index_hint(const struct ss_index *index, uint64_t hash
     return ((slot & ~other) | (next & other)) & ~ss_tag_bits;
 }
 
-/* Likewise, where it was looked up ahead if it is there still. */
+/* The entry of the running event's key: where it was looked up ahead if it is there still, or else
+ * as ss_index_find finds it. */
 static inline struct ss_found ss_keyed_look_up(const struct ss_run *run,
                                                const struct ss_keyed *keyed, const uint64_t *key,
                                                uint64_t words, uint64_t hash)

@@ -250,6 +250,25 @@ void ss_timers_push(struct ss_engine *engine, const struct ss_keyed *keyed, uint
     tell_next(timers);
 }
 
+/* An event in place: makes sure of an item for each entry that it touches, and two. False: its
+ * verdict says that there is no memory. */
+static bool has_room(struct ss_run *run)
+{
+    if (ss_timers_reserve(run->worker->engine, run->worker->touched.count + 2))
+        return true;
+    run->verdict = SS_NO_MEMORY;
+    return false;
+}
+
+/* An event in place has set something for then: the run stops behind it, if that is due before the
+ * last of its events. */
+static void stop_for(struct ss_run *run, int64_t at)
+{
+    /* Relaxed: this thread looks at it, between this event and the next. */
+    if (at <= run->worker->engine->timers->until)
+        __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
+}
+
 bool ss_timers_expect(struct ss_run *run, const struct ss_keyed *keyed, uint64_t entry)
 {
     struct ss_worker *worker = run->worker;
@@ -261,38 +280,29 @@ bool ss_timers_expect(struct ss_run *run, const struct ss_keyed *keyed, uint64_t
             worker->transaction->least_timer = at;
         return true;
     }
-    if (!ss_timers_reserve(engine, worker->touched.count + 2)) {
-        run->verdict = SS_NO_MEMORY;
+    if (!has_room(run))
         return false;
-    }
     if (!keyed->undone) {
         ss_word_write(&run->state[entry + keyed->of.entry_words - 1], (uint64_t)now);
         ss_timers_push(engine, keyed, entry);
     }
-    /* Relaxed: as in ss_timer_set. */
-    if (at <= engine->timers->until)
-        __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
+    stop_for(run, at);
     return true;
 }
 
 void ss_timers_rewound(struct ss_run *run, uint64_t container, uint64_t entry)
 {
-    struct ss_worker *worker = run->worker;
-    struct ss_engine *engine = worker->engine;
+    struct ss_engine *engine = run->worker->engine;
     struct ss_keyed *keyed = &engine->keyed[container];
     int64_t at = later(time_at(run->columns[0], run->event), lifetime_of(engine, keyed));
     assert(run->speculative == 0);
-    if (!ss_timers_reserve(engine, worker->touched.count + 2)) {
-        run->verdict = SS_NO_MEMORY;
+    if (!has_room(run))
         return;
-    }
     /* At once: if the event is undone, the item is one whose entry was written since. */
     push(engine->timers, (struct ss_due){at, ss_word_read(&run->state[entry]), (uint32_t)entry,
                                          (uint16_t)container, false});
     tell_next(engine->timers);
-    /* Relaxed: as in ss_timer_set. */
-    if (at <= engine->timers->until)
-        __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
+    stop_for(run, at);
 }
 
 /* Whether a word is the time of an entry that is there, and goes back to `value`. */
@@ -453,10 +463,8 @@ uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *ke
         ss_keyed_remove(run, container, entry);
     if (run->verdict != SS_COMPLETED)
         return SS_TIMER_IS_SET;
-    if (!ahead && !ss_timers_reserve(engine, worker->touched.count + 2)) {
-        run->verdict = SS_NO_MEMORY;
+    if (!ahead && !has_room(run))
         return SS_TIMER_IS_SET;
-    }
     entry = ss_keyed_insert(run, container, key);
     if (entry == SS_NOWHERE)
         return run->raised == SS_FULL ? SS_TIMERS_FULL : SS_TIMER_IS_SET;
@@ -473,9 +481,7 @@ uint64_t ss_timer_set(struct ss_run *run, uint64_t container, const uint64_t *ke
         ss_word_write(&run->state[word], (uint64_t)at);
         ss_timers_push(engine, timers->keyed, entry);
     }
-    /* Relaxed: this thread looks at it, between this event and the next. */
-    if (at <= timers->until)
-        __atomic_store_n(&run->yield, 1, __ATOMIC_RELAXED);
+    stop_for(run, at);
     return SS_TIMER_IS_SET;
 }
 

@@ -92,7 +92,7 @@ def test_random_programs_are_compared_at_nearly_all_events(tmp_path: Path) -> No
     assert raised < 0.6 * kept
 
 
-# ---- where it is not Python: docs/guides/operators.md has this list ----
+# ---- where it is not Python: docs/explanations/arithmetic.md, docs/guides/operators.md ----
 
 
 class S(ss.State):

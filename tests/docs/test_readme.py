@@ -1,16 +1,22 @@
-"""The README's quickstart runs as it stands."""
+"""The README's quickstart runs as it stands, and PyPI shows nothing of it that leads nowhere."""
 
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
-README = Path(__file__).parents[2] / "README.md"
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
 
 
-def test_the_quickstart_runs(tmp_path: Path) -> None:
+def test_the_quickstart_prints_what_it_says(tmp_path: Path) -> None:
     (quickstart,) = [
         block
         for block in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
@@ -20,9 +26,38 @@ def test_the_quickstart_runs(tmp_path: Path) -> None:
     script.write_text(quickstart)
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert "100000 bids" in run.stdout
+    assert run.stdout.splitlines() == re.findall(r"# prints (.*)", quickstart)
+    assert run.stdout
 
 
 def test_the_two_commands_come_first() -> None:
     text = README.read_text()
     assert text.index("make demo") < text.index("make test") < text.index("## ")
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_every_link_leads_to_a_file(page: str) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text())
+    assert targets
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_what_is_cited_is_this_project_and_the_dissertation_that_the_readme_names() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (cited["title"], cited["license"]) == (project["name"], project["license"])
+    assert "version" not in cited, "it would be said in two places"
+    (thesis,) = cited["references"]
+    (author,) = thesis["authors"]
+    by = f"{author['given-names']} {author['family-names']}, *{thesis['title']}*"
+    assert by in README.read_text()
+    assert str(thesis["year"]) in README.read_text()
+
+
+def test_pypi_shows_no_link_and_no_picture_of_files_that_it_has_not() -> None:
+    shown = runpy.run_path(str(ROOT / "setup.py"))["for_pypi"](README.read_text())
+    assert "](docs/" not in shown
+    assert "](" not in shown.replace("](https://", "")
+    assert "should I use it?" in shown
+    words = [line for line in README.read_text().splitlines() if "](" not in line]
+    assert set(words) <= set(shown.splitlines())

@@ -4,11 +4,12 @@ Engine and oracle come from one rewritten tree, so an error of the rewriting is 
 the function's own bytecode runs: on NumPy arrays of Python's objects as array fields, on ints,
 floats, bools and strings as everything else. Nothing of the compiler is imported.
 
-Where operators may differ from Python is a short list (docs/guides/operators.md, "Where it is not
-Python"). Most of it is about integers that leave their 64 bits. So integers are :class:`Int` here,
-Python's own but that an operation whose exact result is none of 64 bits raises :class:`Outside`;
-constants are replaced by such. An event that gets there is left out of the stream, as if it had
-never come: what remains is the stream on which Python and the oracle have to agree in every bit.
+Where operators may differ from Python is a short list: of numbers in
+docs/explanations/arithmetic.md, of all else in docs/guides/operators.md ("Where it is not Python").
+Most of it is about integers that leave their 64 bits. So integers are :class:`Int` here, Python's
+own but that an operation whose exact result is none of 64 bits raises :class:`Outside`; constants
+are replaced by such. An event that gets there is left out of the stream, as if it had never come:
+what remains is the stream on which Python and the oracle have to agree in every bit.
 
 It is one file because a witness should be read in one go: what it trusts is all here.
 """

@@ -39,7 +39,7 @@ class Drawing(ABC):
     """Writes one operator, choice by choice, from a source of randomness.
 
     Args:
-        is_python: leaves out what Python does otherwise (docs/guides/operators.md has the list), so
+        is_python: leaves out what Python does otherwise (see docs/explanations/arithmetic.md), so
             that the unrewritten function can be asked as well.
 
     Attributes:

@@ -1,0 +1,67 @@
+"""The catalogue has everything that is ready-made, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import specstream as ss
+from specstream import operators, predictors, spark, structures, testing
+from specstream.cli import main
+from specstream.monitoring import metrics
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE = (ROOT / "docs" / "catalogue.md").read_text()
+# `{py:obj}`~specstream.Auto`` and `{py:obj}`metrics.watch <specstream.metrics.watch>``.
+LISTED = set(re.findall(r"\{py:\w+\}`(?:[^`<]*<|~)?(specstream\.[\w.]+)>?`", CATALOGUE))
+MODULES = (operators, spark, structures, testing, metrics)
+SECTIONS = dict(re.findall(r"^#{2,3} (.+)\n((?:(?!#).*\n)*)", CATALOGUE, re.MULTILINE))
+
+
+def first_cells(section: str) -> list[str]:
+    """What stands in the first column of the table of a section."""
+    rows = re.findall(r"^\| (.+?) \|", SECTIONS[section], re.MULTILINE)
+    return [row for row in rows if not row.startswith("---")][1:]
+
+
+def public() -> set[str]:
+    names = {f"specstream.{name}" for name in ss.__all__ if not inspect.ismodule(getattr(ss, name))}
+    return names.union(*({f"{m.__name__}.{name}" for name in m.__all__} for m in MODULES))
+
+
+def test_it_has_every_public_name_and_no_other() -> None:
+    assert public() - LISTED == set()
+    methods = {f"specstream.Engine.{name}" for name in vars(ss.Engine)}
+    assert LISTED - methods - public() == set()
+
+
+def test_it_has_what_a_predictor_of_ones_own_is_made_of() -> None:
+    assert all(f"`{name}`" in CATALOGUE for name in predictors.__all__ if name != "Predictor")
+    assert "`specstream.predictors.Predictor`" in CATALOGUE
+
+
+def test_it_has_every_command() -> None:
+    commands = [cell.strip("`").removeprefix("specstream ") for cell in first_cells("Command line")]
+    assert sorted(commands) == sorted(main.commands)
+
+
+def test_it_has_every_hook() -> None:
+    options = inspect.signature(ss.Engine).parameters
+    hooks = [cell.strip("`") for cell in first_cells("Hooks")]
+    assert sorted(hooks) == sorted(name for name in options if name.startswith("on_"))
+
+
+def test_it_has_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = re.findall(r"`(\w+)`", " ".join(first_cells("Extras")))
+    assert sorted(extras) == sorted(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("section", ["Operators", "Sinks", "Predictors"])
+def test_a_section_has_links_in_each_row(section: str) -> None:
+    assert first_cells(section)
+    assert all("{py:obj}" in cell for cell in first_cells(section))
