@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -359,3 +360,19 @@ def test_the_data_of_pictures_are_small_and_say_where_they_were_measured() -> No
         assert len(text) < 40_000
         if name != "guides/tuning-cores":
             assert json.loads(text)["machine"]["processor"]
+
+
+def test_the_table_of_the_page_is_what_the_picture_shows() -> None:
+    page = (ROOT / "docs" / "speed" / "index.md").read_text()
+    rows = json.loads((ROOT / "docs" / "speed" / "threads.json").read_text())["rows"]
+    for row in rows:
+        if row["kind"] == "compiled":
+            cells = [f"{one['speed']:.2f}" for one in row["results"].values()]
+            assert f"| {row['title']} | {' | '.join(cells)} |" in page
+
+
+def test_the_gallery_has_every_picture() -> None:
+    page = (ROOT / "docs" / "speed" / "index.md").read_text()
+    for path in (*(ROOT / "docs").rglob("*.png"), *(ROOT / "docs").rglob("*.svg")):
+        if "_static" not in path.parts:
+            assert f":img-top: {os.path.relpath(path, ROOT / 'docs' / 'speed')}\n" in page
