@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.containers.plot import draw_skew, draw_speed
 from bench.spark.plot import draw_rates
-from bench.speed.plot import draw_table
+from bench.speed.plot import draw_short, draw_table
 from specstream.figures.style import save
 from specstream.tuning.candidates import Candidate
 from specstream.tuning.contest import Measurement
@@ -25,7 +25,7 @@ from specstream.tuning.forecast.costs import Costs
 from specstream.tuning.forecast.forecast import Check, Expected, Forecast
 from specstream.tuning.picture import draw_forecast, draw_measurements
 
-__all__ = ["DOCS", "PICTURES", "drawn"]
+__all__ = ["DOCS", "PICTURES", "data_of", "drawn"]
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -67,9 +67,10 @@ def _forecast(data: dict[str, Any]) -> Figure:
     return draw_forecast(title, Forecast(best, best, checks, costs, 0))
 
 
-# By the name of the picture below docs/, without its ending; the data are in the JSON beside it.
+# By the name of the picture below docs/, without its ending.
 PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "speed/threads": draw_table,
+    "speed/threads-short": draw_short,
     "speed/spark": draw_rates,
     "speed/containers": draw_speed,
     "speed/containers-skew": draw_skew,
@@ -83,9 +84,14 @@ PICTURES: dict[str, Callable[[dict[str, Any]], Figure]] = {
 }
 
 
+def data_of(name: str) -> Path:
+    """The JSON beside a picture; a short version has that of the long one."""
+    return DOCS / f"{name.removesuffix('-short')}.json"
+
+
 def drawn(name: str) -> Figure:
     """A picture of docs/, drawn from its data."""
-    return PICTURES[name](json.loads((DOCS / f"{name}.json").read_text()))
+    return PICTURES[name](json.loads(data_of(name).read_text()))
 
 
 def main() -> int:

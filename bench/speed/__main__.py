@@ -15,7 +15,7 @@ from bench.harness import BASELINE, Effort
 from bench.report import print_table
 from bench.speed.auto import PHASES, QUICK_PHASES, Phase, measure_phases, over_all
 from bench.speed.loads import LOADS, calibrated
-from bench.speed.plot import draw_table
+from bench.speed.plot import SHORT_LOADS, draw_short, draw_table
 from bench.speed.table import CONTESTANTS, AutoResult, Row, measure_row
 from bench.stored import to_text
 from specstream.figures.style import save
@@ -62,7 +62,7 @@ def main() -> int:
     if arguments.earlier:
         if not arguments.plot:
             parser.error("--from draws: name a picture with --plot")
-        save(draw_table(json.loads(arguments.earlier.read_text())), arguments.plot)
+        _draw(json.loads(arguments.earlier.read_text()), arguments.plot)
         return 0
 
     def wanted(name: str) -> bool:
@@ -102,9 +102,16 @@ def main() -> int:
     if arguments.json:
         arguments.json.write_text(to_text(measured))
     if arguments.plot and rows:
-        save(draw_table(measured), arguments.plot)
+        _draw(measured, arguments.plot)
         arguments.plot.with_suffix(".json").write_text(to_text(measured))
     return 0
+
+
+def _draw(measured: dict[str, Any], path: Path) -> None:
+    """The table, and beside it the short version for the first page."""
+    save(draw_table(measured), path)
+    if any(row["kind"] == "compiled" and row["name"] in SHORT_LOADS for row in measured["rows"]):
+        save(draw_short(measured), path.with_stem(f"{path.stem}-short"))
 
 
 @contextlib.contextmanager

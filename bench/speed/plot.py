@@ -19,7 +19,11 @@ from specstream.figures.style import (
     new_figure,
 )
 
-__all__ = ["draw_table"]
+__all__ = ["draw_short", "draw_table"]
+
+# What the first page shows: loads of two threads, and whom a user would compare.
+SHORT_LOADS = ("5-110ns", "5-0.6us", "20-0.7us", "5-6us", "100-6.5us", "5-6us-all-hot")
+SHORT = {"plain": "plain, one thread", "lock": "lock, no order", "Auto": "specstream (Auto)"}
 
 
 @in_style
@@ -79,4 +83,33 @@ def draw_table(data: Mapping[str, Any]) -> Figure:
             ),
         ],
     )
+    return figure
+
+
+@in_style
+def draw_short(data: Mapping[str, Any]) -> Figure:
+    """Operators compiled from Python alone: plain, under a lock, and as an engine chooses.
+
+    Args:
+        data: as ``--json`` writes it.
+    """
+    rows = [row for row in data["rows"] if row["kind"] == "compiled" and row["name"] in SHORT_LOADS]
+    figure, panels = new_figure(
+        "Two threads against one compiled loop, by length of the event;\n"
+        f"it updates K words of 8 MB. {data['machine']['processor']}",
+        1.4 + bars_height(len(rows), len(SHORT), 0.5),
+    )
+    axes = panels[0, 0]
+    groups = {}
+    for row in rows:
+        found = {name: row["results"].get(name) for name in SHORT}
+        groups[row["title"]] = {
+            SHORT[name]: (one["low"], one["speed"], one["high"])
+            for name, one in found.items()
+            if one is not None
+        }
+    draw_bars(axes, groups, room=1.1, gap=0.5)
+    line_at(axes, 1.0, "y")
+    axes.set_xlabel("speed, log-free loop = 1; line: quartiles")
+    legend(figure, SHORT.values(), bars=True)
     return figure
