@@ -19,10 +19,11 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
 from specstream.compiler.exact_template import ExactTemplate
-from specstream.compiler.instructions import Value
+from specstream.compiler.instructions import BIT, Value
 from specstream.compiler.local_types import refuse_frozen, settled
 from specstream.compiler.none_types import (
     all_present,
+    bit_where,
     may_be_none,
     missing,
     present,
@@ -108,11 +109,13 @@ def of_held(rule: Rule) -> Rule:
         result, wanted, code = found
 
         def checked(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
-            value = value_or_zero(context, builder, element, values[0])
-            there = context.cast(builder, value, present(element), wanted[0])
-            held = code(context, builder, signature(result, *wanted), [there, *values[1:]])
+            def ask() -> Value:
+                value = value_or_zero(context, builder, element, values[0])
+                there = context.cast(builder, value, present(element), wanted[0])
+                return code(context, builder, signature(result, *wanted), [there, *values[1:]])
+
             absent = missing(context, builder, element, values[0])
-            return builder.and_(held, builder.not_(absent))
+            return bit_where(builder, builder.not_(absent), ask, BIT(0))
 
         return result, [element, *wanted[1:]], checked
 

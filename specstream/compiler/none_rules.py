@@ -23,6 +23,7 @@ from specstream.compiler.event import null_bit
 from specstream.compiler.instructions import BIT, Value
 from specstream.compiler.none_types import (
     NullableType,
+    bit_where,
     may_be_none,
     missing,
     present,
@@ -56,12 +57,15 @@ def _equality(function: Any) -> Any:
         def code(context: Any, builder: Any, sig: Any, given: Any) -> Value:
             pairs = list(zip(args, given, strict=True))
             absent = [missing(context, builder, *pair) for pair in pairs]
-            same: Value = differs
-            if both:
-                values = [value_or_zero(context, builder, *pair) for pair in pairs]
-                _, same = resolved_call(context, builder, function, (left, right), values)
             of_absent = builder.xor(builder.and_(*absent), differs)
-            return builder.select(builder.or_(*absent), of_absent, same)
+            if not both:
+                return builder.select(builder.or_(*absent), of_absent, differs)
+
+            def compare() -> Value:
+                values = [value_or_zero(context, builder, *pair) for pair in pairs]
+                return resolved_call(context, builder, function, (left, right), values)[1]
+
+            return bit_where(builder, builder.not_(builder.or_(*absent)), compare, of_absent)
 
         return types.boolean, args, code
 
@@ -109,9 +113,12 @@ def _write_truth(context: Any, builder: Any, of: types.Type, value: Value) -> Va
     """None is false."""
     if of == types.none:
         return BIT(0)
-    inner = value_or_zero(context, builder, of, value)
-    _, holds = resolved_call(context, builder, bool_, (present(of),), (inner,))
-    return builder.and_(holds, builder.not_(missing(context, builder, of, value)))
+
+    def ask() -> Value:
+        inner = value_or_zero(context, builder, of, value)
+        return resolved_call(context, builder, bool_, (present(of),), (inner,))[1]
+
+    return bit_where(builder, builder.not_(missing(context, builder, of, value)), ask, BIT(0))
 
 
 def _truth(negated: bool) -> Any:

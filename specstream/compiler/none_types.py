@@ -10,7 +10,7 @@ where the column itself is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import cgutils, types
@@ -23,6 +23,7 @@ from specstream.compiler.text import TextType
 __all__ = [
     "NullableType",
     "all_present",
+    "bit_where",
     "fits_none",
     "is_none",
     "is_not_none",
@@ -118,6 +119,15 @@ def value_or_zero(context: Any, builder: Any, of: types.Type, value: Value) -> V
     if isinstance(of, NullableType):
         return cgutils.create_struct_proxy(of)(context, builder, value=value).value
     return value
+
+
+def bit_where(builder: Any, there: Value, ask: Callable[[], Value], otherwise: Value) -> Value:
+    """A bit that is asked for only where everything is there: of a list that is not, nobody may
+    load the length."""
+    found = cgutils.alloca_once_value(builder, otherwise)
+    with builder.if_then(there):
+        builder.store(ask(), found)
+    return builder.load(found)
 
 
 def unwrapped(

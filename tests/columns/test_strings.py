@@ -183,8 +183,3 @@ def run_distinct(count: int, batches: int) -> None:
 @pytest.mark.slow
 def test_a_million_distinct_strings() -> None:
     run_distinct(1_000_000, 5)
-
-
-@pytest.mark.large
-def test_ten_million_distinct_strings() -> None:
-    run_distinct(10_000_000, 4)

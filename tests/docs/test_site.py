@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import specstream as ss
-from specstream import operators, spark, structures, testing
+from specstream import operators, predictors, spark, structures, testing
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,9 +95,9 @@ def sources() -> Iterator[Path]:
 def test_the_reference_has_every_public_name(site: Path) -> None:
     text = "".join(path.read_text() for path in (site / "reference").glob("*.html"))
     documented = set(re.findall(r'id="(specstream\.[\w.]+)"', text))
-    modules = {"metrics", "operators", "spark", "structures", "testing"}
+    modules = {"metrics", "operators", "predictors", "spark", "structures", "testing"}
     missing = {name for name in ss.__all__ if f"specstream.{name}" not in documented} - modules
     assert not missing
-    for module in (operators, spark, structures, testing):
+    for module in (operators, predictors, spark, structures, testing):
         names = {f"{module.__name__}.{name}" for name in module.__all__}
         assert names <= documented, names - documented
