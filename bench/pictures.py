@@ -46,8 +46,7 @@ def _title(data: dict[str, Any]) -> str:
 
 def _bench(data: dict[str, Any]) -> Figure:
     rows = [(one["name"], _measurement(one)) for one in data["contestants"]]
-    marked = next(name for name, _ in rows if name.startswith("specstream"))
-    return draw_measurements(_title(data), "speed relative to plain", rows, marked)
+    return draw_measurements(_title(data), "speed relative to plain", rows)
 
 
 def _tune(data: dict[str, Any]) -> Figure:

@@ -77,7 +77,6 @@ def bench(
                 f"{title}\n{about['processor']}, {about['cores']} cores",
                 "speed relative to plain",
                 rows,
-                next(name for name in found.measured if name.startswith("specstream")),
             )
         if as_json:
             summary = {

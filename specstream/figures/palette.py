@@ -31,7 +31,7 @@ class Look:
     width: float = 1.6
 
 
-_LOCKS = Look("#cc79a7", "X", ":", "xxx", 1.4)
+_LOCKS = Look("#cc79a7", "X", "-", "xxx", 1.4)
 _PLAIN = Look("#595959", "D", "-.", "", 2.8)
 _NUMBA = Look("#56b4e9", "v", ":", "\\\\")
 _AUTO = Look("#009e73", "^", "-", "")

@@ -40,7 +40,7 @@ class Quartiles(Protocol):
 
 @in_style
 def draw_measurements(
-    title: str, axis: str, rows: Sequence[tuple[str, Quartiles]], marked: str
+    title: str, axis: str, rows: Sequence[tuple[str, Quartiles]], marked: str = ""
 ) -> Figure:
     """Bars of speed with their quartiles, the fastest on top; a line at the baseline.
 
@@ -48,7 +48,7 @@ def draw_measurements(
         title: above it.
         axis: what the bars are.
         rows: names and measurements.
-        marked: name of the bar to set off.
+        marked: name of the bar that is the answer, if any is.
     """
     figure, panels = new_figure(title, 1.0 + bars_height(len(rows), 1, 0.35))
     axes = panels[0, 0]
@@ -56,7 +56,7 @@ def draw_measurements(
     draw_bars(
         axes,
         {
-            f"{name}   \N{LEFTWARDS ARROW}" if name == marked else name: {
+            f"{name}  \N{LEFTWARDS ARROW} use this" if name == marked else name: {
                 name: (found.low, found.speed, found.high)
             }
             for name, found in ordered
@@ -70,7 +70,7 @@ def draw_measurements(
 
 
 def save_measurements(
-    path: Path, title: str, axis: str, rows: Sequence[tuple[str, Quartiles]], marked: str
+    path: Path, title: str, axis: str, rows: Sequence[tuple[str, Quartiles]], marked: str = ""
 ) -> None:
     """:func:`draw_measurements` into a file, whose ending says the format."""
     save(draw_measurements(title, axis, rows, marked), path)
