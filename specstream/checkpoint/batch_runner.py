@@ -143,8 +143,10 @@ class BatchRunner:
             Exception: what the operator, the checkpoint or a sink raised. State and waiting events
                 are as before the batch, or, where it is recorded, as after it.
         """
-        if self.inputs is not None and self.checkpoint is not None and batch.rows is not None:
-            self.inputs.begin(batch.batch_id, batch.query, batch.rows, self.checkpoint.newest)
+        if self.inputs is not None and self.checkpoint is not None:
+            ends = batch.rows is None
+            rows = self._nothing() if batch.rows is None else batch.rows
+            self.inputs.begin(batch.batch_id, batch.query, rows, self.checkpoint.newest, ends)
         before = self.stats, self.engine.stats
         result = self._run(batch)
         if batch.rows is not None:
@@ -204,9 +206,9 @@ class BatchRunner:
         return result
 
     def _events(self, rows: pa.Table | None) -> pa.Table:
-        if rows is None:
-            return self._end()
         try:
+            if rows is None:
+                return self._end()
             if self._event_time is not None:
                 return self._event_time.run(rows)
             options = self.options
@@ -221,12 +223,27 @@ class BatchRunner:
         if self._event_time is not None:
             return self._event_time.finish()
         options = self.options
-        # Without rows, of whatever types.
-        names = dict.fromkeys([*self.engine.operator.event.names, options.order_by, options.source])
-        nothing = pa.table({name: pa.nulls(0) for name in names if name is not None})
         return self.engine.process(
-            nothing, order_by=options.order_by, source=options.source, end=True
+            self._nothing(), order_by=options.order_by, source=options.source, end=True
         )
+
+    def _nothing(self) -> pa.Table:
+        """A batch without rows; its times and sources are of the types of those before, which its
+        output has as well, and all else of whatever types."""
+        options, last = self.options, self._last.result
+        if self.checkpoint is not None and self.checkpoint.recorded is not None:
+            last = self.checkpoint.recorded.result
+        types = dict.fromkeys(self.engine.operator.event.names, pa.null())
+        event, source = self.engine.operator.event, options.source
+        is_text = source in event.names and event.kind(source) == "str"
+        keys = {"timestamp": pa.null(), "source": pa.string() if is_text else pa.int64()}
+        if last is not None and self.engine.durable.keys:
+            keys = {name: last.output.schema.field(name).type for name in keys}
+        if options.order_by is not None:
+            types[options.order_by] = keys["timestamp"]
+        if source is not None:
+            types[source] = keys["source"]
+        return pa.table({name: pa.nulls(0, of) for name, of in types.items()})
 
     def _note(self, batch: Batch, before: tuple[FeedStats, Statistics]) -> None:
         """Keeps the figures of a batch for who watches."""

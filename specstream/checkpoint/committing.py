@@ -9,6 +9,7 @@ passed (``open_job.c`` does the same, one by one, as frontiers move).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -27,7 +28,7 @@ from specstream.columns.rejected_rows import RejectedRows
 from specstream.columns.strings import StringTable
 from specstream.engine.packed_pending import unpacked
 from specstream.engine.pending_events import PendingEvents
-from specstream.engine.sources import Sources
+from specstream.engine.sources import Name, Sources
 from specstream.operator.operator import Operator
 
 __all__ = ["Committing", "committing", "first_difference_of_waiting"]
@@ -83,11 +84,17 @@ def committing(
     )
     pending.sources.declare(event_time["sources"])
     pending.from_bytes(before)
-    reached = Frontiers.described(order_by, event_time).take_in(
-        pending.sources,
-        rows,
-        lambda: pending.read(rows, order_by, 0 if origin.source is None else None, origin.source),
-    )
+    if origin.ends:
+        reached: Mapping[Name, int | None] = {one.name: None for one in pending.sources}
+        pending.has_ended = operator.on_timer is not None and bool(reached)
+    else:
+        reached = Frontiers.described(order_by, event_time).take_in(
+            pending.sources,
+            rows,
+            lambda: pending.read(
+                rows, order_by, 0 if origin.source is None else None, origin.source
+            ),
+        )
     if pending.type is not None:
         settle_unit(operator.layout, words, pending.type)
     pending.sources.advance(reached)

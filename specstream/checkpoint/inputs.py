@@ -39,8 +39,8 @@ from specstream.operator.operator import Operator
 
 __all__ = ["Input", "Inputs", "Origin", "Raised", "input_batches", "read_input"]
 
-# Version 1 has nothing of event time.
-INPUT = Container("kept input", b"SPECINPT", (1, 2))
+# Version 1 has nothing of event time, version 2 nothing of the end of a stream.
+INPUT = Container("kept input", b"SPECINPT", (1, 2, 3))
 _NAME = re.compile(r"([0-9]{10})\.input")
 
 
@@ -82,6 +82,7 @@ class Origin:
         raised: what the batch raised; None: nothing, or the process ended meanwhile.
         event_time: what decides which events the batch commits, beside those that wait and its
             rows (:meth:`EventTime.describe`); None: it commits its own.
+        ends: whether the stream has ended with the batch, which has no rows.
     """
 
     batch_id: int
@@ -97,6 +98,7 @@ class Origin:
     waits: bool = False
     raised: Raised | None = None
     event_time: PlainEventTime | None = None
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -213,9 +215,15 @@ class Inputs:
         self._current: Input | None = None
 
     def begin(
-        self, batch_id: int, query: str | None, rows: pa.Table, builds_on: tuple[int, int] | None
+        self,
+        batch_id: int,
+        query: str | None,
+        rows: pa.Table,
+        builds_on: tuple[int, int] | None,
+        ends: bool = False,
     ) -> None:
-        """A batch is about to run on the state of a checkpoint file; None: it is in none."""
+        """A batch, which may end the stream, is about to run on the state of a checkpoint file;
+        None: it is in none."""
         engine = self._engine
         origin = Origin(
             batch_id,
@@ -230,6 +238,7 @@ class Inputs:
             builds_on,
             len(engine.durable.pending.sources) > 0,
             event_time=self._event_time,
+            ends=ends,
         )
         before = b"" if builds_on is not None or _is_new(engine) else engine.snapshot()
         self._current = Input(origin, rows, self._pickled, before)

@@ -293,17 +293,23 @@ class _Run:
                 self.done += 1
                 if progress is not None and self.done % 1024 == 0:
                     progress(self.done, events.count)
+
+        def run_all() -> None:
+            run(events.count)
             frontier = None if self.committing is None else self.committing.frontier
-            if until == events.count and frontier is not None and operator.layout.goes_by_time:
+            if origin.ends:
+                if operator.on_timer is not None:
+                    self.oracle.end()
+            elif frontier is not None and operator.layout.goes_by_time:
                 self.oracle.fire(frontier)
 
         try:
             if debugger is None:
-                run(events.count)
+                run_all()
             else:
                 run(event)
                 print(self.shown(event))
-                debugger.runcall(run, events.count)
+                debugger.runcall(run_all)
         except Exception as error:
             self.error = error
             if debugger is not None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream.columns import compute as pc
-from specstream.declarations.durations import DAY
+from specstream.declarations.durations import DAY, PER_SECOND
 from specstream.declarations.schema import Column
 
 __all__ = [
@@ -32,8 +32,6 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 
-_PER_SECOND = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}
-_DAY = DAY // 10**6  # of date64, in milliseconds
 _INT64 = np.iinfo(np.int64)
 _WHOLE = 2**53  # the integers up to here are floats
 
@@ -95,7 +93,8 @@ def from_arrow(array: pa.Array, column: Column) -> tuple[npt.NDArray[Any], Mask]
         return _ticks(_numpy(array.view(pa.int64())), of.unit, column.arrow.unit)
     if pa.types.is_date64(of):
         milliseconds = _numpy(array.view(pa.int64()))
-        return milliseconds // _DAY, milliseconds % _DAY != 0
+        day = DAY // 10**6
+        return milliseconds // day, milliseconds % day != 0
     if pa.types.is_date32(of):
         return _numpy(array.view(pa.int32()).cast(pa.int64())), np.zeros(len(array), np.bool_)
     numbers = _numpy(array)
@@ -167,7 +166,7 @@ def tick_of(of: pa.DataType) -> int | None:
         return None
     if pa.types.is_date32(of):
         return DAY
-    return int(10**9 // _PER_SECOND["ms" if pa.types.is_date64(of) else of.unit])
+    return int(10**9 // PER_SECOND["ms" if pa.types.is_date64(of) else of.unit])
 
 
 def time_at(times: pa.Array, row: int) -> Any:
@@ -193,7 +192,7 @@ def _ticks(
     values: npt.NDArray[np.int64], given: str, wanted: str
 ) -> tuple[npt.NDArray[np.int64], Mask]:
     """Numbers of one unit of time as numbers of another."""
-    finer, coarser = _PER_SECOND[wanted], _PER_SECOND[given]
+    finer, coarser = PER_SECOND[wanted], PER_SECOND[given]
     if finer >= coarser:
         factor = finer // coarser
         return values * factor, (values > _INT64.max // factor) | (values < -(2**63 // factor))

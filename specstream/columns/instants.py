@@ -8,10 +8,11 @@ import re
 import zoneinfo
 from typing import Any
 
+from specstream.declarations.durations import DAY, PER_SECOND
+
 __all__ = ["Instant", "When", "when"]
 
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_DAY = 24 * 3600
+_DAY = DAY // 10**9  # in seconds
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -93,8 +94,8 @@ def when(value: int, unit: str | None = None, zone: str | None = None) -> When:
         unit = "us"
     if unit == "day":
         since = datetime.timedelta(days=number)
-    elif unit in _PER_SECOND:
-        per_second = _PER_SECOND[unit]
+    elif unit in PER_SECOND:
+        per_second = PER_SECOND[unit]
         seconds, rest = divmod(number, per_second)
         since = datetime.timedelta(
             days=seconds // _DAY,

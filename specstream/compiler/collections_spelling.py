@@ -20,6 +20,13 @@ from specstream.compiler.standard_library import PREFIX
 
 __all__ = ["LocalCollections"]
 
+# What Python has a deque that is gone through raise for.
+_RESIZING = (
+    *("append", "appendleft", "clear", "extend", "extendleft", "insert", "pop", "popleft"),
+    *("remove", "rotate"),
+)
+# Builtins that give the elements of a value one after the other, or call something for each.
+_LAZY = ("enumerate", "filter", "map", "max", "min", "reversed", "zip")
 # Builtins that go through a value, or ask its size, and keep nothing of it.
 _ASKING = (
     *("len", "list", "tuple", "set", "dict", "sorted", "sum", "min", "max", "any", "all"),
@@ -83,7 +90,36 @@ class LocalCollections(ast.NodeTransformer):
             kind = self.value_of(node.value.func) if target and _is_call(node.value) else None  # type: ignore[attr-defined]
             if target is not None and kind in _KINDS and bound.count(target) == 1:
                 self.made[target] = _Made(kind)
+        self.refuse_resized(tree)
         tree.body = self.block(tree.body)
+
+    def refuse_resized(self, tree: ast.FunctionDef) -> None:
+        """Refuses deques that change while they are gone through: as lists they may never end."""
+        for node in ast.walk(tree):
+            for name in self.walked(node):
+                changed = _resized(node, name)
+                if changed is not None:
+                    self.refuse(
+                        changed,
+                        f"{name!r} is a deque, and gets longer or shorter while a loop goes "
+                        "through it, for which Python raises RuntimeError",
+                        f"write the loop as for x in list({name}), or leave it right behind this",
+                    )
+
+    def walked(self, node: ast.AST) -> list[str]:
+        """The deques that a statement or an expression goes through."""
+        walked: list[ast.expr] = []
+        if isinstance(node, ast.For):
+            walked = [node.iter]
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            walked = [one.iter for one in node.generators]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in _LAZY:
+            walked = node.args
+        while lazy := [one for one in walked if _is_call(one) and ast.unparse(one.func) in _LAZY]:  # type: ignore[attr-defined]
+            walked = [one for one in walked if one not in lazy]
+            walked += [one for call in lazy for one in call.args]  # type: ignore[attr-defined]
+        made = [(one.id, self.of(one)) for one in walked if isinstance(one, ast.Name)]
+        return [name for name, made in made if made and made.kind is collections.deque]
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         done: list[ast.stmt] = []
@@ -510,6 +546,59 @@ class _Spread(ast.NodeTransformer):
             keywords += [ast.keyword(*pair) for pair in zip(keys, values, strict=True)]
         node.keywords = keywords
         return _placed(node, node)
+
+
+def _resized(loop: ast.AST, name: str) -> ast.AST | None:
+    """Where the length of a deque changes in a loop that may go on behind it."""
+    if isinstance(loop, ast.For):
+        return _resized_in(loop.body, name, False, False)
+    if isinstance(loop, ast.Call):
+        # What is called for each element; other arguments are there before.
+        given = [*loop.args, *(one.value for one in loop.keywords)]
+        called = [one.body for one in given if isinstance(one, ast.Lambda)]
+        return next(filter(None, (_resizing(one, name) for one in called)), None)
+    return _resizing(loop, name)
+
+
+def _resized_in(body: list[ast.stmt], name: str, is_inner: bool, is_tried: bool) -> ast.AST | None:
+    """In a block of the loop; is it in a loop inside, or where what is raised may be caught?"""
+    last = body[-1]
+    leaves = isinstance(last, ast.Return) or (isinstance(last, ast.Raise) and not is_tried)
+    leaves = leaves or (isinstance(last, ast.Break) and not is_inner)
+    goes_on = any(isinstance(node, ast.Continue) for one in body for node in ast.walk(one))
+    if leaves and not goes_on:
+        return None
+    for statement in body:
+        is_loop = isinstance(statement, ast.For | ast.While)
+        is_try = is_tried or isinstance(statement, ast.Try)
+        for part in ast.iter_child_nodes(statement):
+            if not isinstance(part, ast.stmt | ast.excepthandler | ast.match_case):
+                found = _resizing(part, name)
+                if found is not None:
+                    return found
+        blocks = [getattr(statement, of, []) for of in ("body", "orelse", "finalbody")]
+        blocks += [one.body for of in ("handlers", "cases") for one in getattr(statement, of, [])]
+        for block in filter(None, blocks):
+            found = _resized_in(block, name, is_inner or is_loop, is_try)
+            if found is not None:
+                return found
+        targets = statement.targets if isinstance(statement, ast.Delete) else []
+        if any(isinstance(one, ast.Subscript) and _is_name(one.value, name) for one in targets):
+            return statement
+    return None
+
+
+def _resizing(tree: ast.AST, name: str) -> ast.AST | None:
+    """A call of a method in an expression."""
+    for node in ast.walk(tree):
+        is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if is_method and _is_name(node.func.value, name) and node.func.attr in _RESIZING:  # type: ignore[attr-defined]
+            return node
+    return None
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_call(node: Any) -> bool:

@@ -34,7 +34,7 @@ from specstream.compiler.numpy_functions import NUMPY
 from specstream.compiler.refusals import refuse
 from specstream.compiler.types import EventType, ViewType
 
-__all__ = ["attribute_is_none", "column", "some"]
+__all__ = ["attribute_is_none", "column", "some", "tested"]
 
 
 def _equality(function: Any) -> Any:
@@ -181,6 +181,18 @@ def some(typing_context: Any, value: Any) -> Any:
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
         return unwrapped(context, builder, value, args[0])
+
+    return of(value), code
+
+
+@intrinsic
+def tested(typing_context: Any, value: Any) -> Any:
+    """A value where a test has let pass what is not None. Where it is always None, as what a
+    function was given, nobody gets here."""
+    of = present(value)
+
+    def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
+        return args[0] if of == types.none else value_or_zero(context, builder, value, args[0])
 
     return of(value), code
 

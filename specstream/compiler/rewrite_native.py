@@ -77,6 +77,7 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
     def begin(self, nested: Nested | None = None) -> None:
         self.leave_nothing()
         self.there: set[str] = set()  # names that are not None here, as was tested
+        self.tested: set[str] = set()  # others of which a test has left nothing else
         self.nested = self.find_nested() if nested is None else nested
 
     def rewrite(self) -> ast.FunctionDef:
@@ -298,11 +299,14 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
 
     def visit_If(self, node: ast.If) -> Any:
         known = self.known_by(node.test, node.body)
+        elsewhere = self.known_by(node.test, node.orelse, holds=False)
         node.test = self.condition(node.test)
         self.there |= known
         node.body = self.statements(node.body) or [ast.copy_location(ast.Pass(), node)]
         self.there -= known
+        self.tested |= elsewhere
         node.orelse = self.statements(node.orelse)
+        self.tested -= elsewhere
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -344,6 +348,8 @@ class NativeRewriter(CallRewriter, MatchStatements, LeavingRewriter):
                 )
         if node.id in self.there and isinstance(node.ctx, ast.Load):
             return self.core(none_rules.some, node, at=node)
+        if node.id in self.tested and isinstance(node.ctx, ast.Load):
+            return self.core(none_rules.tested, node, at=node)
         return node
 
     def written_before(self, node: ast.Call, callee: ast.Name) -> ast.expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import dis
 import types
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from specstream.compiler import arithmetic, none_rules, none_types
@@ -54,11 +54,15 @@ class MaybeNone(NativeParts):
     # ---- values that have to be there ----
 
     there: set[str]
+    tested: set[str]
 
-    def known_by(self, test: ast.expr, body: list[ast.stmt]) -> set[str]:
-        """Names that a condition says are not None, and that stay what they are in its body."""
+    def known_by(
+        self, test: ast.expr, body: Sequence[ast.stmt | ast.expr], holds: bool = True
+    ) -> set[str]:
+        """Names that a condition says are not None, and that stay what they are where it holds, or
+        does not."""
         parts = test.values if isinstance(test, ast.BoolOp) else [test]
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or if holds else ast.And):
             return set()
         found: set[str] = set()
         for part in parts:
@@ -66,10 +70,10 @@ class MaybeNone(NativeParts):
             is_negated = isinstance(part, ast.Compare) and isinstance(
                 part.ops[0], ast.IsNot | ast.NotEq
             )
-            if isinstance(tested, ast.Name) and is_negated:
+            if isinstance(tested, ast.Name) and is_negated == holds:
                 found.add(tested.id)
         given = {name for statement in body for name in bound_names(statement)} if found else set()
-        return found - given - self.there
+        return found - given - self.there - self.tested
 
     def may_give_none(self, callee: str) -> bool:
         """Whether a function may return None, as far as its text tells."""
@@ -110,8 +114,14 @@ class MaybeNone(NativeParts):
         return self.core(bool_, rewritten, at=node) if may_be_none else rewritten
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
+        here = self.known_by(node.test, [node.body])
+        elsewhere = self.known_by(node.test, [node.orelse], holds=False)
         node.test = self.condition(node.test)
-        node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+        self.tested |= here
+        node.body = self.visit(node.body)
+        self.tested ^= here | elsewhere
+        node.orelse = self.visit(node.orelse)
+        self.tested -= elsewhere
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from numba.core import types
 from numba.extending import models, register_model
 
-from specstream.compiler.kinds import NUMBA_KINDS, check_kind
+from specstream.compiler.kinds import check_kind
 from specstream.compiler.none_types import present
 from specstream.compiler.refusals import refuse
 from specstream.compiler.state_fields import CONTAINER_TYPES
 from specstream.compiler.state_records import stored_record
-from specstream.compiler.types import ContainerType, RecordType
+from specstream.compiler.types import ContainerType, shape_type
 
 __all__ = [
     "DequeField",
@@ -35,10 +35,7 @@ class SequenceType(ContainerType, types.IterableType):
     @property
     def element(self) -> types.Type:
         """What it holds."""
-        if self.container.value.record is not None:
-            return RecordType(self.container.value, self.state.variant)
-        parts = [NUMBA_KINDS[part.number] for part in self.container.value.parts]
-        return types.BaseTuple.from_types(parts) if self.container.value.is_tuple else parts[0]
+        return shape_type(self.container.value, self.state.variant)
 
     @property
     def iterator_type(self) -> types.Type:

@@ -21,7 +21,7 @@ from numba.extending import models, register_model
 from specstream._native import ffi, lib
 from specstream.compiler.core_function import Meaning, called
 from specstream.compiler.instructions import I32, I64, POINTER, Value
-from specstream.compiler.kinds import NUMBA_KINDS, check_kind
+from specstream.compiler.kinds import check_kind
 from specstream.compiler.local_methods import method
 from specstream.compiler.local_tables import (
     WRITERS,
@@ -42,12 +42,13 @@ from specstream.compiler.state_records import PLACES, Records, make_place, store
 from specstream.compiler.table_methods import DictView, collect_keys, collect_pairs
 from specstream.compiler.text import TextType
 from specstream.compiler.types import (
-    SPECULATIVE,
     ContainerType,
     PlaceType,
     RecordType,
     RunType,
     StateType,
+    is_alone,
+    shape_type,
 )
 from specstream.declarations.containers import Shape
 from specstream.declarations.element_types import storage_of
@@ -59,7 +60,6 @@ __all__ = [
     "StateSetType",
     "StateTable",
     "as_declared",
-    "shape_type",
 ]
 
 NOWHERE = I64(-1)
@@ -67,17 +67,15 @@ INT = storage_of(int, "a time")
 _VOID = ir.VoidType()
 
 
-def shape_type(shape: Shape) -> types.Type:
-    """What a key, value or element is when it is read."""
-    parts = [NUMBA_KINDS[part.number] for part in shape.parts]
-    return types.BaseTuple.from_types(parts) if shape.is_tuple else parts[0]
+def _tested(given: types.Type) -> types.Type:
+    """A null that was tested for None is a value, as in lists."""
+    given = types.unliteral(given)
+    return given.of if isinstance(given, NullableType) else given
 
 
 def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
     """The type as which a value is kept; refuses what would lose something or has another form."""
-    given = types.unliteral(given)
-    # A null that was tested for None is a value, as in lists.
-    given = given.of if isinstance(given, NullableType) else given
+    given = _tested(given)
     if may_be_none(given):
         raise refuse(f"{what} gets what may be None; test it for None first, and leave it out")
     is_tuple = isinstance(given, types.BaseTuple)
@@ -97,9 +95,7 @@ def as_declared(shape: Shape, given: types.Type, what: str) -> types.Type:
             f"{what} is declared {shape} and gets {given}; give a tuple of {len(shape.parts)}"
         )
     for place, (part, one) in enumerate(zip(shape.parts, given, strict=True)):
-        one = types.unliteral(one)
-        one = one.of if isinstance(one, NullableType) else one
-        check_kind(one, part.number, f"part {place} of {what}", part.name)
+        check_kind(_tested(one), part.number, f"part {place} of {what}", part.name)
     return shape_type(shape)
 
 
@@ -134,11 +130,7 @@ class StateDictType(Declared, DictType):
 
     def __init__(self, state: StateType, field: Field) -> None:
         super().__init__(state, field)
-        self._value = (
-            shape_type(self.container.value)
-            if self.container.value.record is None
-            else RecordType(self.container.value, state.variant)
-        )
+        self._value = shape_type(self.container.value, state.variant)
 
 
 class StateSetType(Declared, SetType):
@@ -209,7 +201,7 @@ class StateTable(Table):
         """The entry of a key; without a call where the entry was looked up ahead and is there."""
         of, builder = self.of, self.builder
         is_ahead = any(of.field.name == name for name, _ in of.state.program.look_ups)
-        if of.variant in SPECULATIVE or of.variant == "locked" or not is_ahead:
+        if not (is_ahead and is_alone(of.variant)):
             return self.looked_up(words, packed)
         run = self.run
         ahead = run.load_member("ahead", I32.as_pointer(), invariant=True)
@@ -312,7 +304,7 @@ class StateTable(Table):
         row = run.load_member("event")
         time = builder.load(builder.gep(times, [row], inbounds=True))
         word = builder.add(entry, I64(self.container.entry_words - 1))
-        if self.of.variant not in SPECULATIVE and self.of.variant != "locked":
+        if is_alone(self.of.variant):
             # The heap of what expires counts on times that grow; otherwise it has to be told.
             last = builder.load(run.word_address("state", word))
             with builder.if_then(builder.icmp_signed("<", time, last), likely=False):

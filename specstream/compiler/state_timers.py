@@ -37,10 +37,10 @@ from specstream.compiler.memory import Run
 from specstream.compiler.none_types import present
 from specstream.compiler.refusals import TIMER_NAMES, refuse
 from specstream.compiler.state_fields import CONTAINER_TYPES
-from specstream.compiler.state_tables import Declared, StateTable, shape_type
+from specstream.compiler.state_tables import Declared, StateTable
 from specstream.compiler.table_methods import get_or_none, is_null
 from specstream.compiler.text import TextType
-from specstream.compiler.types import EventType, StateType
+from specstream.compiler.types import EventType, StateType, shape_type
 from specstream.declarations.containers import Shape
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field

@@ -39,6 +39,8 @@ __all__ = [
     "StateType",
     "Variant",
     "ViewType",
+    "is_alone",
+    "shape_type",
 ]
 
 Variant = str
@@ -60,6 +62,12 @@ UNDOING = ("plain", BOOSTED)
 # Access to the state goes through a protocol.
 SPECULATIVE = (*PROFILED, *PROFILED.values())
 EAGER = ("eager", PROFILED["eager"])
+
+
+def is_alone(variant: Variant) -> bool:
+    """Whether nobody else changes the state meanwhile: neither speculation nor other threads that
+    hold locks of the operator."""
+    return variant not in SPECULATIVE and variant != "locked"
 
 
 class _Pointer(types.Type):
@@ -244,6 +252,19 @@ class RowsIterator(types.SimpleIteratorType):
     def __init__(self, of: ViewType | RecordsType) -> None:
         self.of = of
         super().__init__(f"iter({of.name})", of.with_ndim(of.ndim - 1))
+
+
+def shape_type(shape: Shape, variant: Variant | None = None) -> types.Type:
+    """What a key, value or element of a container is when it is read.
+
+    Args:
+        variant: of who reads, for what may be a record; no key is.
+    """
+    if shape.record is not None:
+        assert variant is not None
+        return RecordType(shape, variant)
+    parts = [NUMBA_KINDS[part.number] for part in shape.parts]
+    return types.BaseTuple.from_types(parts) if shape.is_tuple else parts[0]
 
 
 for _pointer in (RunType, StateType, BoostedType, EventType, EmitType, RecordType):

@@ -128,6 +128,7 @@ def _look_ahead(
     state_type, look_ups = state, state.program.look_ups
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        # Speculative runs do not use what is found, but have it in their cache.
         if not look_ups or run.variant == "locked" or isinstance(event, TimerType):
             return context.get_dummy_value()
         row, first, last = args[3:]

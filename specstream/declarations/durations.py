@@ -6,11 +6,13 @@ import datetime
 
 from specstream.errors import ConfigurationError, SpecstreamError
 
-__all__ = ["DAY", "TICKS", "described_duration", "duration_text", "nanoseconds"]
+__all__ = ["DAY", "PER_SECOND", "TICKS", "described_duration", "duration_text", "nanoseconds"]
 
 DAY = 24 * 60 * 60 * 10**9
-# From one time to the next, in the units that times and dates have.
-TICKS = (1, 10**3, 10**6, 10**9, DAY)
+# Of the units that Arrow counts times in.
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+# From one time to the next, in these and in days.
+TICKS = (*(10**9 // many for many in PER_SECOND.values()), DAY)
 _MOST = 2**63 - 1
 _UNITS = {
     "days": DAY,

@@ -192,6 +192,8 @@ class OutOfOrder:
 
     def _send(self) -> None:
         """Has a job that has all events and the frontier as it is. May be begun anew."""
+        if self._timers is not None and self._is_over():
+            return
         if self._lasting:
             self._settle_times()
         if not self._flight.is_open:
@@ -216,6 +218,15 @@ class OutOfOrder:
                 source.frontier = until
             unsent.pop()
         self._move_frontier()
+
+    def _is_over(self) -> bool:
+        """Whether the input has ended and nothing is left to do. A job that would begin now would
+        end it once more."""
+        pending = self._committed.pending
+        if self._reached() != (END, END):
+            pending.has_ended = False  # or a source has joined since
+        waits = pending.unsent or pending.pending or pending.due
+        return pending.has_ended and not waits and not self._flight.is_open
 
     def _settle_times(self) -> None:
         """Before the runtime is given the first event."""
@@ -290,6 +301,7 @@ class OutOfOrder:
                 self._move_before_the_end(frontier)
             self._native.advance(frontier)
             self._frontier = frontier
+            self._committed.pending.has_ended = self._timers is not None and frontier == (END, END)
 
     def _move_before_the_end(self, frontier: tuple[int, int]) -> None:
         """What timers do at the end depends on how far the frontier came before it."""

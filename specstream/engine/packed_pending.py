@@ -45,6 +45,7 @@ class Waiting:
         reached: (timestamp, rank) that the frontier came to last before the end.
         due: whether timers are due at the frontier.
         ending: how many of the first timers fire at an end that has begun; 0: it has not.
+        has_ended: whether timers have been told of the end of these sources.
     """
 
     sources: list[Source]
@@ -59,6 +60,7 @@ class Waiting:
     reached: tuple[int, int] | None = None
     due: bool = False
     ending: int = 0
+    has_ended: bool = False
 
 
 def packed(about: Waiting, events: pa.Table, others: list[pa.Table]) -> bytes:

@@ -96,6 +96,7 @@ class PendingEvents:
         self.unsent: list[Segment] = []  # that the runtime does not have
         self.due = False  # timers wait for an open job, which has ended since
         self.ending = 0  # if so: only the first so many, at an end that has begun; 0: it has not
+        self.has_ended = False  # timers have been told of the end of the sources that there are
 
     @property
     def pending(self) -> int:
@@ -483,6 +484,7 @@ class PendingEvents:
             self.sources.reached,
             self.due,
             self.ending,
+            self.has_ended,
         )
         tables = [] if self.held is None else [self.held]
         if self._given:
@@ -521,7 +523,7 @@ class PendingEvents:
             about.late,
             about.reached,
         )
-        self.due, self.ending = about.due, about.ending
+        self.due, self.ending, self.has_ended = about.due, about.ending, about.has_ended
         known = list(self.sources)
         self._given = [(known[number], to) for number, to in zip(about.given, given, strict=True)]
         self._side = side

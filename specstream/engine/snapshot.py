@@ -294,4 +294,8 @@ def _migrate(
             "the new fields to their values"
         )
     given = FieldValues(layout, table, f"{what}: migrate= returned", SnapshotError)
-    return given.content(values), table.to_arrow()
+    content = given.content(values)
+    if saved.timers is not None and layout.timers is not None:
+        # No value of a field, and so nothing that the function could give: time goes on.
+        content.kept(layout.timers)[:] = state.kept(saved.timers)
+    return content, table.to_arrow()

@@ -349,13 +349,15 @@ def test_every_flipped_byte_and_every_cut_of_an_input_is_detected(recorded: Path
             Input.from_bytes(content[:at])
 
 
-def test_an_input_of_the_version_before_is_read(recorded: Path) -> None:
+def test_an_input_of_the_versions_before_is_read(recorded: Path) -> None:
     kept = Input.from_bytes((recorded / "0000000006.input").read_bytes())
     table = pa.ipc.open_stream(recorded / "0000000006.input").read_all()
     metadata = dict(table.schema.metadata)
     origin = json.loads(metadata[b"specstream"])
-    assert origin.pop("event_time") is None
-    for version, known in ((1, True), (3, False)):
+    assert not origin.pop("ends")
+    for version, known in ((2, True), (1, True), (4, False)):
+        if version == 1:
+            assert origin.pop("event_time") is None
         metadata[b"specstream"] = json.dumps({**origin, "version": version}).encode()
         changed = table.replace_schema_metadata(metadata)
         sink = pa.BufferOutputStream()
@@ -366,7 +368,7 @@ def test_an_input_of_the_version_before_is_read(recorded: Path) -> None:
         if known:
             assert Input.from_bytes(content) == kept
         else:
-            with pytest.raises(ss.SnapshotError, match="version 3 of the format"):
+            with pytest.raises(ss.SnapshotError, match="version 4 of the format"):
                 Input.from_bytes(content)
 
 

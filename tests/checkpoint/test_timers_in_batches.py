@@ -86,11 +86,104 @@ def test_runs_over_a_restart(tmp_path: Path, watermark: int | None) -> None:
     reached = None if watermark is None else int(table["t"][-1].as_py()) - watermark
     found = [tuple(row.values()) for at in sorted(batches) for row in batches[at].to_pylist()]
     assert found == expected(table, reached)
-    # And what the plain function makes of each batch.
-    for number in range(6):
+    # And what the plain function makes of each batch, that of the end included.
+    for number in range(7):
         again = replay(str(tmp_path), number)
         assert again.error is None
+        assert again.is_recorded
         assert again.difference is None
+        assert again.output == batches[number]
+    assert again.output.num_rows > 0
+    assert (again.waiting, again.events > 0) == (0, watermark is not None)
+
+
+@pytest.mark.parametrize("source", ["from", "user"])
+@pytest.mark.parametrize("keys", [True, False])
+def test_the_rows_of_the_end_have_the_columns_of_those_before(
+    tmp_path: Path, keys: bool, source: str
+) -> None:
+    """Also where who ends it has run no batch."""
+    batches: list[pa.Table] = []
+    options = StreamOptions(
+        to=lambda rows, batch_id: batches.append(rows),
+        order_by="t",
+        source=source,
+        checkpoint=str(tmp_path),
+        keep_batches=2,
+    )
+    table = pa.table(
+        {
+            "t": pa.array([1, 40], pa.timestamp("s", "UTC")),
+            "from": ["a", "b"],
+            "user": ["x", "y"],
+            "wait": [5, 6],
+        }
+    )
+    for is_end in (False, True):
+        with ss.Engine(sessions, keys=keys) as engine:
+            runner = BatchRunner(engine, options)
+            if is_end:
+                runner.finish()
+            else:
+                runner.run(Batch(0, "q", table))
+            runner.close()
+            assert runner.checkpoint is not None
+            runner.checkpoint.close()
+    first, *_, last = batches
+    assert (first["user"].to_pylist(), last["user"].to_pylist()) == (["x"], ["y"])
+    assert last.schema == first.schema
+    if keys:
+        assert first.schema.field("timestamp").type == table.schema.field("t").type
+    for batch in range(2):
+        assert replay(str(tmp_path), batch).difference is None
+
+
+class Divided(ss.State):
+    timers = ss.timers(int)
+
+
+def divides(state, timer, emit):  # type: ignore[no-untyped-def]
+    emit(100 // timer.key)
+
+
+def sets(state, event, emit):  # type: ignore[no-untyped-def]
+    state.timers.set(event.n, event.timestamp + 100)
+
+
+@pytest.mark.parametrize("watermark", [None, 6])
+def test_an_end_that_fails_can_be_replayed(tmp_path: Path, watermark: int | None) -> None:
+    operator = ss.operator(state=Divided, event={"n": int}, emits={"part": int}, on_timer=divides)(
+        sets
+    )
+    options = StreamOptions(
+        to=lambda rows, batch_id: None,
+        order_by="t",
+        watermark=watermark,
+        checkpoint=str(tmp_path),
+    )
+    with ss.Engine(operator) as engine:
+        runner = BatchRunner(engine, options)
+        runner.run(Batch(0, "q", pa.table({"t": [1, 2, 3], "n": [4, 0, 5]})))
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                runner.finish()
+        runner.close()
+    found = replay(str(tmp_path), 1)
+    assert isinstance(found.error, ZeroDivisionError)
+    assert found.raised is not None
+    assert (found.raised.type, found.difference) == ("ZeroDivisionError", None)
+    assert found.output["part"].to_pylist() == [25]
+    # Which was mended since:
+    mended = ss.operator(state=Divided, event={"n": int}, emits={"part": int}, on_timer=mends)(sets)
+    found = replay(str(tmp_path), 1, mended)
+    assert found.error is None
+    assert found.output["part"].to_pylist() == [25, -1, 20]
+    assert found.state.timers == {14: 102, 10: 103, 15: 104}  # which wait on
+
+
+def mends(state, timer, emit):  # type: ignore[no-untyped-def]
+    emit(-1 if timer.key == 0 else 100 // timer.key)
+    state.timers.set(timer.key + 10, timer.at + 1)
 
 
 def test_finish_needs_something_that_waits() -> None:

@@ -408,6 +408,9 @@ t = tuple(xs) -> a tuple is made of a list, whose length only a run knows; make 
 t = (*xs, 1) -> a star puts .* into a tuple, whose length is not known then; make a list
 emit(max(*xs), 0.0) -> a star in a call of max; write the values out
 d = dict.fromkeys(xs) -> dict.fromkeys without a value, .*; write {key: 0 for key in keys}
+q = deque(xs); [q.append(x) for x in q if x] -> 'q' is a deque, .* raises RuntimeError; .*in list(q)
+q = deque(xs); x = sum(q.popleft() for x in enumerate(q)) -> 'q' is a deque, .*; .* in list(q)
+q = deque(xs); x = max(q, key=lambda x: q.pop()) -> 'q' is a deque, .* through it, .*; .* list(q)
 x = bisect.bisect(xs, 1, 0, 2) -> so many arguments; write the loops out
 """
 
@@ -427,6 +430,67 @@ def test_what_is_refused_says_what_to_write(row: str, tmp_path: Any) -> None:
     )
     with pytest.raises(ss.CompileError, match=rf"refused.py:11: .*{message}"):
         compiled(runpy.run_path(str(path))["process"])
+
+
+CHANGED = """
+    for x in q:
+        q.append(x)  # <-
+---
+    for x in reversed(q):
+        if x > 3:
+            break
+        if x > 2:
+            q.pop()  # <-
+            continue
+            break
+---
+    for x in q:
+        for y in xs:
+            if y > 3:
+                del q[0]  # <-
+                break
+---
+    for _, x in enumerate(q):
+        try:
+            q.rotate(2)  # <-
+            raise ValueError
+        except ValueError:
+            pass
+"""
+
+
+@pytest.mark.parametrize("text", CHANGED.removeprefix("\n").split("---\n"))
+def test_a_deque_that_changes_while_a_loop_goes_through_it_is_refused(
+    text: str, tmp_path: Any
+) -> None:
+    path = tmp_path / "refused.py"
+    before = "from collections import deque\n\n\ndef process(state, event, emit):\n"
+    before += "    xs = [event.i, 2]\n    q = deque(xs)\n"
+    path.write_text(f"{before}{text}    emit(len(q), 0.0)\n")
+    line = 1 + (before + text.partition("  # <-")[0]).count("\n")
+    with pytest.raises(ss.CompileError, match=rf"refused.py:{line}: 'q' is a deque, .*list\(q\)"):
+        compiled(runpy.run_path(str(path))["process"])
+
+
+def test_a_deque_that_changes_where_a_loop_ends_or_where_it_is_not_in_one() -> None:
+    def process(state, event, emit):
+        q = deque([1, event.i, 3, 2])
+        for x in list(q):
+            q.append(x)
+        for x in q:
+            if x == event.i:
+                q.remove(x)
+                break
+        else:
+            q.append(77)
+        for x in reversed(q):
+            if x > 2:
+                q.appendleft(x)
+                emit(len(q), 1.0)
+                return
+        emit(sum(q), 0.0)
+
+    agree(process)
 
 
 def compiled(function: Callable[..., None]) -> None:

@@ -219,6 +219,32 @@ def test_none_is_not_emitted_into_a_column_that_has_no_nulls() -> None:
     assert_identical(run_engine(operator, TABLE, horizon=0), expected)
 
 
+def first_or(value, default=None):
+    return 7 if default is None else value + default
+
+
+def without_none(state, event, emit):
+    """What a conditional expression, or the other branch, has left is a value like others."""
+    j = event.j
+    at = -1 if j is None else j
+    xs = [3, 1, 2]
+    n = len(xs)
+    if at < n <= n:
+        emit(len(xs[:at]), None)
+    xs.append(at)
+    ys = {at: [at]}
+    if j is None or event.i > 7:
+        emit(len(ys) + first_or(at), None)
+    else:
+        xs.append(j)
+        ys[j] = [j, j]
+    price = event.x
+    pairs = [(at, price if price is not None else 0.5)]
+    best = state.a[2] if j is None and event.on else None
+    pairs.append((0 if best is None else best, 1.0))
+    emit(sum(xs) + len(ys[at]) + first_or(3, at), max(pairs)[1])
+
+
 def kept(j, price):
     if j is None:
         return -100
@@ -251,6 +277,17 @@ def nulls(state, event, emit):
         price = 1.0
     emit(9, price)
     state.x = price
+
+
+def test_where_a_test_has_left_a_value_it_may_be_put_into_a_list() -> None:
+    event = {"i": int, **{name: ss.nullable(of) for name, of in (("x", float), ("j", int))}}
+    event["on"] = ss.nullable(bool)
+    operator = ss.operator(state=State, event=event, emits=EMITS)(without_none)
+    expected = run_oracle(operator, NULLS)
+    assert not expected.raised
+    assert witness.assert_agrees(operator, NULLS, are_none=True) == NULLS.num_rows
+    for path in PATHS[:2]:
+        assert_identical(run_engine(operator, NULLS, **path), expected)
 
 
 def test_a_null_that_is_kept_tells_the_truth() -> None:

@@ -577,6 +577,83 @@ def test_timers_are_kept_with_their_clock() -> None:
         idle(wait, initial={"timers": 3})
 
 
+class Plain(ss.State):
+    alarms = ss.timers((str, int))
+    seen = ss.dict(str, int)
+
+
+class More(ss.State):
+    before = ss.array(str, 3)
+    rates = ss.dict(str, float)
+    alarms = ss.timers((str, int))
+    seen = ss.dict(str, int)
+    behind = ss.scalar(float)
+
+
+class Renamed(ss.State):
+    seen = ss.dict(str, float)
+    ringing = ss.timers((str, int))
+
+
+def rings(state, timer, emit):
+    emit(timer.key[0], timer.at, timer.timestamp, timer.sequence, timer.random(0))
+
+
+def waits_for(state, event, emit):
+    state.seen[event.user] = state.seen.get(event.user, 0) + 1
+    state.alarms.set((event.user, event.wait), event.timestamp + event.wait)
+
+
+def waits_elsewhere(state, event, emit):
+    state.seen[event.user] = state.seen.get(event.user, 0.0) + 1.0
+    state.ringing.set((event.user, event.wait), event.timestamp + event.wait)
+
+
+def renamed(fields):
+    return {"seen": {**fields["seen"]}, "ringing": fields["alarms"]}
+
+
+@pytest.mark.parametrize(
+    ("state", "migrate"),
+    [
+        (More, None),
+        (More, lambda fields: fields),
+        (More, lambda fields: {**fields, "behind": 0.5}),
+        (Renamed, renamed),
+    ],
+    ids=["by name", "as they are", "more", "renamed"],
+)
+def test_timers_go_on_in_an_operator_that_has_changed(state: type[ss.State], migrate: Any) -> None:
+    """Their clock, how many have fired, and those that are set, in their order."""
+    emits = {"user": str, "at": int, "time": int, "number": int, "drawn": float}
+    event = {"user": str, "wait": int}
+
+    def made(of: type[ss.State]) -> ss.Operator:
+        function = waits_elsewhere if of is Renamed else waits_for
+        return ss.operator(name="wait", state=of, event=event, emits=emits, on_timer=rings)(
+            function
+        )
+
+    def table(*rows: tuple[int, str, int]) -> dict[str, list[Any]]:
+        return {name: [row[at] for row in rows] for at, name in enumerate(("time", "user", "wait"))}
+
+    first = table((0, "b", 40), (1, "a", 39), (10, "c", -20), (30, "b", 2), (50, "c", 7))
+    # An earlier table than the clock: what it sets fires at once, with the clock's time.
+    second = table((33, "d", 1), (34, "a", 9), (60, "e", 500))
+    options: dict[str, Any] = {"order_by": "time", "end": True}
+    with ss.Engine(made(Plain), keys=True, threads=2, horizon=2) as engine:
+        assert len(engine.process(first, order_by="time")) == 4
+        snapshot = engine.snapshot()
+        expected = engine.process(second, **options)
+    assert expected["number"].to_pylist() == list(range(4, 8))
+    assert min(expected["time"].to_pylist()) >= 50
+    with ss.Engine(made(state), keys=True, restore=snapshot, migrate=migrate) as engine:
+        assert engine.process(second, **options) == expected
+        again = engine.snapshot()
+    with ss.Engine(made(state), keys=True, restore=again) as engine:
+        assert engine.snapshot() == again
+
+
 def test_the_check_of_an_operator_begins_with_what_is_given() -> None:
     given = values(random.Random(8))
     run = ss.testing.check(hold, events(3, 80), initial=given)

@@ -291,6 +291,55 @@ def test_what_is_due_at_the_frontier_is_so_at_the_end(between: str) -> None:
         assert found == [("a", 5), ("b", 7), ("c", 60)]
 
 
+@pytest.mark.parametrize("way", ["nothing", "snapshot", "rollback", "restore", "process"])
+def test_an_end_is_once_until_a_source_has_joined(way: str) -> None:
+    """Whatever is called in between, and whether it has the open job begin again."""
+    nothing: dict[str, list[int]] = {"t": [], "x": []}
+
+    def between(engine: ss.Engine) -> ss.Engine:
+        if way == "snapshot":
+            engine.snapshot()
+        if way == "rollback":
+            engine.rollback(engine.savepoint())
+        if way == "process":
+            assert len(engine.process(nothing, order_by="t")) == 0
+        if way != "restore":
+            return engine
+        snapshot = engine.snapshot()
+        engine.close()
+        return ss.Engine(chain, sources=["A"], threads=1, horizon=0, restore=snapshot)
+
+    engine = ss.Engine(chain, sources=["A"], threads=1, horizon=0)
+    engine.submit_event(0, "A", x=1)
+    engine.advance("A")
+    assert engine.poll_rows(timeout=None) == [("a", 5)]
+    for _ in range(2):
+        engine = between(engine)
+        # Of sources that have ended, or that have sent nothing.
+        engine.advance("A")
+        engine.submit(nothing, order_by="t", source="B")
+        assert engine.poll_rows(timeout=None) == []
+        engine.advance("none")
+        assert engine.poll_rows(timeout=None) == []
+        assert dict(engine.state.timers) == {"b": 7}
+    # One joins, and the input has another end.
+    engine.submit_event(50, "B", x=0)
+    assert engine.poll_rows(timeout=None) == []
+    engine = between(engine) if way != "process" else engine  # which is refused while events wait
+    engine.advance("B", 55)
+    assert engine.poll_rows(timeout=None) == [("b", 7), ("a", 55)]
+    assert dict(engine.state.timers) == {"c": 60, "b": 57}
+    engine = between(engine)
+    engine.advance("B")
+    assert engine.poll_rows(timeout=None) == [("b", 57)]
+    assert dict(engine.state.timers) == {"c": 60}
+    engine = between(engine)
+    engine.advance("B")
+    assert engine.poll_rows(timeout=None) == []
+    assert len(engine.process(nothing, order_by="t", end=True)) == 1  # which says so itself
+    engine.close()
+
+
 def sets_three(state, event, emit):  # type: ignore[no-untyped-def]
     for key in ("x", "bad", "y"):
         state.timers.set(key, 5)

@@ -260,7 +260,6 @@ def test_of_random_operators_all_is_told(tmp_path: Path) -> None:
     )
     for number in range(25):
         writer = generated.Writer(random.Random(number))
-        writer.features.discard("records")  # a name for a record is not followed
         text = writer.operator(1 + number % 6)
         changed(generated.load(text, tmp_path, 9000 + number), table)
 
