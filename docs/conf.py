@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 
 project = "specstream"
 author = "the specstream authors"
@@ -25,6 +26,13 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+# What a notebook writes, and Spark leaves where it starts, is none of the sources.
+nb_execution_in_temp = True
+# Neither pages nor downloads say what Spark does of the machine that builds them.
+nb_output_stderr = "remove"
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+# It lives for seconds: too short for a compiler that optimises or a collector with threads.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
@@ -35,4 +43,6 @@ napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = "specstream"
+html_static_path = ["_static"]
+html_css_files = ["notebook.css"]
 html_theme_options = {"navigation_with_keys": True}

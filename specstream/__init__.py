@@ -33,6 +33,7 @@ from specstream.declarations.schema import decimal, nullable, timestamp
 from specstream.declarations.state import State, array, scalar, scratch
 from specstream.engine.engine import Engine
 from specstream.engine.hooks import Abort, Notification
+from specstream.engine.snapshot_description import SnapshotDescription, describe_snapshot
 from specstream.engine.statistics import Statistics
 from specstream.errors import (
     CompileError,
@@ -76,6 +77,7 @@ __all__ = [
     "Record",
     "SequentialRun",
     "SinkError",
+    "SnapshotDescription",
     "SnapshotError",
     "SpecstreamError",
     "State",
@@ -84,6 +86,7 @@ __all__ = [
     "array",
     "decimal",
     "deque",
+    "describe_snapshot",
     "dict",
     "heap",
     "list",

@@ -13,7 +13,8 @@ from pathlib import Path
 from bench.chapter4 import gallery
 from bench.chapter4.experiment import Effort, Experiment, Say
 from bench.chapter4.experiments import EXPERIMENTS
-from bench.chapter4.stored import to_text
+from bench.stored import to_text
+from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
 FOLDER = Path("docs/speed/chapter4")
@@ -66,7 +67,7 @@ def _run(experiment: Experiment, folder: Path, effort: Effort, redraw: bool) -> 
     elif not file.exists():
         raise SystemExit(f"{file} is not there: measure {experiment.name} first")
     data = json.loads(file.read_text())["data"]
-    experiment.draw(data).savefig(folder / f"{experiment.name}.png", dpi=110)
+    save(experiment.draw(data), folder / f"{experiment.name}.png")
     findings = experiment.judge(data)
     for finding in findings:
         print(f"  {'yes' if finding.holds else 'NO '}  {finding.what}: {finding.seen}", flush=True)

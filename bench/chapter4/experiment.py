@@ -13,23 +13,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "Data", "Effort", "Experiment", "Finding", "Say"]
+__all__ = ["Data", "Effort", "Experiment", "Finding", "Say"]
 
 Data = Mapping[str, Any]
 Say = Callable[[str], None]
-
-# The same methods look alike in all figures.
-COLOURS = {
-    "none": "#555555",
-    "atomic": "#8c6bb1",
-    "mutex": "#d95f02",
-    "spin lock": "#e6ab02",
-    "value": "#1b7837",
-    "eager": "#2166ac",
-    "plain": "#555555",
-    "lock": "#d95f02",
-    "locks": "#d95f02",
-}
 
 
 @dataclass(frozen=True)

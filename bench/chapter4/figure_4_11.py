@@ -9,12 +9,14 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL, opened, random_words
+from specstream.figures.palette import SPARE
+from specstream.figures.style import from_zero, in_style, legend, new_figure, plot_line
 
 SIZES = (1, 10, 25, 50, 100, 200, 400, 700, 1000)
 BATCHES = 60
 ROUNDS = 7
 PATTERNS = ("reads", "writes of one word", "writes of distinct words")
-PATTERN_COLOURS = dict(zip(PATTERNS, ("#1b7837", "#e6ab02", "#d95f02"), strict=True))
+LOOKS = dict(zip(PATTERNS, SPARE, strict=False))
 
 
 def measure(effort: Effort, say: Say) -> Data:
@@ -53,24 +55,21 @@ def slope(data: Data, protocol: str, pattern: str) -> float:
     return float(np.polyfit(SIZES, [costs[str(size)] for size in SIZES], 1)[0])
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    panels = figure.subplots(1, 2)
-    for axes, protocol in zip(panels, TRANSACTIONAL, strict=True):
+    figure, panels = new_figure("", 4.0, columns=2)
+    for axes, protocol in zip(panels[0], TRANSACTIONAL, strict=True):
         for pattern in PATTERNS:
             costs = data["nanoseconds"][protocol][pattern]
-            axes.plot(
-                SIZES,
-                [costs[str(size)] / 1000 for size in SIZES],
-                "o-",
-                label=f"{pattern}: {slope(data, protocol, pattern):.2f} ns each",
-                color=PATTERN_COLOURS[pattern],
+            plot_line(
+                axes, SIZES, [costs[str(size)] / 1000 for size in SIZES], pattern, LOOKS[pattern]
             )
         axes.set_title(protocol)
         axes.set_xlabel("accesses in the transaction")
-        axes.set_ylabel("microseconds for the abort")
-        axes.set_ylim(bottom=0)
-        axes.legend(fontsize=8)
+        axes.grid(axis="y")
+    from_zero(panels[0])
+    panels[0, 0].set_ylabel("time of the abort (µs)")
+    legend(figure, PATTERNS, LOOKS)
     return figure
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL, opened, random_words
+from specstream.figures.palette import look
+from specstream.figures.style import from_zero, in_style, legend, line_at, new_figure, plot_line
 
 SIZES = (100, 200, 300, 500, 700, 1000)
 CHANGED = (1, 100)
@@ -42,25 +45,24 @@ def measure(effort: Effort, say: Say) -> Data:
     }
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
+    figure, panels = new_figure("Abort and second run", 4.0)
+    axes = panels[0, 0]
+    looks = {}
     for protocol in TRANSACTIONAL:
-        for changed, style in zip(CHANGED, ("o-", "s--"), strict=True):
+        own = look(protocol)
+        for changed, other in zip(CHANGED, (own, replace(own, line=":", marker="X")), strict=True):
+            name = f"{protocol}, {changed} changed"
+            looks[name] = other
             overheads = data["overhead"][protocol][str(changed)]
-            axes.plot(
-                SIZES,
-                [100 * overheads[str(size)] for size in SIZES],
-                style,
-                label=f"{protocol}, {changed} changed",
-                color=COLOURS[protocol],
-            )
-    axes.axhline(100, color="#999999", linewidth=0.8)
-    axes.set_ylim(bottom=0)
+            plot_line(axes, SIZES, [100 * overheads[str(size)] for size in SIZES], name, other)
+    line_at(axes, 100)
+    axes.grid(axis="y")
     axes.set_xlabel("words read")
-    axes.set_ylabel("percent of the first run")
-    axes.set_title("Abort and second run")
-    axes.legend(fontsize=8)
+    axes.set_ylabel("time, first run = 100 %")
+    from_zero([axes])
+    legend(figure, looks, looks)
     return figure
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -11,10 +12,11 @@ from matplotlib.figure import Figure
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.sinusoid import WORDS, follow
+from specstream.figures.palette import look
+from specstream.figures.style import from_zero, in_style, legend, new_figure
 
 SECONDS = 20.0
 WANTED = ("abort-driven", "throughput-driven")
-PREDICTOR_COLOURS = {"abort-driven": "#d95f02", "throughput-driven": "#1b7837"}
 # What a panel shows, with the digits of its values that can be seen; seconds have two.
 PANELS = {"size": 0, "rerun": 3, "throughput": -1}
 # A panel is some two hundred pixels high: of a series what is nearer than one is left out.
@@ -85,23 +87,28 @@ def _means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
     }
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    panels = figure.subplots(3, 2, sharex=True, sharey="row")
+    figure, panels = new_figure("", 6.8, 3, 2, sharex=True, sharey="row")
     for column, protocol in enumerate(TRANSACTIONAL):
         for name in WANTED:
             series = data["series"][protocol][name]
             for axes, what, scale in zip(panels[:, column], PANELS, (1, 100, 0.001), strict=True):
                 shown = [scale * value for value in series[what]["values"]]
-                axes.plot(series[what]["at"], shown, label=name, color=PREDICTOR_COLOURS[name])
+                colour = look(name).colour
+                axes.plot(series[what]["at"], shown, label=name, color=colour, linewidth=1.2)
+                axes.grid(axis="y")
         panels[0, column].set_title(protocol)
-        panels[2, column].set_xlabel("seconds")
+        panels[2, column].set_xlabel("time (s)")
     for axes, label in zip(
-        panels[:, 0], ("words in use", "percent dropped", "1000 events/s"), strict=True
+        panels[:, 0],
+        ("words in use", "dropped runs (%)", "throughput\n(1000 events/s)"),
+        strict=True,
     ):
         axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-    panels[0, 0].legend(fontsize=8)
+    from_zero(panels.flat)
+    looks = {name: replace(look(name), marker="", line="-") for name in WANTED}
+    legend(figure, WANTED, looks)
     return figure
 
 

@@ -6,9 +6,10 @@ import statistics
 
 from matplotlib.figure import Figure
 
-from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.sinusoid import PREDICTORS, follow
+from specstream.figures.style import bars_height, draw_bars, in_style, legend, new_figure
 
 SECONDS = 12.0
 
@@ -29,25 +30,28 @@ def measure(effort: Effort, say: Say) -> Data:
     return {"means": means}
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    panels = figure.subplots(1, 2)
-    width = 0.38
+    figure, panels = new_figure(
+        "", 1.3 + bars_height(len(PREDICTORS), len(TRANSACTIONAL)), columns=2
+    )
     for axes, what, scale, label in zip(
-        panels,
+        panels[0],
         ("rerun", "throughput"),
         (100, 0.001),
-        ("percent dropped", "1000 events/s"),
+        ("dropped runs (%)", "throughput (1000 events/s)"),
         strict=True,
     ):
-        for place, protocol in enumerate(TRANSACTIONAL):
-            heights = [scale * data["means"][protocol][name][what] for name in PREDICTORS]
-            at = [x + (place - 0.5) * width for x in range(len(PREDICTORS))]
-            bars = axes.bar(at, heights, width, label=protocol, color=COLOURS[protocol])
-            axes.bar_label(bars, [f"{height:.1f}" for height in heights], fontsize=8)
-        axes.set_xticks(range(len(PREDICTORS)), PREDICTORS)
-        axes.set_ylabel(label)
-    panels[0].legend()
+        draw_bars(
+            axes,
+            {
+                name: {p: scale * data["means"][p][name][what] for p in TRANSACTIONAL}
+                for name in PREDICTORS
+            },
+            "{:.1f}",
+        )
+        axes.set_xlabel(label)
+    legend(figure, TRANSACTIONAL, bars=True)
     return figure
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.ready import READY, Ready, engine_of, rounds_for
+from specstream.figures.style import from_zero, in_style, legend, line_at, new_figure, plot_line
 
 # Of the text, with four cores.
 TEXT = {"top-k": 1.67, "nearest neighbours": 1.96}
@@ -81,25 +82,24 @@ def _speedup(ready: Ready, length: str, effort: Effort) -> dict[str, dict[str, f
     }
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(11, 6), layout="constrained")
-    panels = figure.subplots(2, 3, sharey="row")
-    for row, ready in zip(panels, READY, strict=True):
-        for axes, length in zip(row, LENGTHS, strict=True):
+    figure, panels = new_figure("", 7.4, 3, 2)
+    for row, length in zip(panels, LENGTHS, strict=True):
+        for axes, ready in zip(row, READY, strict=True):
             for protocol in TRANSACTIONAL:
                 curve = data["speedup"][ready.name][length][protocol]
                 threads = [int(count) for count in curve]
-                axes.plot(
-                    threads, list(curve.values()), "o-", label=protocol, color=COLOURS[protocol]
-                )
+                plot_line(axes, threads, list(curve.values()), protocol)
                 axes.set_xticks(threads)
-            axes.axhline(1, color="#999999", linewidth=0.8)
-            axes.set_title(f"{ready.name}, {length}", fontsize=9)
-            axes.set_ylim(bottom=0)
-        row[0].set_ylabel("speed-up against sequential")
-    for axes in panels[1]:
-        axes.set_xlabel("threads")
-    panels[0][0].legend()
+            line_at(axes, 1)
+            axes.set_title(f"{ready.name},\n{length}")
+            axes.set_xlabel("threads")
+            axes.grid(axis="y")
+        row[1].sharey(row[0])
+        row[0].set_ylabel("speed,\nsequential = 1")
+    from_zero(panels.flat)
+    legend(figure, TRANSACTIONAL)
     return figure
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.figure_4_18 import pace_of
 from bench.chapter4.ready import READY, Ready, engine_of
+from specstream.figures.style import from_zero, in_style, legend, line_at, new_figure, plot_line
 
 LENGTHS = ("the text's length", "asleep")
 THREADS = {"the text's length": (1, 2), "asleep": (1, 2, 4, 6)}
+NAMES = {"value": "speculation (value)", "locks": "fine-grained locks"}
 SECONDS = 0.05
 ROUNDS = 7
 
@@ -78,25 +80,23 @@ def _same(ready: Ready, effort: Effort) -> dict[str, bool]:
     return agreed
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(10, 6), layout="constrained")
-    panels = figure.subplots(2, 2, sharey="row")
+    figure, panels = new_figure("", 5.6, 2, 2, sharey="row")
     for row, length in zip(panels, LENGTHS, strict=True):
         for axes, ready in zip(row, READY, strict=True):
-            for contestant, style in (("value", "o-"), ("locks", "s--")):
+            for contestant, name in NAMES.items():
                 curve = data["speedup"][ready.name][length][contestant]
                 threads = [int(count) for count in curve]
-                label = "fine-grained locks" if contestant == "locks" else "speculation"
-                colour = COLOURS[contestant]
-                axes.plot(threads, list(curve.values()), style, label=label, color=colour)
+                plot_line(axes, threads, list(curve.values()), name)
                 axes.set_xticks(threads)
-            axes.axhline(1, color="#999999", linewidth=0.8)
-            axes.set_title(f"{ready.name}, {length}", fontsize=9)
-            axes.set_ylim(bottom=0)
-        row[0].set_ylabel("speed-up against sequential")
-    for axes in panels[1]:
-        axes.set_xlabel("threads")
-    panels[0][0].legend()
+            line_at(axes, 1)
+            axes.set_title(f"{ready.name},\n{length}")
+            axes.set_xlabel("threads")
+            axes.grid(axis="y")
+        row[0].set_ylabel("speed, sequential = 1")
+    from_zero(panels.flat)
+    legend(figure, NAMES.values())
     return figure
 
 

@@ -7,8 +7,9 @@ import statistics
 import numpy as np
 from matplotlib.figure import Figure
 
-from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
+from specstream.figures.style import bars_height, draw_bars, in_style, legend, new_figure
 
 BATCH = 100
 BATCHES = 400
@@ -38,20 +39,17 @@ def measure(effort: Effort, say: Say) -> Data:
     }
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    axes = figure.subplots()
-    width = 0.8 / len(METHODS)
-    for place, method in enumerate(METHODS):
-        costs = [data["nanoseconds"][method][pattern] for pattern in PATTERNS]
-        at = [group + (place - (len(METHODS) - 1) / 2) * width for group in range(len(PATTERNS))]
-        bars = axes.bar(at, costs, width, label=method, color=COLOURS[method])
-        axes.bar_label(bars, [f"{cost:.0f}" for cost in costs], fontsize=7)
-    axes.set_yscale("log")
-    axes.set_xticks(range(len(PATTERNS)), PATTERNS)
-    axes.set_ylabel("nanoseconds per access")
-    axes.set_title("Mean cost of one access, one thread, 512 MB of state")
-    axes.legend(ncols=6, fontsize=8)
+    figure, panels = new_figure(
+        "Mean cost of one access, one thread, 512 MB of state",
+        1.4 + bars_height(len(PATTERNS), len(METHODS)),
+    )
+    axes = panels[0, 0]
+    groups = {p: {m: data["nanoseconds"][m][p] for m in METHODS} for p in PATTERNS}
+    draw_bars(axes, groups, "{:.0f}", room=1.1)
+    axes.set_xlabel("time per access (ns)")
+    legend(figure, METHODS, bars=True)
     return figure
 
 

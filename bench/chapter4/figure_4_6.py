@@ -8,12 +8,14 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL, opened, random_words
+from specstream.figures.palette import SPARE
+from specstream.figures.style import in_style, legend, new_figure, plain_ticks, plot_line
 
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 ACCESSES_IN_ALL = 20_000
 ROUNDS = 7
 PHASES = ("create", "access", "commit")
-PHASE_COLOURS = {"create": "#d95f02", "access": "#1b7837", "commit": "#2166ac"}
+PHASE_LOOKS = dict(zip(PHASES, SPARE, strict=False))
 
 
 def measure(effort: Effort, say: Say) -> Data:
@@ -45,28 +47,31 @@ def _share(phases: dict[str, float], phase: str) -> float:
     return max(phases[phase], 0.0) / sum(max(took, 0.0) for took in phases.values())
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(10, 6), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True)
-    for row, protocol in zip(panels, TRANSACTIONAL, strict=True):
+    figure, panels = new_figure("", 5.6, 2, 2, sharex=True, sharey="row")
+    for column, protocol in zip(panels.T, TRANSACTIONAL, strict=True):
         sizes = data["nanoseconds"][protocol]
-        absolute, share = row
+        absolute, share = column
         for phase in PHASES:
             durations = [max(sizes[str(size)][phase], 1) / 1000 for size in SIZES]
-            absolute.loglog(SIZES, durations, "o-", label=phase, color=PHASE_COLOURS[phase])
+            plot_line(absolute, SIZES, durations, phase, PHASE_LOOKS[phase])
+        absolute.set_xscale("log")
+        absolute.set_yscale("log")
         shares = [[100 * _share(sizes[str(size)], phase) for size in SIZES] for phase in PHASES]
         share.stackplot(
-            SIZES, shares, labels=PHASES, colors=[PHASE_COLOURS[phase] for phase in PHASES]
+            SIZES, shares, labels=PHASES, colors=[PHASE_LOOKS[phase].colour for phase in PHASES]
         )
-        share.set_xscale("log")
         share.set_ylim(0, 100)
-        absolute.set_title(f"{protocol}: duration")
-        share.set_title(f"{protocol}: share")
-        absolute.set_ylabel("microseconds")
-        share.set_ylabel("percent")
-        absolute.legend()
-    for axes in panels[1]:
-        axes.set_xlabel("accesses in the transaction")
+        share.set_xlim(SIZES[0], SIZES[-1])
+        plain_ticks(share.xaxis, [1, 10, 100, 1000])
+        absolute.set_title(protocol)
+        share.set_xlabel("accesses in the transaction")
+        absolute.grid(axis="y")
+    plain_ticks(panels[0, 0].yaxis)
+    panels[0, 0].set_ylabel("time of the phase (µs)")
+    panels[1, 0].set_ylabel("share of the time (%)")
+    legend(figure, PHASES, PHASE_LOOKS)
     return figure
 
 

@@ -6,8 +6,9 @@ import statistics
 
 from matplotlib.figure import Figure
 
-from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import METHODS, opened, random_words
+from specstream.figures.style import bars_height, draw_bars, in_style, legend, new_figure
 
 SET = 100
 BATCHES = 60
@@ -42,20 +43,16 @@ def measure(effort: Effort, say: Say) -> Data:
     }
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    width = 0.8 / len(METHODS)
-    for axes, kind in zip(panels, KINDS, strict=True):
-        for place, method in enumerate(METHODS):
-            costs = [data["nanoseconds"][kind][pattern][method] for pattern in PATTERNS]
-            at = [x + (place - (len(METHODS) - 1) / 2) * width for x in range(len(PATTERNS))]
-            bars = axes.bar(at, costs, width, label=method, color=COLOURS[method])
-            axes.bar_label(bars, [f"{cost:.0f}" for cost in costs], fontsize=7)
-        axes.set_xticks(range(len(PATTERNS)), PATTERNS)
+    figure, panels = new_figure(
+        "", 1.5 + bars_height(len(PATTERNS), len(METHODS)), columns=2, sharex=True
+    )
+    for axes, kind in zip(panels[0], KINDS, strict=True):
+        draw_bars(axes, {p: data["nanoseconds"][kind][p] for p in PATTERNS}, "{:.0f}")
         axes.set_title(f"{kind}s of the first thread")
-    panels[0].set_ylabel("nanoseconds per access")
-    panels[0].legend(fontsize=8)
+        axes.set_xlabel("time per access (ns)")
+    legend(figure, METHODS, bars=True)
     return figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -12,12 +13,23 @@ from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.slowed import SlowedEngine, busy_rounds
 from bench.workloads import listing_4_2, values
+from specstream.figures.palette import look
+from specstream.figures.style import (
+    from_zero,
+    in_style,
+    legend,
+    line_at,
+    new_figure,
+    plain_ticks,
+    plot_line,
+)
 
 STATES = (100, 10)
 WORK = (1e-6, 2e-6, 5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 200e-6)
 # Sleeping takes at least some tens of microseconds more than it should.
 SLEEP = (100e-6, 200e-6, 500e-6, 1e-3)
 ASLEEP = (2, 4, 6)
+MARKERS = {"2": "o", "4": "s", "6": "^"}
 SECONDS = 0.03
 SECONDS_ASLEEP = 0.12
 ROUNDS = 5
@@ -68,23 +80,30 @@ def _curves(
     return curves
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(12, 7), layout="constrained")
-    panels = figure.subplots(2, 2, sharey="row")
+    figure, panels = new_figure("", 6.8, 2, 2, sharex="row", sharey="row")
+    looks = {}
     for row, kind in zip(panels, ("busy", "asleep"), strict=True):
         for axes, state in zip(row, STATES, strict=True):
             work = [seconds * 1e6 for seconds in data["work"][kind]]
             for name, curve in data["speedup"][str(state)].items():
                 if name.endswith(kind):
-                    colour = "#1b7837" if name.startswith("value") else "#2166ac"
-                    style = {"2": "o-", "4": "s--", "6": "^:"}[name.split(", ")[1][0]]
-                    axes.semilogx(work, curve, style, color=colour, label=name)
-            axes.axhline(1, color="#999999", linewidth=0.8)
+                    label = name.removesuffix(f" {kind}")
+                    threads = label.split(", ")[1][0]
+                    own = look(name.split(",")[0])
+                    line = {"2": "-", "4": "--", "6": ":"}[threads]
+                    looks[label] = replace(own, line=line, marker=MARKERS[threads])
+                    plot_line(axes, work, curve, label, looks[label])
+            line_at(axes, 1)
+            axes.set_xscale("log")
+            plain_ticks(axes.xaxis, [1, 10, 100] if kind == "busy" else [100, 200, 500, 1000])
             axes.set_title(f"state of {state}, work {kind}")
-            axes.set_xlabel("work in microseconds")
-            axes.set_ylim(bottom=0)
-        row[0].set_ylabel("speed-up against one plain thread")
-        row[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+            axes.set_xlabel("work of an event (µs)")
+            axes.grid(axis="y")
+        row[0].set_ylabel("speed, one plain thread = 1")
+    from_zero(panels.flat)
+    legend(figure, looks, looks)
     return figure
 
 

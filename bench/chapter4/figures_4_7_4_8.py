@@ -8,16 +8,24 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
 from bench.speed.loads import Load, events_of
 from bench.speed.native import NativeContestant, native_rounds_for
+from specstream.figures.style import (
+    from_zero,
+    in_style,
+    legend,
+    line_at,
+    new_figure,
+    plain_ticks,
+    plot_line,
+)
 
 WRITES = (5, 100)
 # Seconds of busy work.
 WORK = (0.0, 0.5e-6, 1e-6, 2e-6, 5e-6, 10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6, 1e-3)
 SECONDS = 0.02
-TICKS = (1, 2, 4, 8)
 ROUNDS = 5
 # Of the two-thread runs: horizon and chunk, by the length of the work.
 SHORT, LONG = (8, 16), (16, 1)
@@ -110,27 +118,29 @@ def break_even(work: list[float], speedup: list[float]) -> float | None:
     return work[0]
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True)
+    figure, panels = new_figure("", 6.6, 2, 2, sharex=True, sharey="row")
     work = [max(seconds * 1e6, 0.2) for seconds in data["work"]]
     for (above, below), writes in zip(panels.T, WRITES, strict=True):
         for method in METHODS[1:]:
-            curve = data["slowdown"][str(writes)][method]
-            above.loglog(work, curve, "o-", label=method, color=COLOURS[method])
-        above.set_yticks(TICKS, [f"{tick}" for tick in TICKS])
-        above.minorticks_off()
-        above.set_title(f"{writes} random writes: slowdown, one thread")
+            plot_line(above, work, data["slowdown"][str(writes)][method], method)
+        above.set_title(f"{writes} random writes,\none thread")
         for protocol in TRANSACTIONAL:
-            curve = data["speedup"][str(writes)][protocol]
-            below.semilogx(work, curve, "o-", label=protocol, color=COLOURS[protocol])
-        below.axhline(1, color="#999999", linewidth=0.8)
-        below.set_title(f"{writes} random updates: speed-up of two threads")
-        below.set_xlabel("busy work in microseconds (none: at the left edge)")
-    panels[0][0].set_ylabel("time relative to no synchronisation")
-    panels[1][0].set_ylabel("speed relative to one plain thread")
-    panels[0][0].legend()
-    panels[1][0].legend()
+            plot_line(below, work, data["speedup"][str(writes)][protocol], protocol)
+        below.set_title(f"{writes} random updates,\ntwo threads")
+        below.set_xscale("log")
+        plain_ticks(below.xaxis)
+        # Work of no length has no place on such an axis.
+        below.set_xticks([0.2, 1, 10, 100, 1000], ["0", "1", "10", "100", "1,000"])
+        below.set_xlabel("busy work in the task (µs)")
+        for axes in (above, below):
+            line_at(axes, 1)
+            axes.grid(axis="y")
+    from_zero(panels.flat)
+    panels[0, 0].set_ylabel("time, no\nsynchronisation = 1")
+    panels[1, 0].set_ylabel("speed,\none plain thread = 1")
+    legend(figure, METHODS[1:])
     return figure
 
 

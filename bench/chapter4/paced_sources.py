@@ -18,8 +18,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import specstream as ss
-from bench.chapter4.experiment import COLOURS, Data, Effort, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Finding, Say
 from bench.chapter4.slowed import SlowedEngine, busy_rounds
+from specstream.figures.style import from_zero, in_style, legend, new_figure, plot_line
 
 __all__ = [
     "DIFFERENCES",
@@ -129,20 +130,20 @@ def measure_curves(
     }
 
 
+@in_style
 def draw_panels(data: Data, titles: Mapping[str, str], sharey: bool = False) -> Figure:
     """A panel for each of the curves in ``data``; ``titles`` by their names."""
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    panels = figure.subplots(1, len(titles), sharey=sharey)
+    figure, panels = new_figure("", 4.2, columns=len(titles), sharey=sharey)
     percent = [100 * difference for difference in data["differences"]]
-    for axes, (name, title) in zip(panels, titles.items(), strict=True):
+    for axes, (name, title) in zip(panels[0], titles.items(), strict=True):
         for setting, curve in data["milliseconds"][name].items():
-            colour = COLOURS.get(setting, "#555555")
-            axes.plot(percent, curve, "o-", label=setting, color=colour)
+            plot_line(axes, percent, curve, setting)
         axes.set_title(title)
-        axes.set_xlabel("source A sends so many percent more than B")
-        axes.set_ylim(bottom=0)
-    panels[0].set_ylabel("milliseconds from arrival to commit, mean")
-    panels[0].legend()
+        axes.set_xlabel("source A sends so many\npercent more than B")
+        axes.grid(axis="y")
+    from_zero(panels[0])
+    panels[0, 0].set_ylabel("mean time from arrival to commit (ms)")
+    legend(figure, SETTINGS)
     return figure
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.ready import READY, engine_of, rounds_for
+from specstream.figures.palette import PUBLISHED
+from specstream.figures.style import bars_height, draw_bars, in_style, legend, line_at, new_figure
 
 # The text's numbers: microseconds and percent of conflicts by threads.
 TEXT = {
@@ -19,6 +21,7 @@ TEXT = {
 }
 # Six threads on two cores: the work is sleep, ten times as long, as sleep is coarse.
 SLEEP = 10
+LOOKS = {"the text": PUBLISHED}
 EVENTS = 3000
 EVENTS_ASLEEP = 1500
 ROUNDS = 5
@@ -68,37 +71,29 @@ def _measured(
     return {"microseconds": statistics.median(waits), "conflicts": statistics.median(conflicts)}
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(10, 7), layout="constrained")
-    panels = figure.subplots(2, 2)
-    kinds = ("2", "6 asleep")
-    for column, name in enumerate(data["rows"]):
-        for place, protocol in enumerate(TRANSACTIONAL):
-            rows = data["rows"][name][protocol]
-            slower = [
-                rows[kind]["microseconds"]
-                / rows["1 asleep" if "asleep" in kind else "1"]["microseconds"]
-                for kind in kinds
-            ]
-            conflicts = [100 * rows[kind]["conflicts"] for kind in kinds]
-            at = [x + (place - 0.5) * 0.3 for x in range(len(kinds))]
-            colour = COLOURS[protocol]
-            for axes, heights in ((panels[0, column], slower), (panels[1, column], conflicts)):
-                bars = axes.bar(at, heights, 0.28, label=protocol, color=colour)
-                axes.bar_label(bars, [f"{height:.2f}" for height in heights], fontsize=8)
+    kinds = {"2 threads": ("2", "1", "2"), "6 threads": ("6 asleep", "1 asleep", "6")}
+    figure, panels = new_figure("", 2.4 + 2 * bars_height(len(kinds), 3), 2, 2)
+    for (above, below), (name, rows) in zip(panels.T, data["rows"].items(), strict=True):
         text = TEXT[name]
-        for axes, heights in (
-            (panels[0, column], [text[k][0] / text["1"][0] for k in ("2", "6")]),
-            (panels[1, column], [text[k][1] or 0 for k in ("2", "6")]),
-        ):
-            at = [x + 0.4 for x in range(2)]
-            bars = axes.bar(at, heights, 0.18, label="the text", color="#bbbbbb")
-            axes.bar_label(bars, [f"{height:.2f}" for height in heights], fontsize=8)
-            axes.set_xticks(range(2), ["2 threads", "6 threads"])
-        panels[0, column].set_title(name)
-    panels[0, 0].set_ylabel("dequeuing to commit / sequential time")
-    panels[1, 0].set_ylabel("percent of the runs dropped")
-    panels[0, 0].legend(fontsize=8)
+        slower: dict[str, dict[str, float]] = {}
+        conflicts: dict[str, dict[str, float]] = {}
+        for title, (kind, alone, published) in kinds.items():
+            slower[title] = {
+                p: rows[p][kind]["microseconds"] / rows[p][alone]["microseconds"]
+                for p in TRANSACTIONAL
+            } | {"the text": text[published][0] / text["1"][0]}
+            conflicts[title] = {p: 100 * rows[p][kind]["conflicts"] for p in TRANSACTIONAL} | {
+                "the text": text[published][1] or 0.0
+            }
+        draw_bars(above, slower, looks=LOOKS, room=1.35)
+        draw_bars(below, conflicts, looks=LOOKS, room=1.35)
+        line_at(above, 1, "y")
+        above.set_title(name)
+        above.set_xlabel("dequeuing to commit,\nsequential time = 1")
+        below.set_xlabel("dropped runs (%)")
+    legend(figure, (*TRANSACTIONAL, "the text"), LOOKS, bars=True)
     return figure
 
 

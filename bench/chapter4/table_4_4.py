@@ -8,9 +8,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import specstream as ss
-from bench.chapter4.experiment import COLOURS, Data, Effort, Experiment, Finding, Say
+from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
 from bench.chapter4.ready import READY, Ready, engine_of
+from specstream.figures.palette import PUBLISHED
+from specstream.figures.style import bars_height, draw_bars, in_style, legend, new_figure
 from specstream.predictors.predictor import Predictor
 
 # Percent dropped and events per second of the text.
@@ -26,6 +28,7 @@ TEXT = {
 NAMES = {"A": "abort-driven", "T": "throughput-driven", "5": "static 5", "10": "static 10"}
 THREADS = 6
 SLEEP = 10
+LOOKS = {"the text": PUBLISHED}
 EVENTS = 400
 ROUNDS = 15
 
@@ -76,28 +79,29 @@ def _rows(ready: Ready, protocol: str, effort: Effort) -> dict[str, dict[str, fl
     }
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    panels = figure.subplots(2, 2)
-    for column, ready in enumerate(READY):
-        for place, protocol in enumerate(TRANSACTIONAL):
-            rows = data["rows"][ready.name][protocol]
-            for axes, heights in (
-                (panels[0, column], [100 * rows[name]["aborts"] for name in NAMES]),
-                (panels[1, column], [rows[name]["throughput"] / 1000 for name in NAMES]),
-            ):
-                at = [x + (place - 0.5) * 0.3 for x in range(len(NAMES))]
-                bars = axes.bar(at, heights, 0.28, label=protocol, color=COLOURS[protocol])
-                axes.bar_label(bars, [f"{height:.1f}" for height in heights], fontsize=8)
-                axes.set_xticks(range(len(NAMES)), NAMES.values(), fontsize=8)
-        at = [x + 0.4 for x in range(len(NAMES))]
-        text = [TEXT[ready.name][name][0] for name in NAMES]
-        bars = panels[0, column].bar(at, text, 0.18, label="the text", color="#bbbbbb")
-        panels[0, column].bar_label(bars, fontsize=7)
-        panels[0, column].set_title(ready.name)
-    panels[0, 0].set_ylabel("percent of the runs dropped")
-    panels[1, 0].set_ylabel("1000 events/s")
-    panels[0, 0].legend(fontsize=8)
+    figure, panels = new_figure(
+        "", 2.4 + bars_height(len(NAMES), 3) + bars_height(len(NAMES), 2), 2, 2,
+        height_ratios=(bars_height(1, 3), bars_height(1, 2)), sharex="row",
+    )  # fmt: skip
+    for (above, below), ready in zip(panels.T, READY, strict=True):
+        rows, text = data["rows"][ready.name], TEXT[ready.name]
+        dropped = {
+            title: {p: 100 * rows[p][name]["aborts"] for p in TRANSACTIONAL}
+            | {"the text": text[name][0]}
+            for name, title in NAMES.items()
+        }
+        rates = {
+            title: {p: rows[p][name]["throughput"] / 1000 for p in TRANSACTIONAL}
+            for name, title in NAMES.items()
+        }
+        draw_bars(above, dropped, "{:.1f}", LOOKS, room=1.25)
+        draw_bars(below, rates, "{:.1f}", room=1.25)
+        above.set_title(ready.name)
+        above.set_xlabel("dropped runs (%)")
+        below.set_xlabel("throughput (1000 events/s)")
+    legend(figure, (*TRANSACTIONAL, "the text"), LOOKS, bars=True)
     return figure
 
 

@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.figure_4_18 import pace_of
 from bench.chapter4.ready import READY, Ready, engine_of
+from specstream.figures.style import bars_height, draw_bars, in_style, legend, line_at, new_figure
 
 LENGTHS = ("today's length", "the text's length")
 CONTESTANTS = ("sequential", "fine-grained locks", "speculation")
-RATIO_COLOURS = dict(zip(CONTESTANTS, ("#555555", "#d95f02", "#1b7837"), strict=True))
+NAMES = dict(zip(CONTESTANTS, (*CONTESTANTS[:2], "speculation (Auto)"), strict=True))
 THREADS = 2
 SECONDS = 0.05
 ROUNDS = 11
@@ -57,21 +58,21 @@ def _ratios(ready: Ready, length: str, effort: Effort) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in ratios.items()}
 
 
+@in_style
 def draw(data: Data) -> Figure:
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, length in zip(panels, LENGTHS, strict=True):
-        for place, contestant in enumerate(CONTESTANTS):
-            heights = [data["ratios"][ready.name][length][contestant] for ready in READY]
-            at = [x + (place - 1) * 0.27 for x in range(len(READY))]
-            colour = RATIO_COLOURS[contestant]
-            bars = axes.bar(at, heights, 0.25, label=contestant, color=colour)
-            axes.bar_label(bars, [f"{height:.2f}" for height in heights])
-        axes.set_xticks(range(len(READY)), [ready.name for ready in READY])
+    figure, panels = new_figure(
+        "", 1.3 + bars_height(len(READY), len(CONTESTANTS)), columns=2, sharex=True
+    )
+    for axes, length in zip(panels[0], LENGTHS, strict=True):
+        groups = {
+            ready.name: {NAMES[one]: data["ratios"][ready.name][length][one] for one in CONTESTANTS}
+            for ready in READY
+        }
+        draw_bars(axes, groups)
         axes.set_title(length)
-        axes.axhline(1, color="#999999", linewidth=0.8)
-    panels[0].set_ylabel("speed relative to sequential")
-    panels[0].legend()
+        line_at(axes, 1, "y")
+        axes.set_xlabel("speed, sequential = 1")
+    legend(figure, NAMES.values(), bars=True)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""``python -m bench.containers [--json FILE] [--plot [FOLDER]] [--quick] [--only NAME]``."""
+"""``python -m bench.containers [--json FILE] [--plot [FOLDER]] [--from FILE] [--quick]``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.containers.measure import large, skewed, speeds
-from bench.containers.plot import save_skew, save_speed
+from bench.containers.plot import draw_skew, draw_speed
 from bench.report import print_table, progress
+from bench.stored import to_text
+from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
 PARTS = ("speed", "large", "skew")
+# Names of the files of a part that is drawn.
+PICTURES = {"speed": "containers", "skew": "containers-skew"}
 
 
 def main() -> int:
@@ -27,11 +31,25 @@ def main() -> int:
         metavar="FOLDER",
         nargs="?",
         const=Path("docs/speed"),
-        help="draw it; docs/speed",
+        help="draw it, and keep the data as JSON beside the pictures; docs/speed",
+    )
+    parser.add_argument(
+        "--from",
+        dest="earlier",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="draw what an earlier run has kept as JSON, with --plot, and measure nothing",
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     parser.add_argument("--only", action="append", choices=PARTS, help="this part")
     arguments = parser.parse_args()
+    if arguments.earlier:
+        if not arguments.plot:
+            parser.error("--from draws: name a folder with --plot")
+        for path in arguments.earlier:
+            _draw(json.loads(path.read_text()), arguments.plot)
+        return 0
     wanted, quick = arguments.only or PARTS, arguments.quick
     about = describe()
     measured: dict[str, Any] = {"machine": about}
@@ -50,8 +68,6 @@ def main() -> int:
             (0, 2, 3),
         )
         measured["speed"] = [asdict(one) for one in found]
-        if arguments.plot:
-            save_speed(found, about["processor"], arguments.plot / "containers.png")
     if "large" in wanted:
         taken = large(100_000 if quick else 10_000_000, progress)
         progress("")
@@ -81,11 +97,22 @@ def main() -> int:
             (0, 2, 3),
         )
         measured["skew"] = [asdict(one) for one in points]
-        if arguments.plot:
-            save_skew(points, about["processor"], arguments.plot / "containers-skew.png")
     if arguments.json:
-        arguments.json.write_text(json.dumps(measured, indent=2) + "\n")
+        arguments.json.write_text(to_text(measured))
+    if arguments.plot:
+        _draw(measured, arguments.plot)
+        for part, name in PICTURES.items():
+            if part in measured:
+                kept = {name: measured[name] for name in ("machine", part)}
+                (arguments.plot / f"{name}.json").write_text(to_text(kept))
     return 0
+
+
+def _draw(measured: dict[str, Any], folder: Path) -> None:
+    """The pictures of the parts that were measured."""
+    for part, draw in (("speed", draw_speed), ("skew", draw_skew)):
+        if part in measured:
+            save(draw(measured), folder / f"{PICTURES[part]}.png")
 
 
 if __name__ == "__main__":

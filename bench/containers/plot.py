@@ -2,71 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-from bench.containers.measure import Skewed, Speed
+from matplotlib.figure import Figure
 
-__all__ = ["save_skew", "save_speed"]
+from specstream.figures.palette import CONFLICTS, SPARE, look
+from specstream.figures.style import (
+    from_zero,
+    in_style,
+    legend,
+    line_at,
+    new_figure,
+    plain_ticks,
+    plot_line,
+)
 
-_COLOURS = {"ss.dict": "#1f77b4", "by hand": "#7f7f7f", "typed dict": "#2ca02c"}
+__all__ = ["draw_skew", "draw_speed"]
+
+LOOKS = {"ss.dict": SPARE[0], "by hand": SPARE[1], "typed dict": look("typed dict")}
+LABELS = {
+    "ss.dict": "ss.dict",
+    "by hand": "table written by hand",
+    "typed dict": "Numba's typed dict, no engine",
+}
 
 
-def save_speed(found: Sequence[Speed], processor: str, path: Path) -> None:
-    """Time of an event by the number of keys, on one thread and on two."""
-    import matplotlib as mpl
+@in_style
+def draw_speed(data: Mapping[str, Any]) -> Figure:
+    """Time of an event by the number of keys, on one thread and on two.
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
-    for panel, ending, title in zip(
-        panels, ("", ", 2 threads"), ("one thread", "two threads"), strict=True
+    Args:
+        data: as ``--json`` writes it.
+    """
+    figure, panels = new_figure(
+        f"Number and sum by key: time of an event\n{data['machine']['processor']}",
+        4.4,
+        columns=2,
+        sharey=True,
+    )
+    sizes = sorted({one["keys"] for one in data["speed"]})
+    for axes, ending, title in zip(
+        panels[0], ("", ", 2 threads"), ("one thread", "two threads"), strict=True
     ):
-        for name, colour in _COLOURS.items():
-            points = [one for one in found if one.contestant == name + ending]
+        for name, own in LOOKS.items():
+            points = [one for one in data["speed"] if one["contestant"] == name + ending]
             if points:
-                panel.plot(
-                    [one.keys for one in points],
-                    [one.nanoseconds for one in points],
-                    marker="o",
-                    color=colour,
-                    label=name,
-                )
-        panel.set_xscale("log")
-        panel.set_xlabel("keys")
-        panel.set_title(title)
-        panel.set_ylim(bottom=0)
-        panel.legend()
-    panels[0].set_ylabel("nanoseconds an event")
-    figure.suptitle(f"Number and sum by key\n{processor}")
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+                keys = [one["keys"] for one in points]
+                plot_line(axes, keys, [one["nanoseconds"] for one in points], LABELS[name], own)
+        axes.set_xscale("log")
+        plain_ticks(axes.xaxis, [size for size in sizes if size in (1_000, 1_000_000)] or sizes)
+        axes.set_xlabel("keys")
+        axes.set_title(title)
+        axes.grid(axis="y")
+    from_zero(panels[0])
+    panels[0, 0].set_ylabel("time per event (ns)")
+    legend(figure, LABELS.values(), {LABELS[name]: own for name, own in LOOKS.items()})
+    return figure
 
 
-def save_skew(found: Sequence[Skewed], processor: str, path: Path) -> None:
-    """Speed-up and dropped runs by the exponent of Zipf's law."""
-    import matplotlib as mpl
+@in_style
+def draw_skew(data: Mapping[str, Any]) -> Figure:
+    """Speed-up and dropped runs by the exponent of Zipf's law.
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    kinds = list(dict.fromkeys((one.kind, one.threads) for one in found))
-    figure, panels = plt.subplots(2, len(kinds), figsize=(10, 6), sharex=True, layout="constrained")
+    Args:
+        data: as ``--json`` writes it.
+    """
+    found = data["skew"]
+    kinds = list(dict.fromkeys((one["kind"], one["threads"]) for one in found))
+    figure, panels = new_figure(
+        f"A dict of the state under skew, 10,000 keys\n{data['machine']['processor']}",
+        5.8,
+        rows=2,
+        columns=len(kinds),
+        sharex=True,
+    )
+    ideal = look("ideal")
     for column, (kind, threads) in enumerate(kinds):
-        points = [one for one in found if one.kind == kind]
-        at = [one.exponent for one in points]
-        panels[0][column].plot(at, [one.speedup for one in points], marker="o", color="#1f77b4")
-        panels[0][column].axhline(threads, color="black", linewidth=0.5, linestyle=":")
-        panels[0][column].set_title(f"{threads} threads, {kind}")
-        panels[0][column].set_ylim(bottom=0)
-        panels[1][column].plot(
-            at, [100 * one.aborts for one in points], marker="o", color="#d62728"
-        )
-        panels[1][column].set_ylim(bottom=0)
-        panels[1][column].set_xlabel("exponent of Zipf's law over 10,000 keys (0: all alike)")
-    panels[0][0].set_ylabel("speed, one thread = 1")
-    panels[1][0].set_ylabel("dropped speculative runs, %")
-    figure.suptitle(f"A dict of the state under skew\n{processor}")
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+        points = [one for one in found if one["kind"] == kind]
+        at = [one["exponent"] for one in points]
+        above, below = panels[:, column]
+        plot_line(above, at, [one["speedup"] for one in points], "value")
+        line_at(above, 1.0)
+        above.axhline(threads, color=ideal.colour, linestyle=ideal.line, linewidth=1.2)
+        above.set_title(f"{threads} threads, {kind}")
+        dropped = [100 * one["aborts"] for one in points]
+        plot_line(below, at, dropped, "dropped runs", CONFLICTS)
+        below.set_xlabel("exponent of Zipf's law\n(0: all keys alike)")
+        for axes in (above, below):
+            axes.grid(axis="y")
+    from_zero(panels.flat)
+    for axes in panels[1]:
+        # A point at zero lies on the axis and is drawn whole.
+        for line in axes.lines:
+            line.set_clip_on(False)
+    panels[0, 0].set_ylabel("speed, one thread = 1")
+    panels[1, 0].set_ylabel("dropped speculative runs (%)")
+    legend(figure, ["value", "ideal", "dropped runs"], {"dropped runs": CONFLICTS})
+    return figure

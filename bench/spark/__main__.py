@@ -15,9 +15,11 @@ from typing import Any
 from bench.report import print_table, progress
 from bench.spark.beside import has_bytewax
 from bench.spark.loads import LOADS
-from bench.spark.plot import ORDER, save_plot
+from bench.spark.plot import ORDER, draw_rates
 from bench.spark.rounds import Effort, Measurement, Row, measure, own_share, warm_up
 from bench.spark.ways import AHEAD, SPARK_WAYS, SPECSTREAM
+from bench.stored import to_text
+from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
 PLOT = Path("docs/speed/spark.png")
@@ -40,7 +42,8 @@ def main() -> int:
         metavar="FILE",
         nargs="?",
         const=PLOT,
-        help=f"draw them; {PLOT} unless another PNG file is named",
+        help=f"draw them, and keep their data as JSON beside the picture; {PLOT} unless another "
+        "PNG file is named",
     )
     parser.add_argument("--quick", action="store_true", help="one round of small batches")
     parser.add_argument(
@@ -87,7 +90,8 @@ def main() -> int:
     _print_targets(rows, measured["share"])
     _write(measured, arguments.json)
     if arguments.plot and rows:
-        save_plot(rows, measured["machine"]["processor"], arguments.plot)
+        save(draw_rates(measured), arguments.plot)
+        _write(measured, arguments.plot.with_suffix(".json"))
     return 0
 
 
@@ -140,7 +144,7 @@ def _measured(effort: Effort, wanted: Callable[[str], bool], path: Path | None) 
 
 def _write(measured: dict[str, Any], path: Path | None) -> None:
     if path is not None:
-        path.write_text(json.dumps(measured, indent=2) + "\n")
+        path.write_text(to_text(measured))
 
 
 def _java() -> dict[str, str]:
@@ -170,6 +174,11 @@ def _row(row: dict[str, Any]) -> Row:
     return Row(**{**row, "measured": measured})
 
 
+def _quartiles(of: Measurement) -> str:
+    # Of some earlier runs only the medians were kept.
+    return f"{of.low:.2f} .. {of.high:.2f}" if of.high else ""
+
+
 def _print_rows(rows: list[Row]) -> None:
     for row in rows:
         lines = [
@@ -178,7 +187,7 @@ def _print_rows(rows: list[Row]) -> None:
                 f"{row.measured[name].rate:,.0f}",
                 f"{1e3 * row.measured[name].latency:,.0f}",
                 f"{row.measured[name].ratio:.2f}",
-                f"{row.measured[name].low:.2f} .. {row.measured[name].high:.2f}",
+                _quartiles(row.measured[name]),
             ]
             for name in ORDER
             if name in row.measured
@@ -189,8 +198,9 @@ def _print_rows(rows: list[Row]) -> None:
             lines,
             (1, 2, 3, 4),
         )
-        parts = ", ".join(f"{name} {1e3 * seconds:.0f}" for name, seconds in row.parts.items())
-        print(f"of specstream's milliseconds: {parts}")
+        if row.parts:
+            parts = ", ".join(f"{name} {1e3 * seconds:.0f}" for name, seconds in row.parts.items())
+            print(f"of specstream's milliseconds: {parts}")
 
 
 def _print_targets(rows: list[Row], share: dict[str, float]) -> None:

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 SPECSTREAM = "specstream"
-AHEAD = "specstream, ahead"
+AHEAD = "specstream, prefetch"
 BARE = "bare loop"
 SPARK_WAYS = ("applyInPandasWithState", "transformWithState")
 

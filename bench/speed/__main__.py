@@ -1,4 +1,4 @@
-"""``python -m bench.speed [--json FILE] [--plot [FILE]] [--quick] [--only NAME]``."""
+"""``python -m bench.speed [--json FILE] [--plot [FILE]] [--from FILE] [--quick] [--only NAME]``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from bench.harness import BASELINE, Effort
 from bench.report import print_table
 from bench.speed.auto import PHASES, QUICK_PHASES, Phase, measure_phases, over_all
 from bench.speed.loads import LOADS, calibrated
-from bench.speed.plot import save_plot
+from bench.speed.plot import SHORT_LOADS, draw_short, draw_table
 from bench.speed.table import CONTESTANTS, AutoResult, Row, measure_row
+from bench.stored import to_text
+from specstream.figures.style import save
 from specstream.tuning.machine import describe
 
 FULL = Effort(rounds=21, seconds=0.04, trials=5, patience=2)
@@ -39,7 +41,15 @@ def main() -> int:
         metavar="FILE",
         nargs="?",
         const=PLOT,
-        help=f"draw the table; {PLOT} unless another PNG file is named",
+        help=f"draw the table, and keep its data as JSON beside the picture; {PLOT} unless "
+        "another PNG file is named",
+    )
+    parser.add_argument(
+        "--from",
+        dest="earlier",
+        type=Path,
+        metavar="FILE",
+        help="draw what an earlier run has kept as JSON, with --plot, and measure nothing",
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
     parser.add_argument(
@@ -49,6 +59,11 @@ def main() -> int:
         help='loads whose name contains NAME; "phases" is the load that changes every second',
     )
     arguments = parser.parse_args()
+    if arguments.earlier:
+        if not arguments.plot:
+            parser.error("--from draws: name a picture with --plot")
+        _draw(json.loads(arguments.earlier.read_text()), arguments.plot)
+        return 0
 
     def wanted(name: str) -> bool:
         return not arguments.only or any(part in name for part in arguments.only)
@@ -77,18 +92,26 @@ def main() -> int:
             step()
     _print_rows(rows)
     _print_automatic(automatic, phases)
+    measured = {
+        "machine": about,
+        "effort": asdict(effort),
+        "rows": [asdict(row) for row in rows],
+        "automatic": [asdict(result) for result in automatic],
+        "phases": [asdict(phase) for phase in phases],
+    }
     if arguments.json:
-        measured = {
-            "machine": about,
-            "effort": asdict(effort),
-            "rows": [asdict(row) for row in rows],
-            "automatic": [asdict(result) for result in automatic],
-            "phases": [asdict(phase) for phase in phases],
-        }
-        arguments.json.write_text(json.dumps(measured, indent=2) + "\n")
+        arguments.json.write_text(to_text(measured))
     if arguments.plot and rows:
-        save_plot(rows, about["processor"], arguments.plot)
+        _draw(measured, arguments.plot)
+        arguments.plot.with_suffix(".json").write_text(to_text(measured))
     return 0
+
+
+def _draw(measured: dict[str, Any], path: Path) -> None:
+    """The table, and beside it the short version for the first page."""
+    save(draw_table(measured), path)
+    if any(row["kind"] == "compiled" and row["name"] in SHORT_LOADS for row in measured["rows"]):
+        save(draw_short(measured), path.with_stem(f"{path.stem}-short"))
 
 
 @contextlib.contextmanager

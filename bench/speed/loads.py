@@ -80,7 +80,7 @@ LOADS = (
     Load("5-6us-varied", "K = 5, 6 µs, durations 1:10", 5, 6e-6, _targets(1.8), varied=True),
     Load(
         "5-6us-varied-half-hot",
-        "the same, half of the events hit one word",
+        "K = 5, 6 µs, 1:10, half hit one word",
         5,
         6e-6,
         _targets(1.2),

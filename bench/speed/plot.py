@@ -2,57 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from bench.speed.loads import KINDS
-from bench.speed.table import CONTESTANTS, Row
-
-__all__ = ["save_plot"]
-
-COLOURS = dict(
-    zip(CONTESTANTS, ("#1f77b4", "#9467bd", "#7f7f7f", "#d62728", "#2ca02c"), strict=True)
+from bench.speed.table import CONTESTANTS
+from specstream.figures.style import (
+    bars_height,
+    draw_bars,
+    in_style,
+    legend,
+    line_at,
+    new_figure,
 )
 
+__all__ = ["draw_short", "draw_table"]
 
-def save_plot(rows: Sequence[Row], processor: str, path: Path) -> None:
-    """One panel per kind: bars of speed with their quartiles, and the target as a line."""
-    import matplotlib as mpl
+# What the first page shows: loads of two threads, and whom a user would compare.
+SHORT_LOADS = ("5-110ns", "5-0.6us", "20-0.7us", "5-6us", "100-6.5us", "5-6us-all-hot")
+SHORT = {"plain": "plain, one thread", "lock": "lock, no order", "Auto": "specstream (Auto)"}
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.patches import Rectangle
 
-    titles = list(dict.fromkeys(row.title for row in rows))
-    figure, panels = plt.subplots(
-        1, len(KINDS), figsize=(13, 1.5 + 0.75 * len(titles)), sharey=True, layout="constrained"
+@in_style
+def draw_table(data: Mapping[str, Any]) -> Figure:
+    """One panel per kind: bars of speed with their quartiles, and the target as a line.
+
+    Args:
+        data: as ``--json`` writes it.
+    """
+    rows = data["rows"]
+    titles = list(dict.fromkeys(row["title"] for row in rows))
+    figure, panels = new_figure(
+        "Two threads against one; an event updates K words of 8 MB\n"
+        f"{data['machine']['processor']}",
+        1.6 + bars_height(len(titles), len(CONTESTANTS)),
+        columns=len(KINDS),
+        sharex=True,
     )
-    height = 0.8 / len(CONTESTANTS)
-    for kind, panel in zip(KINDS, panels, strict=True):
-        for row in (row for row in rows if row.kind == kind):
-            place = titles.index(row.title)
-            for number, name in enumerate(CONTESTANTS):
-                result = row.results.get(name)
-                if result is None:
-                    continue
-                panel.barh(
-                    place - 0.4 + (number + 0.5) * height,
-                    result.speed,
-                    height,
-                    xerr=[[result.speed - result.low], [result.high - result.speed]],
-                    color=COLOURS[name],
-                    ecolor="black",
-                    error_kw={"linewidth": 0.6},
-                    label=name,
-                )
-            panel.plot([row.target] * 2, [place - 0.42, place + 0.42], color="black", linewidth=1.5)
-        panel.axvline(1, color="black", linewidth=0.5, linestyle=":")
-        panel.set_title(kind)
-        panel.set_xlabel("speed relative to the log-free clone; black: target")
-        panel.set_yticks(range(len(titles)), titles)
-    panels[0].invert_yaxis()
-    handles = [Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in CONTESTANTS]
-    figure.legend(handles, CONTESTANTS, loc="outside lower center", ncols=len(CONTESTANTS))
-    figure.suptitle(f"Two threads against one, events that update K words of 8 MB\n{processor}")
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    for axes, kind in zip(panels[0], KINDS, strict=True):
+        own = {row["title"]: row for row in rows if row["kind"] == kind}
+        draw_bars(
+            axes,
+            {
+                title: {
+                    name: (one["low"], one["speed"], one["high"])
+                    for name in CONTESTANTS
+                    # The automatic setting belongs to compiled operators; its place stays free.
+                    for one in [own[title]["results"].get(name)]
+                    if one is not None
+                }
+                for title in titles
+                if title in own
+            },
+            marks={title: row["target"] for title, row in own.items()},
+            names=axes is panels[0, 0],
+            places=len(CONTESTANTS),
+        )
+        line_at(axes, 1.0, "y")
+        axes.set_title("written in C" if kind == "C" else "compiled from Python")
+        axes.set_xlabel("speed, log-free = 1")
+    legend(
+        figure,
+        CONTESTANTS,
+        bars=True,
+        others=[
+            Line2D([], [], color="black", linewidth=1.0, label="quartiles"),
+            Line2D(
+                [],
+                [],
+                color="black",
+                linewidth=2.0,
+                marker="|",
+                markersize=14,
+                markeredgewidth=2,
+                linestyle="",
+                label="target",
+            ),
+        ],
+    )
+    return figure
+
+
+@in_style
+def draw_short(data: Mapping[str, Any]) -> Figure:
+    """Operators compiled from Python alone: plain, under a lock, and as an engine chooses.
+
+    Args:
+        data: as ``--json`` writes it.
+    """
+    rows = [row for row in data["rows"] if row["kind"] == "compiled" and row["name"] in SHORT_LOADS]
+    figure, panels = new_figure(
+        "Two threads against one compiled loop, by length of the event;\n"
+        f"it updates K words of 8 MB. {data['machine']['processor']}",
+        1.4 + bars_height(len(rows), len(SHORT), 0.5),
+    )
+    axes = panels[0, 0]
+    groups = {}
+    for row in rows:
+        found = {name: row["results"].get(name) for name in SHORT}
+        groups[row["title"]] = {
+            SHORT[name]: (one["low"], one["speed"], one["high"])
+            for name, one in found.items()
+            if one is not None
+        }
+    draw_bars(axes, groups, room=1.1, gap=0.5)
+    line_at(axes, 1.0, "y")
+    axes.set_xlabel("speed, log-free loop = 1; line: quartiles")
+    legend(figure, SHORT.values(), bars=True)
+    return figure

@@ -116,7 +116,7 @@ class BatchRunner:
                 migrate=options.migrate,
                 in_use=in_use,
                 keep_batches=options.keep_batches,
-                # The other options may change: docs/guides/spark.md says what follows then.
+                # The other options may change: docs/guides/production.md says what follows then.
                 settings={
                     "order_by": options.order_by,
                     "source": options.source,

@@ -224,7 +224,7 @@ class Checkpoint:
                 f"{recorded.batch_id + 1}.{damaged} It is the checkpoint of another "
                 "checkpointLocation, or one of the two was put back without the other: give those "
                 "that belong together, or take Spark's back to the same batch "
-                "(docs/guides/spark.md)"
+                "(docs/guides/production.md)"
             )
         return None
 
@@ -401,7 +401,7 @@ class Checkpoint:
                 what,
                 "start the query as before; or, to have the whole stream run in the new way, with "
                 "a new checkpoint= and a new checkpointLocation, from the first row on "
-                "(docs/guides/spark.md)",
+                "(docs/guides/production.md)",
             )
         with refused(what):
             output = last.output

@@ -49,7 +49,6 @@ def bench(
     """
     with reported_errors():
         from specstream.tuning import machine
-        from specstream.tuning.picture import save_bars
         from specstream.tuning.rivals import BASELINE, compare
         from specstream.tuning.stream import read_stream
         from specstream.tuning.table import measurements_table, print_table
@@ -71,13 +70,13 @@ def bench(
             f"{found.nanoseconds:,.0f} ns/event plain"
         )
         if plot is not None:
-            save_bars(
+            from specstream.tuning.picture import save_measurements
+
+            save_measurements(
                 plot,
                 f"{title}\n{about['processor']}, {about['cores']} cores",
                 "speed relative to plain",
                 rows,
-                next(name for name in found.measured if name.startswith("specstream")),
-                log_scale=True,
             )
         if as_json:
             summary = {

@@ -22,8 +22,9 @@ from specstream.cli.errors import needs, reported_errors
 from specstream.cli.event_time_options import event_time_options, feed_options
 from specstream.cli.options import engine_options, input_options
 from specstream.cli.target import load_operator, parse_arguments
+from specstream.display.values import reasons_of
 from specstream.engine.engine import Amount
-from specstream.monitoring.live import JsonLines, LiveTable, PlainLines, reasons_of
+from specstream.monitoring.live import JsonLines, LiveTable, PlainLines
 from specstream.monitoring.watch import Watch
 
 if TYPE_CHECKING:

@@ -136,10 +136,9 @@ class _Tuned:
 
     def draw(self, path: Path) -> None:
         """Bars into a file, and a forecast into another one beside it."""
-        from specstream.tuning.forecast.report import save_forecast
-        from specstream.tuning.picture import save_bars
+        from specstream.tuning.picture import save_forecast, save_measurements
 
-        save_bars(
+        save_measurements(
             path,
             f"{self.title}\n{self.machine['processor']}, {self.machine['cores']} cores",
             "speed relative to plain",

@@ -39,13 +39,14 @@ def used_bytes(words: Words, field: Field) -> int:
     return 8 * min(int(header[at]), of.room) * of.entry_words
 
 
-def entries(words: Words, field: Field) -> Words:
+def entries(words: Words, field: Field, most: int | None = None) -> Words:
     """One row for each entry, in the order of insertion: key words, then value words; or for each
-    element of a sequence, from the first to the last. A copy."""
-    return stamped(words, field)[1]
+    element of a sequence, from the first to the last. A copy; of the first ``most`` of them, where
+    that is given."""
+    return stamped(words, field, most)[1]
 
 
-def stamped(words: Words, field: Field) -> tuple[Words, Words]:
+def stamped(words: Words, field: Field, most: int | None = None) -> tuple[Words, Words]:
     """The stamps of the entries, ascending, and :func:`entries`; of a sequence no stamps."""
     of, header = _of(field), words[field.offset : field.offset + lib.SS_HEADER_WORDS]
     if of.is_keyed:
@@ -55,14 +56,15 @@ def stamped(words: Words, field: Field) -> tuple[Words, Words]:
         live = np.flatnonzero(region[:, 0])
         stamps = region[live, 0]
         if (stamps[1:] < stamps[:-1]).any():
-            order = np.argsort(stamps)
+            order = np.argsort(stamps)[:most]
             return stamps[order], region[live[order], 1:]
-        rows = region[:, 1:].copy() if len(live) == used else region[live, 1:]
-        return stamps, rows
+        rows = region[:most, 1:].copy() if len(live) == used else region[live[:most], 1:]
+        return stamps[:most], rows
     filled, start, ring = (
         int(header[at]) for at in (lib.SS_HEADER_COUNT, lib.SS_HEADER_START, lib.SS_HEADER_CAPACITY)
     )
     region = words[of.region : of.region + of.region_words].reshape(of.room, of.entry_words)
+    filled = filled if most is None else min(filled, most)
     start %= max(ring, 1)
     first = min(filled, ring - start) if of.kind == "deque" else filled
     rows = np.concatenate([region[start : start + first], region[: filled - first]])

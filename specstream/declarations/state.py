@@ -111,6 +111,22 @@ class Field:
         return self.storage.number
 
     @property
+    def type_name(self) -> str:
+        """The type of an element, or of the container, for people."""
+        if self.container is not None:
+            of = self.container
+            parts = ", ".join(str(one) for one in (of.key, of.value) if one.parts)
+            return f"{of.kind}[{parts}]"
+        return "text" if self.kind == "str" else str(self.record or self.storage.name)
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The shape of its elements, each record counted as one; empty for a container."""
+        if self.container is not None:
+            return ()
+        return self.shape if self.record is None else self.shape[:-1]
+
+    @property
     def is_timers(self) -> bool:
         """Whether it holds the operator's timers."""
         return self.container is not None and self.container.kind == "timers"

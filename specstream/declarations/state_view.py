@@ -15,14 +15,18 @@ from specstream.declarations.container_views import (
     StateSet,
     StillEntries,
     columns_of,
+    entries_of,
     python_of,
     values_of,
 )
-from specstream.declarations.container_words import entries
+from specstream.declarations.container_words import count, entries
 from specstream.declarations.containers import Shape
 from specstream.declarations.records import Record
 from specstream.declarations.state import Field, Layout
 from specstream.declarations.state_content import StateContent
+from specstream.display.sheet import Sheet
+from specstream.display.values import MOST, short
+from specstream.errors import SpecstreamError
 
 __all__ = ["Moving", "StateView", "Words", "column_names"]
 
@@ -43,6 +47,9 @@ class Moving(Protocol):
 
     def rows(self, field: Field) -> tuple[Words, Texts]:
         """The rows of a container, at one instant."""
+
+    def first(self, field: Field, most: int | None) -> tuple[int, Words, Texts]:
+        """How many rows a container has, and the first of them, at one instant."""
 
     def entries(self, field: Field) -> Entries:
         """What a view of a dict or a set reads."""
@@ -123,12 +130,14 @@ class StateView:
             return memory.rows_of(field), texts
         return entries(memory, field), texts
 
-    def _plain(self, field: Field) -> Any:
+    def _plain(self, field: Field, most: int | None = None) -> Any:
         memory, texts = self._fields()
         if isinstance(memory, StateContent):
             elements = memory.elements(field)
         else:
             elements = self._layout.elements(memory, field)
+        if field.dimensions:
+            elements = elements[:most]
         if field.record is not None:
             return _records(field.record, elements, texts)
         if field.storage.name == "bool":
@@ -145,7 +154,48 @@ class StateView:
         return [field.name for field in self._layout.fields if field.space == "state"]
 
     def __repr__(self) -> str:
-        return f"StateView({self._layout.name}: {', '.join(dir(self))})"
+        return self._sheet(typed=False).text()
+
+    def _repr_html_(self) -> str:
+        return self._sheet(typed=True).html()
+
+    def _sheet(self, typed: bool) -> Sheet:
+        """The first elements of each field; containers one after the other, where events go on."""
+        rows = []
+        fields = [field for field in self._layout.fields if field.space == "state"]
+        try:
+            for field in fields:
+                filled, value = self._first(field)
+                kind = " x ".join([*(f"{one:,}" for one in field.dimensions), field.type_name])
+                if field.container is not None:
+                    kind += f", {filled:,} in it"
+                rows.append([field.name, *([kind] if typed else []), short(value, filled)])
+        except SpecstreamError as error:  # asked for by a hook, for example: nothing can be seen
+            names = [[field.name] for field in fields]
+            return Sheet(f"State {self._layout.name}", names, notes=[str(error)])
+        head = ["field", "type", "value"] if typed else ()
+        return Sheet(f"State {self._layout.name}", rows, head)
+
+    def _first(self, field: Field) -> tuple[int | None, Any]:
+        """The first elements of a field, and of a container how many there are."""
+        if field.container is None:
+            value = self._plain(field, MOST)
+            return (field.shape[0] if field.dimensions else None), value
+        # The least element of a queue may be anywhere.
+        most = None if field.container.kind == "priority_queue" else MOST
+        filled, rows, texts = self._first_rows(field, most)
+        if field.container.kind == "set":
+            return filled, entries_of(field.container, rows, texts).keys()
+        return filled, python_of(field.container, rows, texts)
+
+    def _first_rows(self, field: Field, most: int | None) -> tuple[int, Words, Texts]:
+        if self._moving is not None:
+            return self._moving.first(field, most)
+        memory, texts = self._fields()
+        if isinstance(memory, StateContent):
+            rows = memory.rows_of(field)
+            return len(rows), rows[:most], texts
+        return count(memory, field), entries(memory, field, most), texts
 
     def to_dict(self) -> dict[str, Any]:
         """All fields at one instant, copied: as NumPy arrays, but for a scalar field of strings, a

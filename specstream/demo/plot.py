@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import matplotlib as mpl
 import pandas as pd
 import pyarrow as pa
+from matplotlib.dates import ConciseDateFormatter
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from specstream.files.writing import writing
+from specstream.figures.palette import SPARE
+from specstream.figures.style import bar_look, from_zero, in_style, new_figure, save
 
-mpl.use("Agg")
-
-from matplotlib import pyplot
-
-__all__ = ["Batch", "save_plot"]
+__all__ = ["Batch", "draw_demo", "save_plot"]
 
 
 @dataclass(frozen=True)
@@ -43,58 +44,74 @@ def save_plot(
     neighbours: pa.Table,
     batches: dict[str, list[Batch]],
 ) -> None:
-    """Draws the four panels into a PNG file.
+    """:func:`draw_demo` into a file."""
+    save(draw_demo(counts, leaders, neighbours, batches), path)
+
+
+@in_style
+def draw_demo(
+    counts: pa.Table,
+    leaders: Sequence[str],
+    neighbours: pa.Table,
+    batches: dict[str, list[Batch]],
+) -> Figure:
+    """The four panels.
 
     Args:
-        path: of the file.
         counts: rows that top-k emitted, with their keys.
         leaders: tail numbers at the end, the most frequent first.
         neighbours: rows that nearest neighbours emitted, with their keys.
         batches: by operator.
     """
-    figure, ((growth, nearest), (speed, aborted)) = pyplot.subplots(
-        2, 2, figsize=(13, 8.5), layout="constrained"
+    figure, panels = new_figure(
+        "2013's departures from New York, in order, on all cores", 13.0, rows=4
     )
+    growth, nearest, speed, aborted = panels[:, 0]
     frame = counts.select(["timestamp", "item", "count"]).to_pandas()
-    for tail in leaders:
+    for tail, look in zip(leaders, itertools.cycle(SPARE), strict=False):
         rows = frame[frame["item"] == tail]
-        growth.plot(rows["timestamp"], rows["count"], label=tail, drawstyle="steps-post")
-    growth.set_title("Departures of the top aircraft, as estimated when each was emitted")
+        growth.plot(
+            rows["timestamp"], rows["count"], label=tail, drawstyle="steps-post",
+            color=look.colour,
+        )  # fmt: skip
+    growth.set_title("Departures of the top aircraft, as estimated when emitted")
     growth.set_ylabel("departures so far")
-    growth.legend(title="tail number", frameon=False)
 
     found = neighbours.select(["timestamp", "rank", "distance"]).to_pandas()
     weekly = found.groupby([pd.Grouper(key="timestamp", freq="W"), "rank"])["distance"]
-    for rank, means in weekly.mean().unstack().items():
-        nearest.plot(means.index, means, label=f"neighbour {rank}", linewidth=1.6)
+    for (rank, means), look in zip(
+        weekly.mean().unstack().items(), itertools.cycle(SPARE), strict=False
+    ):
+        nearest.plot(
+            means.index, means, label=f"neighbour {rank}", color=look.colour, linestyle=look.line
+        )
     nearest.set_title("Mean distance to the most similar earlier flights, by week")
-    nearest.set_ylabel("distance in the unit square")
-    nearest.legend(frameon=False)
+    nearest.set_ylabel("distance, unit square")
 
     width = 0.8 / max(len(batches), 1)
     for number, (name, of_operator) in enumerate(batches.items()):
-        at = [batch + number * width for batch in range(len(of_operator))]
-        rates = [batch.events / max(batch.seconds, 1e-9) / 1000 for batch in of_operator]
-        speed.bar(at, rates, width, label=name)
+        look = SPARE[number % len(SPARE)]
+        at = [batch + (number + 0.5) * width - 0.4 for batch in range(len(of_operator))]
+        rates = [batch.events / max(batch.seconds, 1e-9) / 1e6 for batch in of_operator]
         dropped = [
             100 * batch.aborts / max(batch.commits + batch.aborts, 1) for batch in of_operator
         ]
-        aborted.bar(at, dropped, width, label=name)
+        for axes, heights in ((speed, rates), (aborted, dropped)):
+            axes.bar(at, heights, width, label=name, **bar_look(look))
     speed.set_title("Throughput of the engine")
-    speed.set_ylabel("thousand events per second")
+    speed.set_ylabel("million events per second")
     aborted.set_title("Runs dropped, of all runs")
-    aborted.set_ylabel("percent")
+    aborted.set_ylabel("dropped runs (%)")
     for axes in (speed, aborted):
         axes.set_xlabel("micro-batch")
-        axes.margins(y=0.2)  # room for the legend
-        axes.legend(frameon=False, loc="upper left", ncols=2)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     for axes in (growth, nearest):
-        axes.tick_params(axis="x", rotation=30)
+        dates: Any = ConciseDateFormatter
+        axes.xaxis.set_major_formatter(dates(axes.xaxis.get_major_locator()))
+        axes.set_xlabel("time of the departure")
     for axes in (growth, nearest, speed, aborted):
-        axes.grid(alpha=0.25)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle("specstream: 2013's departures from New York, in order, on all cores")
-    with writing(path):
-        figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+        axes.grid(axis="y")
+        # Below the panel, so that nothing is covered.
+        axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.2), ncols=3)
+    from_zero((growth, nearest, speed, aborted))
+    return figure

@@ -21,6 +21,7 @@ from specstream.declarations.codes import Texts
 from specstream.declarations.container_words import stamped, used_bytes
 from specstream.declarations.state_content import StateContent, fixed_words
 from specstream.declarations.state_view import Words
+from specstream.display.values import size
 from specstream.engine.options import Options
 from specstream.engine.pending_events import PendingEvents
 from specstream.engine.snapshot import Migrate, Snapshot, refused
@@ -41,6 +42,11 @@ class Savepoint:
     pending: bytes = b""
     reached: Any = None
     texts: pa.ChunkedArray | None = None  # the strings; None: the table still begins with them
+
+    def __repr__(self) -> str:
+        held = sum(memoryview(part).nbytes for part in self.state.buffers())
+        name = self.state.layout.name
+        return f"Savepoint({name}, {size(held)}, next sequence number {self.next_sequence:,})"
 
 
 class Committed:

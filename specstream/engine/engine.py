@@ -229,14 +229,29 @@ class Engine:
             return
 
     def __repr__(self) -> str:
-        lifetime = self._parts.lifetime
-        state = "closed" if lifetime.closed else "open"
-        if lifetime.is_inherited():
-            state = f"of process {lifetime.process}"
+        stats = self.stats
         return (
-            f"Engine({self.name!r}, threads={self.threads}, "
-            f"{type(self._parts.predictor).__name__}, {state})"
+            f"Engine({self.name!r}, threads={self.threads}, {self._predictor_name}, "
+            f"{self._condition}: {stats.events:,} events, "
+            f"{sum(stats.aborts.values()):,} aborts)"
         )
+
+    def _repr_html_(self) -> str:
+        # Nothing in it waits for a batch in flight; the state, which might, has a view of its own.
+        title = f"Engine of operator {self.name}, {self._condition}"
+        setting = f"{self._predictor_name}, protocol {self.protocol}, now "
+        return self.stats.sheet(title, setting).html()
+
+    @property
+    def _predictor_name(self) -> str:
+        return type(self._parts.predictor).__name__
+
+    @property
+    def _condition(self) -> str:
+        lifetime = self._parts.lifetime
+        if lifetime.is_inherited():
+            return f"of process {lifetime.process}"
+        return "closed" if lifetime.closed else "open"
 
     def close(self) -> None:
         """Ends the threads. A batch in flight ends at its next event, with EngineClosedError.

@@ -84,9 +84,14 @@ class LiveState:
         """The rows of a container, at one instant, and the strings in them."""
         return self.still(lambda idle: self._read(field))
 
-    def _read(self, field: Field) -> tuple[Words, Texts]:
+    def first(self, field: Field, most: int | None) -> tuple[int, Words, Texts]:
+        """How many rows a container has, and the first of them, at one instant."""
+        words = self._parts.committed.words
+        return self.still(lambda idle: (count(words, field), *self._read(field, most)))
+
+    def _read(self, field: Field, most: int | None = None) -> tuple[Words, Texts]:
         committed = self._parts.committed
-        rows = entries(committed.words, field)
+        rows = entries(committed.words, field, most)
         return rows, committed.strings.part(row_codes(field, rows))
 
     def entries(self, field: Field) -> Entries:

@@ -105,24 +105,15 @@ class Snapshot:
         ]
 
     @classmethod
-    def from_bytes(
-        cls,
-        content: Buffer,
-        layout: Layout,
-        what: str,
-        migrate: Migrate | None = None,
-    ) -> Snapshot:
-        """Unpacks and checks it; the state comes as one of ``layout``.
+    def as_saved(cls, content: Buffer, what: str) -> Snapshot:
+        """Unpacks and checks it; the state comes in the layout that it was saved with.
 
         Args:
             content: what :meth:`to_bytes` gave.
-            layout: of the operator that it is restored into.
-            what: names the engine in errors.
-            migrate: gives the fields' values where the snapshot's own do not do.
+            what: names who asks for it in errors.
 
         Raises:
-            SnapshotError: it is damaged, no snapshot although its checksum is right, its fields do
-                not fit the layout, or what ``migrate`` returns does not; names the field.
+            SnapshotError: it is damaged, or no snapshot although its checksum is right.
         """
         if not isinstance(content, bytes | bytearray | memoryview) or not SNAPSHOT.is_in(content):
             raise SnapshotError(
@@ -151,16 +142,42 @@ class Snapshot:
                 strings = _unpacked(sections["strings"])
             else:
                 strings = pa.chunked_array([pa.array(header.strings, pa.large_string())])
-        if migrate is not None:
-            state, strings = _migrate(state, strings, layout, what, migrate)
-        elif header.fields != layout.describe():
-            state = _match(state, layout, what)
         return cls(
-            dataclasses.replace(state, layout=layout),
+            state,
             header.next_sequence,
             strings,
             bytes(sections["arrivals"]),
             bytes(sections["bad_rows"]),
+        )
+
+    @classmethod
+    def from_bytes(
+        cls,
+        content: Buffer,
+        layout: Layout,
+        what: str,
+        migrate: Migrate | None = None,
+    ) -> Snapshot:
+        """Unpacks and checks it; the state comes as one of ``layout``.
+
+        Args:
+            content: what :meth:`to_bytes` gave.
+            layout: of the operator that it is restored into.
+            what: names the engine in errors.
+            migrate: gives the fields' values where the snapshot's own do not do.
+
+        Raises:
+            SnapshotError: it is damaged, no snapshot although its checksum is right, its fields do
+                not fit the layout, or what ``migrate`` returns does not; names the field.
+        """
+        saved = cls.as_saved(content, what)
+        state, strings = saved.state, saved.strings
+        if migrate is not None:
+            state, strings = _migrate(state, strings, layout, what, migrate)
+        elif state.layout.describe() != layout.describe():
+            state = _match(state, layout, what)
+        return dataclasses.replace(
+            saved, state=dataclasses.replace(state, layout=layout), strings=strings
         )
 
     def table(self, known: Iterable[str]) -> StringTable:

@@ -11,6 +11,8 @@ from typing import Any
 
 from specstream.columns.conversion import order_distance, time_at
 from specstream.declarations.deprecated import renamed
+from specstream.display.sheet import Sheet
+from specstream.display.values import duration, reasons_of, size
 from specstream.engine.native import ABORT_REASONS
 from specstream.engine.parts import Parts
 from specstream.errors import EngineClosedError
@@ -120,6 +122,54 @@ class Statistics:
         """Committed transactions per run, speculative or not; 1.0 before the first."""
         runs = self.commits + sum(self.aborts.values())
         return self.commits / runs if runs else 1.0
+
+    def __repr__(self) -> str:
+        return self.sheet("Statistics").text()
+
+    def _repr_html_(self) -> str:
+        return self.sheet("Statistics").html()
+
+    def sheet(self, title: str, setting: str = "") -> Sheet:
+        """What is worth showing of them, under a title; ``setting`` goes before their own."""
+        now = f"{self.threads} threads, horizon {self.horizon}, chunk {self.chunk}"
+        lost = f", {self.abort_rate:.1%} of speculative runs" if self.speculative_runs else ""
+        facts = [
+            ("events", f"{self.events:,}, each in {duration(self.time_per_event)}"),
+            (
+                "transactions",
+                f"{self.commits:,}; runs: {self.head_runs:,} as the head, "
+                f"{self.speculative_runs:,} speculative",
+            ),
+            ("aborts", reasons_of(self.aborts) + lost),
+            ("setting", setting + now),
+            (
+                "memory",
+                f"state {size(self.state_bytes)}, strings {size(self.string_bytes)}, "
+                f"logs and buffers {size(self.memory)}",
+            ),
+        ]
+        counts = {
+            "pending": self.pending,
+            "wait queue": self.waiting,
+            "late": self.late,
+            "rejected rows": self.rejected_rows,
+            "timers fired": self.timers,
+        }
+        facts += [(name, f"{count:,}") for name, count in counts.items() if count]
+        if self.reached is not None:
+            facts.append(("order time", f"{self.reached}, lag {self.lag or 0.0:,.6g}"))
+        if self.running:
+            facts.append(("running", "a batch is in flight"))
+        if self.decisions:
+            facts.append(("latest decision", self.decisions[-1].reason))
+        decisions = [
+            ("before event", "horizon", "chunk", "reason"),
+            *(
+                (f"{one.event:,}", f"{one.horizon:,}", f"{one.chunk:,}", one.reason)
+                for one in self.decisions[-10:]
+            ),
+        ]
+        return Sheet(title, facts, more=("latest decisions of the predictor", decisions))
 
     def to_dict(self) -> dict[str, Any]:
         """All of them as plain data, for JSON."""

@@ -13,22 +13,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["JsonLines", "LiveTable", "PlainLines", "Progress", "drawn", "reasons_of"]
+from specstream.display.values import reasons_of, size
+
+__all__ = ["JsonLines", "LiveTable", "PlainLines", "Progress", "drawn"]
 
 # What a look has found; see Watch.
 Progress = dict[str, Any]
 # A terminal at least so wide has room for two numbers beside each other.
 WIDE = 64
-
-
-def reasons_of(aborts: dict[str, int]) -> str:
-    """Aborts in all and by reason, the reasons that occurred.
-
-    >>> reasons_of({"conflict": 1200, "raised": 0, "runaway": 3})
-    '1,203 (1,200 conflict, 3 runaway)'
-    """
-    reasons = ", ".join(f"{count:,} {name}" for name, count in aborts.items() if count)
-    return f"{sum(aborts.values()):,}" + (f" ({reasons})" if reasons else "")
 
 
 def _share(rate: float | None) -> str:
@@ -42,15 +34,6 @@ def _lag(progress: Progress) -> str:
     if progress["lag_is_time"]:
         return str(datetime.timedelta(seconds=round(lag)))
     return f"{lag:,.6g}"
-
-
-def _bytes(count: int) -> str:
-    size, unit = float(count), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if size < 1024:
-            break
-        size, unit = size / 1024, larger
-    return f"{size:.1f} {unit}" if unit != "B" else f"{count} B"
 
 
 class JsonLines:
@@ -154,7 +137,7 @@ def drawn(progress: Progress, width: int) -> RenderableType:
         ("commit rate", _share(progress["commit_rate"])),
         ("wait queue", f"{progress['wait_queue']:,}"),
         ("aborts/s", f"{progress['aborts_per_second']:,.0f}"),
-        ("memory", _bytes(progress["memory"])),
+        ("memory", size(progress["memory"])),
         ("pending", f"{progress['rows_pending']:,}"),
         ("lag", _lag(progress)),
     ]

@@ -13,6 +13,7 @@ from specstream.compiler.own_code import is_own
 from specstream.compiler.program import Program
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Field, Layout
+from specstream.display.sheet import table
 from specstream.operator.accesses import Access, accesses_of
 
 __all__ = ["Explanation", "FieldUse", "PossibleConflict", "Source", "explained"]
@@ -174,7 +175,7 @@ class Explanation:
             [one.name, str(one), *(self._lines(numbers) for numbers in _uses(one))]
             for one in self.fields
         ]
-        parts.append(_table(["field", "layout", "read", "written", "updated unread"], fields))
+        parts.append(table(["field", "layout", "read", "written", "updated unread"], fields))
         for title, lines in self._sections():
             if not title.startswith("state"):
                 items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
@@ -227,14 +228,6 @@ def _uses(one: FieldUse) -> tuple[tuple[int, ...], ...]:
 
 def _many(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    def cells(of: str, row: list[str]) -> str:
-        return "".join(f"<{of} style='text-align:left'>{html.escape(one)}</{of}>" for one in row)
-
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return f"<table><tr>{cells('th', head)}</tr>{body}</table>"
 
 
 def explained(program: Program, layout: Layout, event: Schema, emits: Schema) -> Explanation:
@@ -290,16 +283,22 @@ def _field_use(field: Field, accesses: tuple[Access, ...]) -> FieldUse:
     if field.container is not None:
         of = field.container
         words = of.key.words + of.value.words
-        kind = f"{of.kind}[{', '.join(str(one) for one in (of.key, of.value) if one.parts)}]"
         return FieldUse(
-            field.name, field.space, kind, (), 8 * words, words, **numbers, limit=of.limit
+            field.name,
+            field.space,
+            field.type_name,
+            (),
+            8 * words,
+            words,
+            **numbers,
+            limit=of.limit,
         )
     takes = field.space != "locks"
     return FieldUse(
         field.name,
         field.space,
-        "text" if field.kind == "str" else str(field.record or field.storage.name),
-        field.shape if field.record is None else field.shape[:-1],
+        field.type_name,
+        field.dimensions,
         field.size * field.storage.size if takes else 0,
         field.words if takes else 0,
         **numbers,

@@ -3,84 +3,85 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
-
-from specstream.files.writing import writing
-from specstream.profiling.hot_words import HotWord
-
-mpl.use("Agg")
-
-from matplotlib import pyplot
-from matplotlib.colors import PowerNorm
+from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-__all__ = ["heat", "save_plot"]
+from specstream.figures.palette import CONFLICTS
+from specstream.figures.style import BAR, from_zero, in_style, new_figure, save
+from specstream.profiling.hot_words import HotWord
+
+__all__ = ["draw_profile", "heat", "save_plot"]
 
 _BARS = 12
 _STRIPS = 3
 _BINS = 256
 _TEXT = 58  # characters of a line of source
+_TITLE = 76  # characters of a line of the title
 
 
 def save_plot(
     hot: Sequence[HotWord], shapes: Mapping[str, tuple[int, ...]], title: str, path: Path
 ) -> None:
+    """:func:`draw_profile` into a file, whose ending says the format."""
+    save(draw_profile(hot, shapes, title), path)
+
+
+@in_style
+def draw_profile(
+    hot: Sequence[HotWord], shapes: Mapping[str, tuple[int, ...]], title: str
+) -> Figure:
     """Bars of the hottest words with their hottest lines; below, a heat strip of each field.
 
     Args:
         hot: those that cost the most first; without any the picture says so.
         shapes: of the fields that they are in.
         title: above it.
-        path: of the file; its ending says the format.
     """
     words = hot[:_BARS]
     fields = list(dict.fromkeys(word.field for word in hot if word.index))[:_STRIPS]
     strips = [heat(hot, field, shapes[field]) for field in fields]
-    heights = [0.5 + 0.42 * max(len(words), 2), *map(_height, strips)]
-    figure, panels = pyplot.subplots(
-        1 + len(fields),
-        figsize=(11, 1.6 + sum(heights) + 0.3 * len(fields)),
+    heights = [0.7 + 3.2 * BAR * max(len(words), 1), *map(_height, strips)]
+    figure, panels = new_figure(
+        textwrap.fill(title, _TITLE), 1.0 + sum(heights), rows=1 + len(fields),
         height_ratios=heights,
-        layout="constrained",
-        squeeze=False,
-    )
+    )  # fmt: skip
     _draw_bars(panels[0, 0], words)
     for axes, field, strip in zip(panels[1:, 0], fields, strips, strict=True):
         _draw_strip(axes, field, strip, math.prod(shapes[field]))
-    figure.suptitle(title, fontsize=11)
-    with writing(path):
-        figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+    return figure
 
 
 def _draw_bars(axes: Any, words: Sequence[HotWord]) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
     if not words:
         axes.text(0.5, 0.5, "no conflicts", ha="center", va="center", transform=axes.transAxes)
         axes.set_axis_off()
         return
-    at = range(len(words))
-    longest = 100 * words[0].share
-    axes.barh(at, [100 * word.share for word in words], height=0.62, color="#b5473c")
-    axes.set_yticks(at, [word.name for word in words], family="monospace")
-    axes.invert_yaxis()
-    # A bar is followed by its line, so the axis is longer than the longest bar.
-    axes.set_xlim(0, 2.4 * longest)
-    axes.set_xticks([tick for tick in axes.get_xticks() if tick <= max(longest, 1)])
-    axes.set_xlabel("percent of the conflicts", loc="left")
+    # Each word takes two lines of text and a bar.
     for place, word in enumerate(words):
-        said = f" {word.share:.1%}"
+        top = 3.2 * place
+        axes.barh(top + 2.5, 100 * word.share, 0.86, color=CONFLICTS.colour)
+        said = [(0.5, f"{word.name}  {word.share:.1%}", "bold")]
         if word.lines:
             line = word.lines[0]
             text = line.text if len(line.text) <= _TEXT else line.text[: _TEXT - 3] + "..."
-            said += f"   line {line.line}: {text}"
-        axes.text(100 * word.share, place, said, va="center", fontsize=8, family="monospace")
+            said.append((1.5, f"line {line.line}: {text}", "normal"))
+        for below, text, weight in said:
+            axes.annotate(
+                text, (0, top + below), xycoords=("axes fraction", "data"), xytext=(2, 0),
+                textcoords="offset points", va="center", family="monospace", fontweight=weight,
+            )  # fmt: skip
+    axes.set_ylim(3.2 * len(words), 0)
+    axes.set_yticks([])
+    from_zero([axes], axis="x")
+    axes.set_xlabel("share of the conflicts (%)")
 
 
 def heat(hot: Sequence[HotWord], field: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
@@ -106,7 +107,7 @@ def heat(hot: Sequence[HotWord], field: str, shape: tuple[int, ...]) -> npt.NDAr
 
 def _height(drawn: npt.NDArray[np.float64]) -> float:
     """Inches that a strip takes."""
-    return min(0.6 + 0.08 * len(drawn), 2.6)
+    return min(1.1 + 0.08 * len(drawn), 2.8)
 
 
 def _draw_strip(axes: Any, field: str, drawn: npt.NDArray[np.float64], elements: int) -> None:
@@ -116,17 +117,18 @@ def _draw_strip(axes: Any, field: str, drawn: npt.NDArray[np.float64], elements:
     image = axes.imshow(
         drawn,
         aspect="auto",
-        cmap="Reds",
+        cmap=LinearSegmentedColormap.from_list("conflicts", ["white", CONFLICTS.colour]),
         norm=PowerNorm(0.5, vmin=0),
         interpolation="nearest",
         extent=(-0.5, last - 0.5, rows - 0.5, -0.5),
     )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.set_ylabel(field, family="monospace", rotation=0, ha="right", va="center")
-    if drawn.shape[0] == 1:
+    axes.set_title(field, family="monospace")
+    axes.set_xlabel("column" if rows > 1 else "element")
+    if rows == 1:
         axes.set_yticks([])
-    axes.tick_params(labelsize=8)
+    else:
+        axes.set_ylabel("row")
     bar = axes.figure.colorbar(image, ax=axes, pad=0.01)
-    bar.ax.tick_params(labelsize=7)
-    bar.set_label("%", fontsize=8)
+    bar.set_label("share (%)")

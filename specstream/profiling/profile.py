@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from specstream.display.sheet import Sheet
+from specstream.display.values import reasons_of
 from specstream.profiling.hot_words import HotWord
 
 __all__ = ["Profile"]
@@ -104,3 +106,32 @@ class Profile:
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        return self.text(3)
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("events", f"{self.events:,}"),
+            ("speculative runs", f"{self.speculative_runs:,}, {self.abort_rate:.1%} dropped"),
+            ("aborts", reasons_of(self.aborts)),
+            ("setting", f"protocol {self.protocol}, horizon {self.horizon}, chunk {self.chunk}"),
+        ]
+        lines = "lines, counted" if self.lines_counted else "lines that name the field"
+        words = [
+            ("share", "word", "aborts", lines),
+            *(
+                (
+                    f"{word.share:.1%}",
+                    word.name,
+                    f"{word.aborts:,}",
+                    "; ".join(
+                        f"{one.function}, line {one.line}: {one.text}" for one in word.lines[:3]
+                    ),
+                )
+                for word in self.words[:10]
+            ),
+        ]
+        title = f"Profile of operator {self.operator}"
+        about = f"words that conflict: {len(self.words):,}"
+        return Sheet(title, facts, notes=self.advice, more=(about, words), opened=True).html()

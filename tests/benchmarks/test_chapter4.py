@@ -18,7 +18,7 @@ from bench.chapter4.experiments import EXPERIMENTS
 from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
 from bench.chapter4.paced_sources import SETTINGS, mean_latency
 from bench.chapter4.slowed import SlowedEngine, busy_rounds
-from bench.chapter4.stored import to_text
+from bench.stored import to_text
 from bench.workloads import listing_4_2, values
 
 pytestmark = pytest.mark.slow

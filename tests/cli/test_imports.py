@@ -28,11 +28,12 @@ def test_the_package_imports_nothing_optional() -> None:
             set(),
         ),
         (("specstream.tuning.forecast.forecast", "specstream.tuning.forecast.report"), set()),
+        (("specstream.figures.palette",), set()),
         (("specstream.monitoring.metrics",), {"prometheus_client"}),
         (("specstream.monitoring.watch",), {"rich"}),
         (("specstream.cli",), {"click", "rich"}),
     ],
-    ids=["tuning", "forecast", "metrics", "live", "cli"],
+    ids=["tuning", "forecast", "palette", "metrics", "live", "cli"],
 )
 def test_a_part_imports_what_it_is_about(modules: tuple[str, ...], may: set[str]) -> None:
     assert imported(*modules) <= may

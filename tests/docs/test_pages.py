@@ -4,6 +4,8 @@ The examples of a page are one program, run from top to bottom in a process and 
 own. ``# prints`` behind a line says what that line prints; the page has all that is printed, or
 nothing of it. What an example needs that the page does not show (an operator of before, a table, a
 session) stands in a comment of the page, ``<!-- python``.
+
+A page of cells, ``{code-cell}``, is a notebook, which the build of the site runs (`test_site.py`).
 """
 
 from __future__ import annotations
@@ -20,12 +22,16 @@ ROOT = Path(__file__).parents[2]
 BLOCKS = re.compile(r"^(```python|<!-- python)\n(.*?)^(?:```|-->)$", re.DOTALL | re.MULTILINE)
 # These have tests of their own, which look at more than what is printed.
 ELSEWHERE = {"docs/guides/operators.md", "docs/guides/containers.md"}
+CELL = re.compile(r"^```\{code-cell\} ipython3$", re.MULTILINE)
 HEAD = ROOT / "tests" / "docs" / "session_of_pages.py"
 
 
+def every() -> list[Path]:
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+
+
 def pages() -> list[str]:
-    every = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    found = [path for path in every if "```python" in path.read_text()]
+    found = [path for path in every() if "```python" in path.read_text()]
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
@@ -66,10 +72,9 @@ def test_the_examples_of_a_page_run(page: str, tmp_path: Path) -> None:
 
 def test_every_example_is_python_that_runs() -> None:
     """None is hidden from this test by another name of the language."""
-    every = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     languages = {
         name
-        for page in every
+        for page in every()
         for name in re.findall(r"^```([\w{].*)$", page.read_text(), re.MULTILINE)
     }
     assert {name for name in languages if not name.startswith("{")} <= {
@@ -78,3 +83,18 @@ def test_every_example_is_python_that_runs() -> None:
         "text",
         "bash",
     }
+
+
+def test_every_cell_is_of_a_notebook_that_the_site_runs() -> None:
+    notebooks = [page for page in every() if CELL.search(page.read_text())]
+    assert ROOT / "docs" / "tutorial.md" in notebooks
+    for page in notebooks:
+        text = page.read_text()
+        assert text.startswith("---\nfile_format: mystnb\nkernelspec:\n"), page
+        assert "```python" not in text, f"{page}: a block that no notebook runs"
+        # Cells that stand inside something else are none; tags can leave one out, or let it raise.
+        assert len(CELL.findall(text)) == text.count("{code-cell}"), page
+        assert not re.search("skip-execution|raises-exception", text), page
+    settings = (ROOT / "docs" / "conf.py").read_text()
+    assert 'nb_execution_mode = "force"' in settings
+    assert "nb_execution_raise_on_error = True" in settings

@@ -17,8 +17,12 @@ OUTSIDE = ("operators", "bench", "docs", "tests")
 THEIRS = {("specstream/spark/stopping.py", "_options"): "of Spark's builder of sessions"}
 
 
+# Nobody's: notebooks ask every object for ``_repr_html_``.
+COMMON = ("_", "_native", "_repr_html_")
+
+
 def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__") and name not in ("_", "_native")
+    return name.startswith("_") and not name.startswith("__") and name not in COMMON
 
 
 def of_itself(node: ast.Attribute) -> bool:

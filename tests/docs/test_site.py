@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -16,8 +17,10 @@ import specstream as ss
 from specstream import operators, predictors, spark, structures, testing
 
 ROOT = Path(__file__).parents[2]
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 
-pytestmark = pytest.mark.slow
+# The tutorial is a notebook, which the build runs; it starts Spark.
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +93,39 @@ def test_every_page_is_reached_from_the_first_one(site: Path) -> None:
 def sources() -> Iterator[Path]:
     for pattern in ("*.md", "*.ipynb"):
         yield from (ROOT / "docs").rglob(pattern)
+
+
+def test_the_tutorial_was_run_and_is_offered_as_a_notebook(site: Path) -> None:
+    (notebook,) = site.glob("_downloads/*/tutorial.ipynb")
+    assert notebook.resolve() in {
+        file for file, _ in targets(site / "tutorial.html", _Page(text_of(site)), site)
+    }
+    content = json.loads(notebook.read_text())
+    cells = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) == len(re.findall(r"^```\{code-cell\}", TUTORIAL.read_text(), re.MULTILINE))
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    shown = [
+        said.rstrip("\n")
+        for cell in cells
+        for output in cell["outputs"]
+        if output["output_type"] == "stream" and output["name"] == "stdout"
+        for said in "".join(output["text"]).splitlines()
+    ]
+    # Whatever it compares is the same.
+    assert not any("False" in said for said in shown)
+    assert sum(said.endswith("True") for said in shown) == 7
+    assert shown[-1] == "24 rows"
+
+
+def test_the_tutorial_shows_objects_as_tables_and_nothing_of_the_machine(site: Path) -> None:
+    page = text_of(site)
+    for title in ("State Desk", "Engine of operator review, open", "Profile of operator review"):
+        assert f"<strong>{title}</strong>" in page
+    assert "WARN" not in page
+
+
+def text_of(site: Path) -> str:
+    return (site / "tutorial.html").read_text()
 
 
 def test_the_reference_has_every_public_name(site: Path) -> None:

@@ -59,7 +59,7 @@ def write_events(
     """Files in the order of time, each with its rows in no order; origins come up bit by bit.
 
     No two files have an event at the same time: a kill while Spark plans a micro-batch can make it
-    put two files into the next one, in any order (docs/guides/spark.md).
+    put two files into the next one, in any order (docs/explanations/exactly-once.md).
     """
     rng = np.random.default_rng(seed)
     directory.mkdir(parents=True)

@@ -1,18 +1,16 @@
-"""A forecast as a table, a picture, text and plain data."""
+"""A forecast as a table, text and plain data."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specstream.files.writing import writing
 from specstream.tuning.forecast.forecast import Check, Forecast
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["LEFT_OUT", "forecast_table", "forecast_text", "forecast_to_dict", "save_forecast"]
+__all__ = ["LEFT_OUT", "forecast_table", "forecast_text", "forecast_to_dict"]
 
 # What is not simulated; most of it makes real machines slower.
 LEFT_OUT = (
@@ -103,41 +101,3 @@ def forecast_to_dict(forecast: Forecast) -> dict[str, Any]:
 def _check_to_dict(check: Check) -> dict[str, Any]:
     plain = asdict(check)
     return {**plain, "predicted": plain.pop("forecast"), "error": check.error}
-
-
-def save_forecast(path: Path, title: str, forecast: Forecast) -> None:
-    """The best speed by number of cores, and the real runs that the forecast was compared with."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, panel = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    cores = [1, *dict.fromkeys(one.threads for one in forecast.best)]
-    for color, protocol in zip(("#1f77b4", "#2ca02c"), forecast.costs, strict=False):
-        best = [one.speed for one in forecast.best if one.protocol == protocol]
-        panel.plot(cores, [1.0, *best], marker="o", color=color, label=f"forecast, {protocol}")
-        checks = [check for check in forecast.checks if check.protocol == protocol]
-        # Side by side, or the protocols would cover each other.
-        threads = [check.threads * (0.97 if color == "#1f77b4" else 1.03) for check in checks]
-        simulated = [check.forecast for check in checks]
-        measured = [check.measured for check in checks]
-        panel.vlines(threads, simulated, measured, color="#7f7f7f", linewidth=0.8)
-        panel.scatter(threads, simulated, marker="x", color=color, label=f"compared, {protocol}")
-        panel.scatter(
-            threads, measured, marker="s", facecolors="none", edgecolors=color, s=24,
-            label=f"real run, {protocol}",
-        )  # fmt: skip
-    panel.plot(cores, cores, color="black", linewidth=0.6, linestyle=":", label="one for each core")
-    panel.axhline(1.0, color="black", linewidth=0.6)
-    panel.set_xscale("log", base=2)
-    panel.set_yscale("log", base=2)
-    panel.set_xticks(cores, [str(count) for count in cores])
-    panel.yaxis.set_major_formatter(lambda value, position: f"{value:g}")
-    panel.set_xlabel("cores")
-    panel.set_ylabel("speed relative to plain")
-    panel.set_title(title, loc="left", fontsize=10)
-    panel.legend(fontsize=8)
-    with writing(path):
-        figure.savefig(path, dpi=110)
-    plt.close(figure)

@@ -1,4 +1,4 @@
-"""What an experiment measured, as a file: small, and as a person would write it."""
+"""What was measured, as a file: small, and as a person would write it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Display: how objects show themselves, as text and in notebooks."""
