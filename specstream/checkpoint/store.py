@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
+import pyarrow as pa
 from pyarrow import fs
 
 from specstream.checkpoint import failpoints
@@ -188,7 +189,7 @@ class RemoteStore:
         try:
             self._filesystem.create_dir(self._path, recursive=True)
             self.names()
-        except OSError as error:
+        except (OSError, pa.ArrowException) as error:  # Azure's without credentials is no OSError
             raise ConfigurationError(
                 f"checkpoint={self.key!r} cannot be a directory of checkpoint files: {error}"
             ) from error
