@@ -318,13 +318,16 @@ class BatchRunner:
         """Whether the stream can have an end.
 
         Raises:
-            ConfigurationError: it is not in event time, and has no timers.
+            ConfigurationError: it is not in event time, and has no timers; or Spark may be further
+                than the checkpoint.
         """
         if self._event_time is None and self.engine.operator.on_timer is None:
             raise ConfigurationError(
                 "finish() without watermark=: all events are applied with their batch, and nothing "
                 "waits"
             )
+        if self.checkpoint is not None:
+            self.checkpoint.check_finish()
 
     def finish(self) -> None:
         """Ends the stream: what waits, events and timers, is committed under the batch id after the
@@ -333,7 +336,7 @@ class BatchRunner:
         It may be called again, also after a crash: all calls give the sinks the same rows.
 
         Raises:
-            ConfigurationError: the stream is not in event time.
+            ConfigurationError: as of :meth:`check_finish`.
             Exception: what the operator or a sink raised; state and waiting events are as before.
         """
         self.check_finish()

@@ -132,6 +132,8 @@ class Checkpoint:
         weakref.finalize(self, self._store.close)  # where nobody calls close()
         self._what = f"checkpoint {self._store!r} of operator {engine.name!r}"
         self._damaged: list[str] = []
+        # Newest batch of files that this start has skipped, until a batch tells how far Spark is.
+        self._skipped: int | None = None
         self._files = CheckpointFiles(self._store, self._what, keep_batches)
         # Of the last full file and the increments on it, in bytes; none: the next one must be full.
         self._lengths: list[int] = []
@@ -215,6 +217,7 @@ class Checkpoint:
                 "of calling finish()"
             )
         if batch_id == recorded.batch_id:
+            self._skipped = None
             return recorded.output
         if batch_id != recorded.batch_id + 1:
             damaged = f" Damaged: {'; '.join(self._damaged)}." if self._damaged else ""
@@ -226,7 +229,27 @@ class Checkpoint:
                 "that belong together, or take Spark's back to the same batch "
                 "(docs/guides/production.md)"
             )
+        self._skipped = None
         return None
+
+    def check_finish(self) -> None:
+        """Whether the id after the last batch is free, as far as can be known.
+
+        Raises:
+            ConfigurationError: a newer file was there that cannot be used, and no batch has come
+                since: Spark, and the sinks, may be further.
+        """
+        if self._skipped is None or self.recorded is None:
+            return
+        at = self.recorded.batch_id
+        raise ConfigurationError(
+            f"{self._what} holds the state after batch {at}, and its files up to batch "
+            f"{self._skipped} cannot be used ({'; '.join(self._damaged)}): Spark may have "
+            f"acknowledged batch {self._skipped}, and finish() would replace the rows of batch "
+            f"{at + 1} in the sinks. Put back copies of both directories, or take Spark back to "
+            f"batch {at} and start the query, which sends batch {at + 1} again "
+            "(docs/guides/production.md)"
+        )
 
     @property
     def newest(self) -> tuple[int, int] | None:
@@ -333,6 +356,8 @@ class Checkpoint:
             self._held = held
             self._note_savepoint(pending)
             self.recorded = Recorded(batch_id, query, output, checksum, late, rejected, finished)
+            if self._skipped is not None and batch_id >= self._skipped:
+                self._skipped = None
         self._lengths = [length] if full else [*self._lengths, length]
         failpoints.hit("before-delete", batch_id)
         try:
@@ -382,6 +407,7 @@ class Checkpoint:
         self._check(found.chain.last.about, found.full)
         self._go_on_from(found.chain, migrate)
         if self._damaged:
+            self._skipped = found.newest
             warnings.warn(
                 f"{self._what}: cannot use {'; '.join(self._damaged)}; going on from the state "
                 f"after batch {found.chain.batch_id}, the newest that is whole",

@@ -25,12 +25,14 @@ class Newest:
         chain: the newest files that can be had; None: there are none.
         full: name of the file that the chain begins with.
         files: how many checkpoint files there are.
+        newest: the last batch of which one is there, whole or not; None: none is.
         damaged: the files that cannot be used, each with the reason.
     """
 
     chain: Chain | None = None
     full: FileName | None = None
     files: int = 0
+    newest: int | None = None
     damaged: list[str] = field(default_factory=list)
 
 
@@ -42,7 +44,7 @@ def newest_chain(files: CheckpointFiles) -> Newest:
         SnapshotError: a file is whole, and still cannot be used; names it.
     """
     names = files.names()
-    newest = Newest(files=len(names))
+    newest = Newest(files=len(names), newest=names[-1].batch_id if names else None)
     for full in reversed([name for name in names if name.is_full]):
         try:
             found = files.read(full)

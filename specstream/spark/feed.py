@@ -123,8 +123,9 @@ class BatchFeed:
         It may be called again, also after a crash: all calls give the sinks the same rows.
 
         Raises:
-            ConfigurationError: the feed has no watermark and its operator no timers, or its query
-                still runs.
+            ConfigurationError: the feed has no watermark and its operator no timers; its query
+                still runs; or a newer file of the checkpoint cannot be used, and no batch has come
+                since, so that Spark may be further.
             Exception: what the operator or a sink raised; state and waiting events are as before.
         """
         self.runner.check_finish()

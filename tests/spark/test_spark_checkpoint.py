@@ -273,3 +273,52 @@ def test_what_a_batch_raises_ahead_fails_the_query_and_it_runs_again_from_the_ro
     start(feed).awaitTermination()
     feed.wait()
     assert_same_as_oracle(tmp_path / "out", engine, oracle)
+
+
+@ss.operator(state=streamed.Chain, event={"x": int}, emits={"x": int, "seen": int})
+def number(state, event, emit):  # type: ignore[no-untyped-def]
+    state.seen += 1
+    emit(event.x, state.seen)
+
+
+def waiting_feed(engine: ss.Engine, path: Path, **options: Any) -> Any:
+    return ss.spark.foreach_batch(
+        engine, order_by="time", watermark=8, checkpoint=path / "recorded",
+        **{"to": ss.spark.parquet_sink(path / "out"), **options},
+    )  # fmt: skip
+
+
+def numbered(path: Path) -> list[int]:
+    rows: list[int] = pyarrow.dataset.dataset(path / "out").to_table()["x"].to_pylist()
+    return rows
+
+
+def test_the_end_takes_no_id_that_spark_may_have_given(
+    start: Any, tmp_path: Path, session: Any
+) -> None:
+    with ss.Engine(number) as engine:
+        feed = waiting_feed(engine, tmp_path)
+        start(feed).awaitTermination()
+        assert feed.checkpoint.recorded.batch_id == 2
+        feed.close()
+    before = numbered(tmp_path)
+    newest = max((tmp_path / "recorded").glob("0000000002.*"))
+    newest.write_bytes(newest.read_bytes()[:60])
+    with ss.Engine(number) as engine:
+        with pytest.warns(RuntimeWarning, match="going on from the state after batch 1"):
+            feed = waiting_feed(engine, tmp_path)
+        start(feed).awaitTermination()  # without a batch
+        for _ in range(2):
+            with pytest.raises(
+                ss.ConfigurationError, match="after batch 1.* up to batch 2 cannot be used"
+            ):
+                feed.finish()
+        assert numbered(tmp_path) == before
+        # Taken back to batch 1, Spark sends batch 2 again.
+        (tmp_path / "checkpoint" / "commits" / "2").unlink()
+        (tmp_path / "checkpoint" / "commits" / ".2.crc").unlink(missing_ok=True)
+        start(feed).awaitTermination()
+        feed.finish()
+        assert feed.checkpoint.recorded.batch_id == 3
+        assert sorted(numbered(tmp_path)) == list(range(FILES * ROWS))
+        feed.close()
