@@ -14,7 +14,8 @@ batch that is answered from the record. So nothing is ever prepared twice at a t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,7 @@ import pyarrow as pa
 
 from specstream.checkpoint import failpoints
 from specstream.checkpoint.batch import Result
-from specstream.declarations.options import refused
+from specstream.declarations.options import refused, shown
 from specstream.errors import ConfigurationError
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "PreparingSink",
     "Sink",
     "Sinks",
+    "check_apart",
     "checked_sink",
     "is_sink",
 ]
@@ -88,6 +90,36 @@ def is_sink(found: object) -> bool:
     (True, False)
     """
     return callable(found) or callable(getattr(found, "prepare", None))
+
+
+def check_apart(sinks: Mapping[str, Sink | None]) -> None:
+    """Whether each sink has a place of its own: two would replace each other's rows of a batch.
+
+    Where a sink writes is in its ``place``, if it has one: whatever can be compared.
+
+    Args:
+        sinks: by option.
+
+    Raises:
+        ConfigurationError: two of them write to the same place; names both options.
+
+    >>> check_apart({"to": print, "late_to": print})
+    Traceback (most recent call last):
+    specstream.errors.ConfigurationError: to= and late_to= are the same sink, <built-in function \
+print>: give each its own
+    """
+    given = [(option, sink) for option, sink in sinks.items() if sink is not None]
+    for (one, first), (other, second) in itertools.combinations(given, 2):
+        place = getattr(first, "place", None)
+        if place is not None and place == getattr(second, "place", None):
+            path = str(getattr(first, "path", place))
+            raise ConfigurationError(
+                f"{one}= and {other}= write to the same directory {path!r}: give each its own"
+            )
+        if first is second:
+            raise ConfigurationError(
+                f"{one}= and {other}= are the same sink, {shown(first)}: give each its own"
+            )
 
 
 @dataclass

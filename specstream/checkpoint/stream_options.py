@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from specstream.checkpoint.delivery import Sink, checked_sink
+from specstream.checkpoint.delivery import Sink, check_apart, checked_sink
 from specstream.checkpoint.event_time import Amount, Delay
 from specstream.columns.events import column
 from specstream.declarations.options import flag, function, integer
@@ -87,6 +87,13 @@ class StreamOptions:
                 "the checkpoint until then: give checkpoint= as well"
             )
         self._check_event_time()
+        check_apart(
+            {
+                "to": self.to,
+                "late_to": self.late_to,
+                "rejected_rows_to": self.rejected_rows_to,
+            }
+        )
 
     def _check_keep(self) -> None:
         if self.keep_batches and self.checkpoint is None:

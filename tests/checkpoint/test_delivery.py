@@ -307,3 +307,36 @@ def test_the_sink_of_the_page_is_in_two_steps(engine: ss.Engine, tmp_path: Path)
     left.abort()
     assert not list(tmp_path.glob(".*"))
     feed.close()
+
+
+def test_two_sinks_of_a_feed_have_two_places(tmp_path: Path, engine: ss.Engine) -> None:
+    pytest.importorskip("pyspark")
+    pytest.importorskip("deltalake")
+    parquet, delta = ss.spark.parquet_sink, ss.spark.delta_sink
+    out, link = tmp_path / "out", tmp_path / "link"
+    out.mkdir()
+    link.symlink_to(out)
+    one = parquet(out)
+    pairs: list[tuple[Any, Any]] = [
+        (one, one),
+        (one, parquet(link)),
+        (delta(out, app_id="a"), delta(f"{out}/", app_id="a")),
+        (delta("s3://bucket/out", app_id="a"), delta("s3://bucket/out/", app_id="a")),
+    ]
+    for to, late_to in pairs:
+        with pytest.raises(
+            ss.ConfigurationError,
+            match=r"to= and late_to= write to the same directory '.*out': give each its own",
+        ):
+            make_feed(engine, tmp_path, to, order_by="x", watermark=1, late="side", late_to=late_to)
+    with pytest.raises(ss.ConfigurationError, match="are the same sink"):
+        make_feed(engine, tmp_path, print, order_by="x", watermark=1, late="side", late_to=print)
+    make_feed(
+        engine,
+        tmp_path,
+        one,
+        order_by="x",
+        watermark=1,
+        late="side",
+        late_to=parquet(tmp_path / "late"),
+    ).close()

@@ -66,6 +66,12 @@ class DeltaSink:
     def __repr__(self) -> str:
         return f"delta_sink({self.path!r})"
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The same for two sinks that the table's log cannot tell apart."""
+        path = self.path.removeprefix("file://")
+        return (path.rstrip("/") if "://" in path else os.path.realpath(path)), self.app_id
+
     def __call__(self, table: pa.Table, batch_id: int) -> None:
         """Appends the rows of one batch, unless the table has that batch."""
         with named(self, batch_id):

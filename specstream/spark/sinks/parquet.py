@@ -49,6 +49,11 @@ class ParquetSink:
     def __repr__(self) -> str:
         return f"parquet_sink({str(self.path)!r})"
 
+    @property
+    def place(self) -> str:
+        """The same for two sinks that write to one directory."""
+        return os.path.realpath(self.path)
+
     def file(self, batch_id: int) -> Path:
         """The file of one batch."""
         return self.path / f"part-{batch_id:08d}.parquet"
