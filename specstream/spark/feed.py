@@ -34,7 +34,7 @@ from specstream.declarations.options import refused
 from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError, InputError
 from specstream.spark.fetching import reason, result_is_too_large
-from specstream.spark.tenancy import tenancy_of
+from specstream.spark.tenancy import any_runs, tenancy_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -130,14 +130,25 @@ class BatchFeed:
         """
         self.runner.check_finish()
         tenancy = self._tenancy
-        if tenancy.in_use():
+        query = tenancy.query if tenancy.in_use() else self._unserved()
+        if tenancy.turn.locked() or query is not None:
             raise ConfigurationError(
-                f"operator {self.engine.name!r}: finish() while the query {tenancy.query} runs: "
+                f"operator {self.engine.name!r}: finish() while the query {query} runs: "
                 "stop it, or await its end, first"
             )
         self.wait()
         with tenancy.turn:
             self.runner.finish()
+
+    def _unserved(self) -> str | None:
+        """Id of a query that runs, and that may send this feed a batch though it has sent none."""
+        if self._tenancy.query is not None:
+            return None
+        recorded = None if self.checkpoint is None else self.checkpoint.recorded
+        if recorded is not None:
+            # Without a query its batches were given by hand.
+            return None if recorded.query is None else any_runs(recorded.query)
+        return any_runs(None) if self.engine.stats.events == 0 else None
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Runs one micro-batch; Spark calls this."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
 
 from specstream.engine.engine import Engine
 from specstream.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["Tenancy", "tenancy_of"]
+__all__ = ["Tenancy", "any_runs", "tenancy_of"]
 
 
 class Tenancy:
@@ -65,6 +62,24 @@ class Tenancy:
             )
         self.query, self._session = query, session
         return True
+
+
+def any_runs(query: str | None) -> str | None:
+    """Id of a query that runs in this process's Spark application; None: there is none.
+
+    Args:
+        query: the one that is asked for; None: any of them.
+    """
+    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    if session is None:
+        return None
+    try:
+        if query is not None:
+            return query if _is_active(query, session) else None
+        active = session.streams.active
+        return str(active[0].id) if active else None
+    except (Py4JError, OSError):  # the JVM has ended, and its queries with it
+        return None
 
 
 _tenancies: weakref.WeakKeyDictionary[Engine, Tenancy] = weakref.WeakKeyDictionary()

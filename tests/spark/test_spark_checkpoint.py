@@ -310,7 +310,7 @@ def test_the_end_takes_no_id_that_spark_may_have_given(
         start(feed).awaitTermination()  # without a batch
         for _ in range(2):
             with pytest.raises(
-                ss.ConfigurationError, match="after batch 1.* up to batch 2 cannot be used"
+                ss.ConfigurationError, match=r"after batch 1.* up to batch 2 cannot be used"
             ):
                 feed.finish()
         assert numbered(tmp_path) == before
@@ -321,4 +321,37 @@ def test_the_end_takes_no_id_that_spark_may_have_given(
         feed.finish()
         assert feed.checkpoint.recorded.batch_id == 3
         assert sorted(numbered(tmp_path)) == list(range(FILES * ROWS))
+        feed.close()
+
+
+@pytest.mark.parametrize("sent", [0, 2])
+def test_a_stream_has_no_end_while_its_query_runs_and_has_sent_nothing_yet(
+    start: Any, tmp_path: Path, sent: int
+) -> None:
+    if sent:
+        with ss.Engine(number) as engine:
+            feed = waiting_feed(engine, tmp_path)
+            start(feed).awaitTermination()
+            feed.close()
+    with ss.Engine(number) as engine:
+        feed = waiting_feed(engine, tmp_path)
+        change: Any = lambda stream: stream  # noqa: E731
+        if not sent:
+            change = lambda stream: stream.where("x < 0")  # noqa: E731
+        gate = threading.Event()
+
+        def later(frame: Any, batch_id: int) -> None:
+            assert gate.wait(WAIT_SECONDS)
+            feed(frame, batch_id)
+
+        query = start(later, once=False, change=change)
+        with pytest.raises(
+            ss.ConfigurationError, match=rf"finish\(\) while the query {query.id} runs: stop it"
+        ):
+            feed.finish()
+        gate.set()
+        query.processAllAvailable()
+        query.stop()
+        feed.finish()
+        assert sorted(numbered(tmp_path)) == (list(range(FILES * ROWS)) if sent else [])
         feed.close()
