@@ -43,12 +43,19 @@ def check_settings(
     if not isinstance(before, dict):
         raise SnapshotError(f"{what}: the record of its options is none: {way_out}")
     changed = [
-        f"{option} was {_shown(option, before[option])} and is now {_shown(option, value)}"
+        _changed(option, before[option], value)
         for option, value in given.items()
         if option in before and before[option] != value
     ]
     if changed:
         raise SnapshotError(f"{what}: {'; '.join(changed)}: {way_out}")
+
+
+def _changed(option: str, before: object, now: object) -> str:
+    if option == "watermark":  # recorded is whether there is one
+        there = ("one", "none")[now is None]
+        return f"there was {('a', 'no')[before is None]} watermark= and now there is {there}"
+    return f"{option} was {_shown(option, before)} and is now {_shown(option, now)}"
 
 
 def _shown(option: str, value: object) -> str:
