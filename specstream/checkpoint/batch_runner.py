@@ -162,7 +162,7 @@ class BatchRunner:
         with self._deliveries.of(batch_id) as delivery:
             try:
                 result = Result(
-                    self._events(batch.rows),
+                    self._events(batch),
                     None if self._event_time is None else self.engine.late(),
                     None if self.sinks.rejected_rows_to is None else self.engine.rejected_rows(),
                 )
@@ -205,12 +205,13 @@ class BatchRunner:
         )
         return result
 
-    def _events(self, rows: pa.Table | None) -> pa.Table:
+    def _events(self, batch: Batch) -> pa.Table:
+        rows = batch.rows
         try:
             if rows is None:
                 return self._end()
             if self._event_time is not None:
-                return self._event_time.run(rows)
+                return self._event_time.run(rows, batch.batch_id)
             options = self.options
             return self.engine.process(rows, order_by=options.order_by, source=options.source)
         except BaseException as error:

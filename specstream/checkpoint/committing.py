@@ -84,6 +84,7 @@ def committing(
     )
     pending.sources.declare(event_time["sources"])
     pending.from_bytes(before)
+    pending.batch_id = origin.batch_id
     if origin.ends:
         reached: Mapping[Name, int | None] = {one.name: None for one in pending.sources}
         pending.has_ended = operator.on_timer is not None and bool(reached)

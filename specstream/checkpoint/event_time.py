@@ -90,8 +90,12 @@ class EventTime:
         self._source = source
         engine.durable.expect(sources, late)
 
-    def run(self, table: pa.Table) -> pa.Table:
+    def run(self, table: pa.Table, batch_id: int = 0) -> pa.Table:
         """Takes in a micro-batch; the rows of all events that are below the frontier then.
+
+        Args:
+            table: its rows.
+            batch_id: names it in errors.
 
         Raises:
             InputError: the table does not fit, its time column has not the unit of ``watermark``,
@@ -99,11 +103,16 @@ class EventTime:
             Exception: what the operator raised.
         """
         engine = self._engine
-        reached = self._frontiers.take_in(
-            engine.durable.pending.sources,
-            table,
-            lambda: engine.submit(table, order_by=self._order_by, source_column=self._source),
-        )
+        pending = engine.durable.pending
+        pending.batch_id = batch_id
+        try:
+            reached = self._frontiers.take_in(
+                pending.sources,
+                table,
+                lambda: engine.submit(table, order_by=self._order_by, source_column=self._source),
+            )
+        finally:
+            pending.batch_id = None
         if reached:
             engine.durable.advance(reached)
         return engine.poll(timeout=None)

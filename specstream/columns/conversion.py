@@ -125,10 +125,12 @@ def of_order(array: pa.Array) -> tuple[npt.NDArray[np.int64], Mask] | None:
 
 
 def order_values(numbers: npt.NDArray[np.int64], of: pa.DataType) -> pa.Array:
-    """Numbers of :func:`of_order` as a column of integers or times; of int64 where one does not
-    fit."""
+    """Numbers of :func:`of_order` as a column of that type; of int64 where one does not fit."""
     values = pa.array(numbers)
     try:
+        if pa.types.is_floating(of):
+            bits = np.where(numbers < 0, numbers ^ np.int64(2**63 - 1), numbers)
+            return pa.array(bits.view(np.float64)).cast(of)
         if pa.types.is_temporal(of) and of.bit_width == 32:
             values = values.cast(pa.int32())
         return values.cast(of)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from specstream._native import ffi
-from specstream.columns.conversion import of_order, order_distance, time_at
+from specstream.columns.conversion import of_order, order_distance, order_values, time_at
 from specstream.columns.derived import derived_columns
 from specstream.columns.events import (
     CheckTimes,
@@ -96,6 +96,7 @@ class PendingEvents:
         self.unsent: list[Segment] = []  # that the runtime does not have
         self.due = False  # timers wait for an open job, which has ended since
         self.ending = 0  # if so: only the first so many, at an end that has begun; 0: it has not
+        self.batch_id: int | None = None  # of a feed, whose rows are read
         self.has_ended = False  # timers have been told of the end of the sources that there are
 
     @property
@@ -199,19 +200,33 @@ class PendingEvents:
             if mine.count:
                 pieces.append((known, mine))
         if late and self._late == "error":
-            known, below = late[0]
-            why = "which has ended" if known.ended else "below its frontier"
-            raise InputError(
-                f"{self._what}: {sum(some.count for _, some in late)} event(s) are late, the first "
-                f"of source {known.name!r} at {order_by}={time_at(below.keys[0], 0)}, {why}: "
-                "nothing was submitted; send events before advance(), or use "
-                'late="drop" or late="side"'
-            )
+            raise self._are_late(late, order_by)
         for known, below in late:
             known.late += below.count
         if late and self._late == "side":
             self._side.append(self._late_rows(table, late))
         return pieces
+
+    def _are_late(self, late: list[tuple[Source, Events]], order_by: str) -> InputError:
+        known, below = late[0]
+        frontier = known.frontier
+        why = "which has ended" if known.ended or frontier is None else "below its frontier"
+        told = (
+            f"{sum(some.count for _, some in late)} event(s) are late, the first of source "
+            f"{known.name!r} at {order_by}={time_at(below.keys[0], 0)}, {why}"
+        )
+        if self.batch_id is None:
+            return InputError(
+                f"{self._what}: {told}: nothing was submitted; send events before advance(), or "
+                'use late="drop" or late="side"'
+            )
+        if self._type is not None and frontier is not None and not known.ended:
+            told += f" {time_at(order_values(np.array([frontier]), self._type), 0)}"
+        return InputError(
+            f"{self._what}, batch {self.batch_id}: {told}: nothing of the batch is applied; start "
+            'again with late="drop", or late="side" and late_to=; a longer watermark= helps later '
+            "events only"
+        )
 
     def _late_rows(self, table: pa.Table, late: list[tuple[Source, Events]]) -> pa.Table:
         """The rows of the table that are late, as they were given."""

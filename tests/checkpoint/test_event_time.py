@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import specstream as ss
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.event_time import Delay, EventTime
+from specstream.checkpoint.replay import replay
 
 
 class Chain(ss.State):
@@ -541,3 +542,50 @@ def test_finish_needs_events_that_wait() -> None:
         )
         feed.runner.finish()  # nothing has come
         assert calls == []
+
+
+TIMES = {
+    "int64": (lambda at: at, "t=85", "90"),
+    "float64": (float, "t=85.0", "90.0"),
+    "timestamp": (
+        lambda at: datetime.datetime(2026, 1, 5, 0, 0, at),
+        "t=2026-01-05 00:00:45",
+        "2026-01-05 00:00:50",
+    ),
+}
+
+
+@pytest.mark.parametrize("of", ["int64", "float64", "timestamp"])
+def test_an_error_of_late_rows_names_batch_and_frontier_and_is_replayed(
+    of: str, tmp_path: Path
+) -> None:
+    convert, at, frontier = TIMES[of]
+    less = 40 if of == "timestamp" else 0
+
+    def table(times: list[int], names: list[str]) -> pa.Table:
+        return pa.table(
+            {"t": [convert(time - less) for time in times], "a": names, "x": [1] * len(times)}
+        )
+
+    with ss.Engine(fragile) as engine:
+        feed = Fed(
+            engine,
+            order_by="t",
+            source="a",
+            watermark="9 seconds" if of == "timestamp" else 9,
+            to=lambda rows, batch_id: None,
+            checkpoint=tmp_path,
+        )
+        feed.send(0, table([99], ["a"]))
+        with pytest.raises(ss.InputError) as raised:
+            feed.send(1, table([88, 85, 95], ["a", "a", "b"]))
+        assert str(raised.value) == (
+            f"operator 'fragile', batch 1: 2 event(s) are late, the first of source 'a' at {at}, "
+            f"below its frontier {frontier}: nothing of the batch is applied; start again with "
+            'late="drop", or late="side" and late_to=; a longer watermark= helps later events only'
+        )
+        # What is submitted beside the feed is no batch.
+        with pytest.raises(ss.InputError, match=r"below its frontier: nothing was submitted; send"):
+            engine.submit(table([85], ["a"]), order_by="t", source_column="a")
+        feed.close()
+    assert replay(tmp_path, 1).difference is None
