@@ -105,7 +105,7 @@ class BatchRunner:
         self._log = BatchLog(engine.name)
         self._last = _last_of(engine)
         self._delivered: int | None = None  # batch that the sinks have had
-        self._deliveries = Deliveries()
+        self._deliveries = Deliveries(engine.name, is_recorded=options.checkpoint is not None)
         self._event_time = _event_time(engine, options)
         self.checkpoint: Checkpoint | None = None
         self.inputs: Inputs | None = None
@@ -159,7 +159,7 @@ class BatchRunner:
         failpoints.hit("before-run", batch_id)
         late_before = self.engine.durable.pending.late
         savepoint = self.engine.savepoint() if checkpoint is None else checkpoint.savepoint()
-        with self._deliveries.of(batch_id) as delivery:
+        with self._deliveries.of(batch_id, ends=finished) as delivery:
             try:
                 result = Result(
                     self._events(batch),
@@ -282,9 +282,9 @@ class BatchRunner:
         self._note(Batch(batch_id, query, None, run=run), before)
         return True
 
-    def deliver(self, result: Result, batch_id: int) -> None:
+    def deliver(self, result: Result, batch_id: int, *, ends: bool = False) -> None:
         """Gives the sinks what a batch has for them."""
-        with self._deliveries.of(batch_id) as delivery:
+        with self._deliveries.of(batch_id, ends=ends) as delivery:
             delivery.prepare(self.sinks.portions(result, self.what(batch_id)))
             delivery.commit()
         self._delivered = batch_id
@@ -350,7 +350,7 @@ class BatchRunner:
         if batch_id is None or result is None:
             return  # no batch has come
         if self._delivered != batch_id:
-            self.deliver(result, batch_id)
+            self.deliver(result, batch_id, ends=True)
         if not finished:
             self.run(Batch(batch_id + 1, query, None))
 

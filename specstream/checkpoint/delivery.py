@@ -14,8 +14,9 @@ batch that is answered from the record. So nothing is ever prepared twice at a t
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,7 @@ import pyarrow as pa
 from specstream.checkpoint import failpoints
 from specstream.checkpoint.batch import Result
 from specstream.declarations.options import refused, shown
-from specstream.errors import ConfigurationError
+from specstream.errors import ConfigurationError, SpecstreamError
 
 __all__ = [
     "Deliveries",
@@ -65,8 +66,8 @@ class PreparingSink(Protocol):
 
 
 Sink = Callable[[pa.Table, int], object] | PreparingSink
-# A sink, and the rows that it is to have.
-Portion = tuple[Sink, pa.Table]
+# A sink, the rows that it is to have, and the option that has named it.
+Portion = tuple[Sink, pa.Table, str]
 
 
 def checked_sink(option: str, found: object) -> None:
@@ -142,7 +143,7 @@ class Sinks:
         Raises:
             ConfigurationError: it has rows for a sink that is not there; begins with ``what``.
         """
-        found: list[Portion] = [(self.to, result.output)]
+        found: list[Portion] = [(self.to, result.output, "to")]
         for rows, kind, sink, option in (
             (result.late, "late", self.late_to, "late_to"),
             (result.rejected, "rejected", self.rejected_rows_to, "rejected_rows_to"),
@@ -154,12 +155,16 @@ class Sinks:
                     f"{what}: {rows.num_rows} {kind} row(s) were recorded for a sink: give "
                     f"{option}= as before"
                 )
-            found.append((sink, rows))
+            found.append((sink, rows, option))
         return found
 
 
 class Deliveries:
     """Makes the deliveries of a feed, and has the thread that prepares.
+
+    Args:
+        operator: its name.
+        is_recorded: whether batches are recorded before they are shown.
 
     >>> class Shelf:
     ...     def prepare(self, table, batch_id):
@@ -167,9 +172,9 @@ class Deliveries:
     ...         return self
     ...     def commit(self):
     ...         print("shows it")
-    >>> deliveries = Deliveries()
+    >>> deliveries = Deliveries("number", is_recorded=True)
     >>> with deliveries.of(12) as delivery:
-    ...     delivery.prepare([(Shelf(), pa.table({"count": [1]}))])
+    ...     delivery.prepare([(Shelf(), pa.table({"count": [1]}), "to")])
     ...     # here the batch is recorded
     ...     delivery.commit()
     prepares batch 12
@@ -177,12 +182,20 @@ class Deliveries:
     >>> deliveries.close()
     """
 
-    def __init__(self) -> None:
+    def __init__(self, operator: str, *, is_recorded: bool) -> None:
+        self._operator = operator
+        self._is_recorded = is_recorded
         self._worker: ThreadPoolExecutor | None = None
 
-    def of(self, batch_id: int) -> Delivery:
-        """The delivery of a batch."""
-        return Delivery(batch_id, self._submit)
+    def of(self, batch_id: int, *, ends: bool = False) -> Delivery:
+        """The delivery of a batch, which may be the end of the stream."""
+        again = "finish() is called again" if ends else "the query is started again"
+        if self._is_recorded:
+            then = f"its rows are recorded, and come again when {again}"
+        else:
+            then = f"its rows are not recorded: it runs again when {again}"
+        note = f"of operator {self._operator!r}, batch {batch_id}; {then}"
+        return Delivery(batch_id, self._submit, note)
 
     def _submit(self, work: Callable[[], Prepared]) -> Future[Prepared]:
         # Made when there is a sink that needs it. Not a daemon: at the end of the process the
@@ -204,23 +217,28 @@ class Delivery:
     Args:
         batch_id: the batch.
         submit: runs a function on the thread that prepares.
+        note: ends the note on what a sink raises.
     """
 
     def __init__(
-        self, batch_id: int, submit: Callable[[Callable[[], Prepared]], Future[Prepared]]
+        self,
+        batch_id: int,
+        submit: Callable[[Callable[[], Prepared]], Future[Prepared]],
+        note: str,
     ) -> None:
         self._batch_id = batch_id
         self._submit = submit
-        self._left: list[tuple[Sink, pa.Table, Future[Prepared] | None]] = []
+        self._note = note
+        self._left: list[tuple[Sink, pa.Table, str, Future[Prepared] | None]] = []
 
     def prepare(self, portions: Sequence[Portion]) -> None:
         """Begins to prepare what can be; returns at once."""
-        for sink, table in portions:
+        for sink, table, option in portions:
             preparing: Any = getattr(sink, "prepare", None)
             future = None
             if callable(preparing):
                 future = self._submit(partial(self._run, preparing, table))
-            self._left.append((sink, table, future))
+            self._left.append((sink, table, option, future))
 
     def _run(self, prepare: Callable[[pa.Table, int], Prepared], table: pa.Table) -> Prepared:
         prepared = prepare(table, self._batch_id)
@@ -231,18 +249,30 @@ class Delivery:
         """Gives the sinks their rows, one sink after the other; call it when the batch is recorded.
 
         Raises:
-            Exception: what a sink raised. The sinks after it get nothing.
+            Exception: what a sink raised, with a note that names it. The sinks after it get
+                nothing.
         """
         while self._left:
-            sink, table, future = self._left[0]
-            prepared = None if future is None else future.result()
-            del self._left[0]  # half committed, it could not be taken back
-            if prepared is not None:
-                failpoints.hit("before-commit", self._batch_id)
-                prepared.commit()
-            else:
-                assert callable(sink)
-                sink(table, self._batch_id)
+            sink, table, option, future = self._left[0]
+            with self._noted(option):
+                prepared = None if future is None else future.result()
+                del self._left[0]  # half committed, it could not be taken back
+                if prepared is not None:
+                    failpoints.hit("before-commit", self._batch_id)
+                    prepared.commit()
+                else:
+                    assert callable(sink)
+                    sink(table, self._batch_id)
+
+    @contextlib.contextmanager
+    def _noted(self, option: str) -> Iterator[None]:
+        try:
+            yield
+        except SpecstreamError:  # says itself what becomes of the batch
+            raise
+        except Exception as error:
+            error.add_note(f"raised by the sink {option}= {self._note}")
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -254,7 +284,7 @@ class Delivery:
         traceback: TracebackType | None,
     ) -> None:
         left, self._left = self._left, []
-        for sink, _, future in left:
+        for sink, _, _, future in left:
             # What has failed has left nothing, and the batch has an error already.
             if future is None or future.cancel() or future.exception() is not None:
                 continue

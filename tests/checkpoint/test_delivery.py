@@ -252,7 +252,7 @@ def test_a_second_sink_is_taken_back_when_the_first_fails(step: str, tmp_path: P
         assert log in (["side abort 0"], [])  # nothing, where it had not begun
         assert engine.state.seen == 2
         if log:
-            assert "batch 0: abort() raised OSError('it is stuck')" in caught.value.__notes__[0]
+            assert "batch 0: abort() raised OSError('it is stuck')" in caught.value.__notes__[1]
         log.clear()
         send(feed, 0)
         assert log == ["commit 0", "side commit 0"]
@@ -340,3 +340,51 @@ def test_two_sinks_of_a_feed_have_two_places(tmp_path: Path, engine: ss.Engine) 
         late="side",
         late_to=parquet(tmp_path / "late"),
     ).close()
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+@pytest.mark.parametrize("step", ["calling", "preparing", "committing"])
+@pytest.mark.parametrize("option", ["to", "late_to", "rejected_rows_to"])
+def test_what_a_sink_raises_is_noted(
+    option: str, step: str, is_recorded: bool, tmp_path: Path
+) -> None:
+    def failing(table: pa.Table, batch_id: int) -> None:
+        Fails(1)(batch_id)
+
+    broken: Any = failing
+    if step != "calling":
+        broken = Shelf()
+        setattr(broken, step, Fails(1))
+    sinks: dict[str, Any] = {name: Shelf() for name in ("to", "late_to", "rejected_rows_to")}
+    sinks[option] = broken
+    options = {"order_by": "time", "watermark": 1, "late": "side", **sinks}
+    with ss.Engine(number, rejected_rows="side") as engine:
+        feed = make_feed(engine, tmp_path if is_recorded else None, **options)
+        send(feed, 0, pa.table({"time": [9], "x": [1]}))
+        with pytest.raises(ValueError, match="no room") as caught:
+            send(feed, 1, pa.table({"time": [9, 2, 9], "x": [1, 1, None]}))
+        then = (
+            "its rows are recorded, and come again when the query is started again"
+            if is_recorded
+            else "its rows are not recorded: it runs again when the query is started again"
+        )
+        assert caught.value.__notes__ == [
+            f"raised by the sink {option}= of operator 'number', batch 1; {then}"
+        ]
+        feed.close()
+
+
+def test_what_a_sink_raises_at_the_end_is_noted(engine: ss.Engine, tmp_path: Path) -> None:
+    sink = Shelf()
+    sink.committing = Fails(1)
+    feed = make_feed(engine, tmp_path, sink, order_by="time", watermark=1)
+    send(feed, 0, pa.table({"time": [9], "x": [1]}))
+    with pytest.raises(ValueError, match="no room") as caught:
+        feed.runner.finish()
+    assert caught.value.__notes__ == [
+        "raised by the sink to= of operator 'number', batch 1; its rows are recorded, and come "
+        "again when finish() is called again"
+    ]
+    feed.runner.finish()
+    assert list(sink.shown) == [0, 1]
+    feed.close()
