@@ -15,8 +15,8 @@ import contextlib
 import errno
 import fcntl
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
 import pyarrow as pa
@@ -31,6 +31,8 @@ from specstream.files.writing import writing
 __all__ = ["LocalStore", "RemoteStore", "Store", "store_of"]
 
 LOCK = "lock"
+# What Spark has in its checkpointLocation, from a query's first batch on.
+SPARKS = ("offsets", "commits", "metadata")
 _SUFFIX = ".writing"
 
 
@@ -104,6 +106,7 @@ class LocalStore:
         return repr(self.key)
 
     def open(self) -> None:
+        _check_beside_spark(self.key, self._is_there)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             _sync(self.path.parent)
@@ -114,6 +117,10 @@ class LocalStore:
             ) from error
         for left in self.path.glob(f".*{_SUFFIX}"):
             left.unlink()  # of a writer that was killed
+
+    @staticmethod
+    def _is_there(paths: list[str]) -> bool:
+        return all(map(os.path.exists, paths))
 
     def _locked(self) -> IO[str]:
         lock = (self.path / LOCK).open("a+", errors="replace")
@@ -187,12 +194,17 @@ class RemoteStore:
 
     def open(self) -> None:
         try:
+            _check_beside_spark(self._path, self._is_there, self.key)
             self._filesystem.create_dir(self._path, recursive=True)
             self.names()
         except (OSError, pa.ArrowException) as error:  # Azure's without credentials is no OSError
             raise ConfigurationError(
                 f"checkpoint={self.key!r} cannot be a directory of checkpoint files: {error}"
             ) from error
+
+    def _is_there(self, paths: list[str]) -> bool:
+        found = self._filesystem.get_file_info(paths)
+        return all(info.type != fs.FileType.NotFound for info in found)
 
     def names(self) -> list[str]:
         found = self._filesystem.get_file_info(fs.FileSelector(self._path))
@@ -235,6 +247,36 @@ class RemoteStore:
 
     def close(self) -> None:
         pass
+
+
+def _check_beside_spark(
+    path: str, is_there: Callable[[list[str]], bool], shown: str | None = None
+) -> None:
+    """Whether a directory is outside of Spark's checkpoint, as far as Spark has made that.
+
+    Args:
+        path: the directory, absolute.
+        is_there: whether all of some paths are.
+        shown: names the directory in the error; None: its path.
+
+    Raises:
+        ConfigurationError: it is one, or inside of one.
+        OSError, ArrowException: the filesystem cannot be reached.
+    """
+    place = PurePosixPath(path)
+    for spark in (place, *place.parents):
+        try:
+            found = bool(spark.name) and is_there([str(spark / name) for name in SPARKS])
+        except (OSError, pa.ArrowException):
+            if spark == place:
+                raise
+            return  # what is above the directory need not be readable
+        if found:
+            where = "is" if spark == place else "is inside"
+            raise ConfigurationError(
+                f"checkpoint={shown or path!r} {where} the checkpointLocation {str(spark)!r} of "
+                "Spark: give a directory beside it"
+            )
 
 
 def _length(parts: Sequence[Buffer]) -> int:

@@ -545,6 +545,19 @@ def test_another_filesystem_keeps_files_as_well(
         assert_is_after(path, 8)
 
 
+def test_a_uri_in_spark_s_own_directory_is_refused(tmp_path: Path) -> None:
+    filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    for name in ("offsets", "commits", "metadata"):
+        filesystem.create_dir(f"query/spark/{name}", recursive=True)
+    for place, where in (("query/spark", "is"), ("query/spark/a/b", "is inside")):
+        with pytest.raises(
+            ss.ConfigurationError,
+            match=rf"checkpoint='remote:///{place}' {where} the checkpointLocation 'query/spark'",
+        ):
+            RemoteStore(filesystem, place, f"remote:///{place}").open()
+    RemoteStore(filesystem, "query/ours", "remote:///query/ours").open()
+
+
 def test_paths_and_uris(tmp_path: Path) -> None:
     assert isinstance(store_of(f"file://{tmp_path}/a"), LocalStore)
     assert store_of(tmp_path / "a").key == store_of(f"file://{tmp_path}/b/../a").key

@@ -355,3 +355,24 @@ def test_a_stream_has_no_end_while_its_query_runs_and_has_sent_nothing_yet(
         feed.finish()
         assert sorted(numbered(tmp_path)) == (list(range(FILES * ROWS)) if sent else [])
         feed.close()
+
+
+def test_a_directory_in_spark_s_own_is_refused(start: Any, tmp_path: Path) -> None:
+    with ss.Engine(number) as engine:
+        start(feed_into(engine, lambda table, batch_id: None)).awaitTermination()
+    spark = tmp_path / "checkpoint"
+    before = sorted(spark.rglob("*"))
+    with ss.Engine(number) as engine:
+        for place, where in (
+            (spark, "is"),
+            (spark / "ours", "is inside"),
+            (spark / "sources" / "0", "is inside"),
+            (f"file://{spark}/ours", "is inside"),
+        ):
+            with pytest.raises(
+                ss.ConfigurationError,
+                match=rf"checkpoint='{spark}.*' {where} the checkpointLocation '{spark}' of Spark",
+            ):
+                ss.spark.foreach_batch(engine, to=print, checkpoint=place)
+        assert sorted(spark.rglob("*")) == before
+        ss.spark.foreach_batch(engine, to=print, checkpoint=tmp_path / "ours").close()
