@@ -10,9 +10,10 @@ with what the batch's own file has recorded (``recorded_batch.py``).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ from specstream.checkpoint.difference import (
 from specstream.checkpoint.inputs import Origin, Raised
 from specstream.checkpoint.recorded_batch import RecordedBatch, read_batch, restored
 from specstream.checkpoint.store import store_of
-from specstream.columns.conversion import time_at
+from specstream.columns.conversion import order_values, time_at
 from specstream.columns.events import (
     Events,
     keys_of,
@@ -44,6 +45,7 @@ from specstream.columns.events import (
 from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.strings import StringTable
 from specstream.compiler.oracle import Oracle
+from specstream.compiler.oracle_timers import plain
 from specstream.declarations.options import flag, function, integer
 from specstream.declarations.state_view import StateView
 from specstream.engine.options import checked_operator
@@ -65,7 +67,7 @@ class Replay:
             before it, and of its own.
         done: how many of them were applied.
         output: emitted rows.
-        places: the event of each row: its place in the batch's order, from 0.
+        places: the event of each row: its place in the batch's order, from 0; -1: it is a timer's.
         state: after the last event that was applied.
         error: what the operator raised, at event ``done``; None: nothing.
         recorded: the rows that the batch emitted when it ran; None: no record of it is there.
@@ -74,6 +76,8 @@ class Replay:
             or nothing was recorded.
         is_whole: whether all events were run; False: somebody left the debugger.
         waiting: how many events wait for the watermark afterwards.
+        timers: by the row that a timer has emitted, its place in ``output``: the timer's key, and
+            the time for which it was set (a number, where the batch has no column of times).
     """
 
     batch_id: int
@@ -89,6 +93,7 @@ class Replay:
     difference: Difference | None
     is_whole: bool = True
     waiting: int = 0
+    timers: Mapping[int, tuple[Any, Any]] = field(default_factory=dict)
 
     @property
     def is_recorded(self) -> bool:
@@ -159,7 +164,7 @@ def replay(
         run.count,
         run.done,
         output,
-        run.rows()[:, 0],
+        run.places(),
         state,
         run.error,
         None if after is None else after.output,
@@ -167,6 +172,7 @@ def replay(
         _difference(recorded, run, output, state, what) if is_whole else None,
         is_whole,
         run.waiting,
+        run.timers(),
     )
 
 
@@ -194,6 +200,11 @@ def _difference_of_errors(recorded: Raised | None, found: Raised | None) -> Diff
     if recorded == found:
         return None
     return Difference("error", "", (), recorded and str(recorded), found and str(found))
+
+
+def _is_fired(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which emitted rows are of timers; see :func:`keys_with_firings`."""
+    return rows < -(2**62)
 
 
 class _Run:
@@ -349,6 +360,23 @@ class _Run:
         emitted = self.oracle.rows if self.events is not None else []
         rows: npt.NDArray[np.int64] = pack_rows(emitted, self.operator.emits)
         return rows
+
+    def places(self) -> npt.NDArray[np.int64]:
+        """The event of each emitted row; -1: it is a timer's."""
+        found = self.rows()[:, 0]
+        return np.where(_is_fired(found), np.int64(-1), found)
+
+    def timers(self) -> dict[int, tuple[Any, Any]]:
+        """Key and time of the timers that have emitted rows, by the row."""
+        found = self.rows()[:, 0]
+        if self.events is None:
+            return {}
+        timers: dict[int, tuple[Any, Any]] = {}
+        for row in np.flatnonzero(_is_fired(found)).tolist():
+            key, at = self.oracle.fired[int(found[row]) + 2**63]
+            times = order_values(np.array([at], np.int64), self.events.keys[0].type)
+            timers[row] = plain(key), time_at(times, 0)
+        return timers
 
     def _keys(self, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         assert self.events is not None

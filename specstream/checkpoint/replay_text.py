@@ -56,7 +56,11 @@ def show(found: Replay, rows: int) -> None:
         table = Table(box=None, header_style="bold")
         for name in ("event", *shown.column_names):
             table.add_column(name, justify="right")
-        columns = (found.places[: shown.num_rows].tolist(), *(c.to_pylist() for c in shown.columns))
+        events: list[Any] = found.places[: shown.num_rows].tolist()
+        for at, (key, time) in found.timers.items():
+            if at < shown.num_rows:
+                events[at] = f"timer {key!r} at {time}"
+        columns = (events, *(c.to_pylist() for c in shown.columns))
         for row in zip(*columns, strict=True):
             table.add_row(*(Text("null" if value is None else str(value)) for value in row))
         console.print(table)

@@ -79,7 +79,7 @@ def replay(
 
 
 def progress_bar(console: Console) -> Progress:
-    """The progress line of a replay."""
+    """The progress line of a replay; none where nobody watches."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -87,4 +87,5 @@ def progress_bar(console: Console) -> Progress:
         TextColumn("events  {task.fields[detail]}"),
         TimeElapsedColumn(),
         console=console,
+        disable=not console.is_terminal,
     )

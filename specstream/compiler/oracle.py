@@ -408,6 +408,7 @@ class Oracle:
 
     Attributes:
         firings: number and time of the timers that have fired.
+        fired: key and time for which they were set, by number.
         failed_timer: what :meth:`run` or :meth:`end` has raised, a timer has; else None.
     """
 
@@ -424,6 +425,7 @@ class Oracle:
         self._goes_by_time = layout.goes_by_time
         self._expiring = [one for one in layout.containers if one.container.expires]  # type: ignore[union-attr]
         self.firings: list[tuple[int, int]] = []
+        self.fired: dict[int, tuple[Any, int]] = {}
         self.failed_timer: Due | None = None
         self._end: int | None = None
         self._journal: Journal = []
@@ -555,6 +557,7 @@ class Oracle:
         assert program is not None
         timers.fired, timers.clock, timers.floor = number + 1, time, at
         self.firings.append((number, time))
+        self.fired[number] = key, at
         self._state._now[0] = time
         timer = OracleTimer(program.event, at, key, time, number, self._seed)
         try:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import invoke
 from timed import Model, cuts, stream
 
 import specstream as ss
@@ -136,6 +137,31 @@ def test_the_rows_of_the_end_have_the_columns_of_those_before(
         assert first.schema.field("timestamp").type == table.schema.field("t").type
     for batch in range(2):
         assert replay(str(tmp_path), batch).difference is None
+
+
+def test_a_replay_names_the_timers_that_rows_are_of(tmp_path: Path) -> None:
+    options = StreamOptions(
+        to=lambda rows, batch_id: None, order_by="t", checkpoint=str(tmp_path), keep_batches=2
+    )
+    times = pa.array([1, 10, 40], pa.timestamp("s", "UTC"))
+    table = pa.table({"t": times, "user": ["x", "y", "z"], "wait": [5, 20, 2]})
+    with ss.Engine(sessions) as engine:
+        runner = BatchRunner(engine, options)
+        runner.run(Batch(0, "q", table))
+        runner.finish()
+        runner.close()
+        assert runner.checkpoint is not None
+        runner.checkpoint.close()
+    for batch, expected in ((0, {0: ("x", 6), 1: ("y", 30)}), (1, {0: ("z", 42)})):
+        again = replay(str(tmp_path), batch)
+        assert again.places.tolist() == [-1] * len(expected)
+        found = {row: (key, getattr(at, "second", at)) for row, (key, at) in again.timers.items()}
+        assert found == expected
+    result = invoke("replay", tmp_path, "--batch", 0)
+    assert result.exit_code == 0, result.output
+    assert "timer 'x' at 1970-01-01 00:00:06+00:00" in result.stdout
+    assert "-9223" not in result.stdout
+    assert result.stderr == ""  # which is no terminal
 
 
 class Divided(ss.State):
