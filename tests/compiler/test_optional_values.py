@@ -1,0 +1,106 @@
+"""Bools, tuples and others that may be None: engine, oracle and Python agree."""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls, no-check-untyped-defs
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import witness
+from conftest import assert_identical, run_engine, run_oracle
+
+import specstream as ss
+
+
+class State(ss.State):
+    flags = ss.dict(int, bool)
+    ints = ss.dict(int, (int, int))
+    floats = ss.dict(int, (float, float))
+    words = ss.dict(int, (int, str))
+
+
+EVENT = {"k": int, "x": float}
+TABLE = pa.table({"k": [0, 1, 2, 3, 1, 2], "x": [-0.0, 0.0, 1.5, -2.5, -0.0, 4.0]})
+PATHS: list[dict[str, Any]] = [
+    {"horizon": 0},
+    {"threads": 2, "horizon": 4, "chunk": 2, "execution": "speculate"},
+]
+AGREEING: list[Callable[..., None]] = []
+
+
+def operator_of(function: Callable[..., None]) -> ss.Operator:
+    emits = {"v": float}
+    return ss.operator(state=State, event=EVENT, emits=emits)(function)
+
+
+def agreeing(function: Callable[..., None]) -> Callable[..., None]:
+    AGREEING.append(function)
+    return function
+
+
+# ---- is True, is False ----
+
+
+def more_than_two(k):
+    if k == 0:
+        return None
+    return k > 2
+
+
+def is_true(b):
+    return b is True
+
+
+def number(b):
+    return 1 if b is True else 2 if b is False else 3
+
+
+@agreeing
+def bool_of_a_function(state, event, emit):
+    x = more_than_two(event.k)
+    emit(1 if x is True else 2 if x is False else 3)
+    emit(1 if x is not True else 2)
+    emit(1 if x is not False else 2)
+    emit(1 if x is None or x is False else 2)
+    emit(number(x) + (1 if x == True else 0))  # noqa: E712 - people write it
+    match x:
+        case True:
+            emit(1)
+        case False:
+            emit(2)
+        case _:
+            emit(3)
+
+
+@agreeing
+def bool_of_a_dict(state, event, emit):
+    v = state.flags.get(1)
+    emit(number(v))
+    emit(1 if v is True else 2 if v is False else 3)
+    emit(1 if is_true(state.flags.get(event.k)) else 0)
+    emit(number(state.flags.pop(event.k - 1, None)))
+    state.flags[event.k] = event.x > 0
+
+
+@agreeing
+def bool_of_a_loop(state, event, emit):
+    best = None
+    for i in range(event.k):
+        best = i > 1
+    emit(1 if best is True else 2 if best is False else 3)
+    n = None if event.k == 1 else event.k
+    emit(1 if n is True else 0)
+
+
+@pytest.mark.parametrize("function", AGREEING)
+def test_all_see_the_same(function: Callable[..., None]) -> None:
+    operator = operator_of(function)
+    assert witness.assert_agrees(operator, TABLE) == TABLE.num_rows
+    expected = run_oracle(operator, TABLE)
+    assert not expected.raised
+    for path in PATHS:
+        assert_identical(run_engine(operator, TABLE, **path), expected)
