@@ -96,6 +96,50 @@ def bool_of_a_loop(state, event, emit):
     emit(1 if n is True else 0)
 
 
+# ---- truth ----
+
+
+def truth(x=None):
+    return 1 if x else 0
+
+
+def truth_by_if(x):
+    if not x:
+        return 0
+    return 2 if x else 3
+
+
+def either(x, y):
+    return 1 if (x and y) or (not x and not y) else 0
+
+
+@agreeing
+def truths_of_a_function(state, event, emit):
+    emit(truth(None if event.k == 0 else (1, 2)))
+    emit(truth(None if event.k == 0 else True))
+    emit(truth(None if event.k == 0 else event.x))
+    pair = None if event.k == 1 else (event.k, event.x)
+    flag = more_than_two(event.k)
+    emit(truth(pair) + truth(flag) + truth())
+    emit(truth_by_if(pair) + truth_by_if(flag))
+    emit(either(flag, pair))
+    emit(truth(state.flags.get(event.k)))
+    emit(truth(state.ints.get(event.k)))
+    state.flags[event.k] = event.x > 0
+    state.ints[event.k] = (1, 2)
+
+
+@agreeing
+def truths_in_a_tuple(state, event, emit):
+    flag, other = more_than_two(event.k), more_than_two(event.k - 1)
+    emit(any((flag, other)) + 2 * all((flag, other)))
+    pair = None if event.k == 1 else (1, 2)
+    more = None if event.k == 2 else (1, 2)
+    emit(any((pair, more)) + 2 * all((pair, more)))
+    for one in (pair, more):
+        emit(1 if one else 0)
+
+
 @pytest.mark.parametrize("function", AGREEING)
 def test_all_see_the_same(function: Callable[..., None]) -> None:
     operator = operator_of(function)
