@@ -140,6 +140,41 @@ def truths_in_a_tuple(state, event, emit):
         emit(1 if one else 0)
 
 
+# ---- what stands for None ----
+
+
+@agreeing
+def tuples_of_a_dict(state, event, emit):
+    pair = state.ints.get(event.k) or (0, 0)
+    emit(pair[0])
+    x, y = state.floats.get(event.k) or (0.0, 1.0)
+    emit(x + y)
+    n, s = state.words.pop(event.k, None) or (7, "")
+    emit(n + (1 if s else 0))
+    emit((state.words.get(1) or (1, ""))[0])
+    found = state.ints.get(event.k - 1)
+    pair = found or (5, 5)
+    emit(pair[1])
+    state.ints[event.k] = (3, 4)
+    state.floats[event.k] = (event.x, 4.0)
+    state.words[event.k] = (event.k, "a")
+
+
+def longer(x=None):
+    x = x or []
+    x.append(4)
+    return len(x)
+
+
+@agreeing
+def lists_or_others(state, event, emit):
+    emit(longer(None if event.k == 0 else [event.k]))
+    x = [1] if event.k else None
+    x = x or []
+    x.append(4)
+    emit(len(x))
+
+
 @pytest.mark.parametrize("function", AGREEING)
 def test_all_see_the_same(function: Callable[..., None]) -> None:
     operator = operator_of(function)
