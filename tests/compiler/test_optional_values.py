@@ -175,6 +175,17 @@ def lists_or_others(state, event, emit):
     emit(len(x))
 
 
+# ---- what is computed of the event alone ----
+
+
+@agreeing
+def negative_zeros(state, event, emit):
+    emit(event.x.real)
+    emit(event.x.conjugate())
+    for one in [float(part) for part in str(event.x).split(",")]:
+        emit(one)
+
+
 @pytest.mark.parametrize("function", AGREEING)
 def test_all_see_the_same(function: Callable[..., None]) -> None:
     operator = operator_of(function)
