@@ -194,3 +194,56 @@ def test_all_see_the_same(function: Callable[..., None]) -> None:
     assert not expected.raised
     for path in PATHS:
         assert_identical(run_engine(operator, TABLE, **path), expected)
+
+
+# ---- what is refused, in words that are true ----
+
+
+def filled(x, i):
+    if not x:
+        x = {}
+    x[i] = i
+    return len(x)
+
+
+def assigns_an_item(state, event, emit):
+    emit(filled(None if event.k == 0 else {5: 1}, event.k))
+
+
+def appends(state, event, emit):
+    emit(longer())
+
+
+def less(x, y):
+    return x < y
+
+
+def compares_lists(state, event, emit):
+    emit(less([1] if event.k else None, [2]))
+
+
+def compares_tuples(state, event, emit):
+    emit(less((1, 2) if event.k else None, (2, 3)))
+
+
+def goes_through_others(state, event, emit):
+    for x in (event.k, 1, None):
+        emit(1 if x is None else 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (assigns_an_item, "what an item is assigned to may be None here"),
+        (appends, "what append is called of may be None here"),
+        (compares_lists, "what < takes may be None here"),
+        (compares_tuples, "what < takes may be None here"),
+        (goes_through_others, "its elements are of different types"),
+    ],
+)
+def test_what_is_refused_says_why(function: Callable[..., None], said: str) -> None:
+    with pytest.raises(ss.CompileError) as caught:
+        ss.Engine(operator_of(function), horizon=0)
+    assert said in str(caught.value)
+    assert "Optional" not in str(caught.value)
+    assert ("if x is not None:" in str(caught.value)) == ("None here" in said)
