@@ -29,8 +29,9 @@ def nearest_neighbours(grid: int = 100, per_bucket: int = 10, k: int = 3) -> ss.
 
     Args:
         grid: buckets along each axis, 1 to 1000; a bucket is 1 / grid wide.
-        per_bucket: points kept in a bucket, at least 1.
-        k: neighbours to find, at least 1.
+        per_bucket: points kept in a bucket, 1 to 65536; all buckets together keep less than
+            2**32.
+        k: neighbours to find, 1 to 65536.
 
     State: ``xs``, ``ys`` (float64) and ``ids`` (int64), each (grid * grid, per_bucket), bucket
     ``row * grid + column``; and ``counts`` (grid * grid), the number of points that were ever put

@@ -32,8 +32,8 @@ def top_k(k: int = 5, rows: int = 5, width: int = 1024, item: type = int) -> ss.
     error of the estimate with which it entered. Items outside of the list emit nothing.
 
     Args:
-        k: length of the list, at least 1.
-        rows: rows of the count sketch, odd and at least 1; more rows make a bad estimate rarer.
+        k: length of the list, 1 to 65536.
+        rows: rows of the count sketch, odd, 1 to 63; more rows make a bad estimate rarer.
         width: columns of the count sketch, 1 to 2**31; the error of an estimate goes down with the
             square root of it.
         item: type of the column, ``int`` or ``str``.

@@ -64,17 +64,7 @@ def _named(data: Any) -> str:
 
 
 def _of_pandas(data: Any, what: str) -> pa.Table:
-    # A NaN in a column of plain floats is a number here, not a missing value: hence not by the
-    # Arrow interface, for which it is missing.
-    arrays = [
-        _arrow_column(
-            what,
-            name,
-            column.to_numpy() if isinstance(column.dtype, np.dtype) else column,
-            from_pandas=not (isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"),
-        )
-        for name, column in data.items()
-    ]
+    arrays = [_arrow_column(what, name, column) for name, column in data.items()]
     return _arrow_table(what, arrays, [str(name) for name in data.columns])
 
 
@@ -115,11 +105,14 @@ def _row(row: Any, number: int, what: str) -> Mapping[Any, Any]:
     )
 
 
-def _arrow_column(
-    what: str, name: object, column: Any, from_pandas: bool | None = None
-) -> pa.Array:
+def _arrow_column(what: str, name: object, column: Any) -> pa.Array:
     """One column as Arrow has it."""
     kind = getattr(column, "dtype", None)
+    from_pandas = None
+    if type(column).__module__.split(".")[0] == "pandas" and isinstance(kind, np.dtype):
+        # A NaN in a column of plain floats is a number here, not a missing value.
+        from_pandas = kind.kind != "f"
+        column = column.to_numpy()
     if isinstance(kind, np.dtype) and not kind.isnative:
         raise InputError(
             f"{what}: column {name!r} is big-endian ({kind.str}): convert it, "

@@ -28,9 +28,11 @@ def dict(
         value: int, float, bool, str, a tuple of these, or a class of :class:`Record`.
         capacity: so many entries are reserved; it grows all the same.
         limit: entries at most, by default 2**24; one more raises OverflowError.
-        expire_after: an entry is gone for every event whose time is so much or more after that of
-            the last write of the entry. An int is in the unit of ``event.timestamp``; a duration
-            such as ``"1 hour"``, or a ``timedelta``, is for order columns of timestamps and dates.
+        expire_after: the first event whose time is so much or more after that of an entry's last
+            write removes the entry for good, also for older events that come later (a later batch
+            without ``watermark=`` may have some). An int is in the unit of ``event.timestamp``; a
+            duration such as ``"1 hour"``, or a ``timedelta``, is for order columns of timestamps
+            and dates.
             ``d[k] = v``, ``update``, and a ``setdefault`` that inserts are writes; reading is none,
             nor is changing a field of a record in place.
 
@@ -60,13 +62,33 @@ def set(
     limit: int | None = None,
     expire_after: int | str | datetime.timedelta | None = None,
 ) -> Any:
-    """A set of the state; as the keys of :func:`dict`. ``add`` is a write, of what is there as
-    well."""
+    """A set of the state, in the order of insertion; it conflicts as the keys of :func:`dict` do.
+
+    Args:
+        key: as of :func:`dict`.
+        capacity: so many keys are reserved; it grows all the same.
+        limit: keys at most, by default 2**24; one more raises OverflowError.
+        expire_after: as of :func:`dict`: the first event whose time is so much or more after that
+            of a key's last ``add`` removes the key for good, also for older events that come later.
+            ``add`` is a write, of what is there as well.
+
+    Raises:
+        DeclarationError: when the state is laid out; names the field.
+    """
     return Declared("set", key, None, capacity, limit, expires=expire_after)
 
 
 def list(value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
-    """A list of the state; elements as the values of :func:`dict`."""
+    """A list of the state, with the methods of Python's.
+
+    Args:
+        value: type of an element, as the values of :func:`dict`.
+        capacity: so many elements are reserved; it grows all the same.
+        limit: elements at most, by default 2**24; one more raises OverflowError.
+
+    Raises:
+        DeclarationError: when the state is laid out; names the field.
+    """
     return Declared("list", None, value, capacity, limit)
 
 
@@ -77,12 +99,32 @@ def deque(
     capacity: int | None = None,
     limit: int | None = None,
 ) -> Any:
-    """A ``collections.deque`` of the state; with ``maxlen`` what is at the other end drops out."""
+    """A ``collections.deque`` of the state.
+
+    Args:
+        value: type of an element, as the values of :func:`dict`.
+        maxlen: elements at most; where one more is added, that at the other end drops out. None:
+            ``limit`` alone bounds it.
+        capacity: so many elements are reserved; it grows all the same.
+        limit: elements at most, by default 2**24; one more raises OverflowError.
+
+    Raises:
+        DeclarationError: when the state is laid out; names the field.
+    """
     return Declared("deque", None, value, capacity, limit, maxlen)
 
 
 def priority_queue(value: Any, *, capacity: int | None = None, limit: int | None = None) -> Any:
-    """A heap: ``push(x)``, ``pop()``, ``peek()``, the least first; equal ones in no order."""
+    """A heap: ``push(x)``, ``pop()``, ``peek()``, the least first; equal ones in no order.
+
+    Args:
+        value: type of an element: int, float, bool, or a tuple of these.
+        capacity: so many elements are reserved; it grows all the same.
+        limit: elements at most, by default 2**24; one more raises OverflowError.
+
+    Raises:
+        DeclarationError: when the state is laid out; names the field.
+    """
     return Declared("priority_queue", None, value, capacity, limit)
 
 

@@ -606,7 +606,16 @@ def array(
 
 
 def scalar(dtype: type, fill: Fill | Record | None = None) -> Any:
-    """A scalar field, read and written as ``state.name``; types as of :func:`array`."""
+    """A scalar field, read and written as ``state.name``.
+
+    Args:
+        dtype: type of the value, as of :func:`array`.
+        fill: value at the start; by default 0, False or ""; of a record what the class says.
+
+    Raises:
+        DeclarationError: when the state is laid out, for a type or fill that cannot be; names the
+            field.
+    """
     return Declaration(dtype, (), fill, "state")
 
 
@@ -614,7 +623,13 @@ def scratch(dtype: type, shape: int | Sequence[int]) -> Any:
     """An array private to the running event: zero (or "") at its start, never logged, in no
     snapshot.
 
-    Types and shapes as of :func:`array`.
+    Args:
+        dtype: element type, as of :func:`array`.
+        shape: one length, or a tuple of any rank.
+
+    Raises:
+        DeclarationError: when the state is laid out, for a type or shape that cannot be; names the
+            field.
     """
     return Declaration(dtype, _lengths(shape), None, "scratch")
 

@@ -502,7 +502,15 @@ class Engine:
         return self._out_of_order.poll(timeout)
 
     def poll_rows(self, timeout: float | None = 0.0) -> list[tuple[Any, ...]]:
-        """:meth:`poll` for few rows at a time: tuples of the columns of ``emits``, without keys."""
+        """:meth:`poll` for few rows at a time: tuples of the columns of ``emits``, without keys.
+
+        Args:
+            timeout: seconds to wait for rows, as of :meth:`poll`; None: until all events below the
+                frontier have committed.
+
+        Raises:
+            Exception: as :meth:`poll` does.
+        """
         return self._out_of_order.poll_rows(timeout)
 
     def late(self) -> pa.Table | None:

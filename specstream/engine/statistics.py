@@ -60,7 +60,8 @@ class Statistics:
         string_bytes: bytes of the string table.
         threads: number of worker threads.
         horizon: transactions that may start ahead of the head, as it stands.
-        chunk: events per transaction, as it stands.
+        chunk: events per transaction, as set; with a hook a transaction is one event whatever it
+            says.
         decisions: the predictor's latest changes of setting, each with its reason.
         pending: submitted events that are not committed.
         late: submitted events that came below their source's frontier.

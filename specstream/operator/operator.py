@@ -32,13 +32,17 @@ from specstream.declarations.record_types import Record
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout, State
 from specstream.declarations.state_view import StateView
+from specstream.display.sheet import Sheet
 from specstream.errors import CompileError, DeclarationError, InputError, Partial
 from specstream.operator.explanation import Explanation, explained
 
 __all__ = ["Operator", "SequentialRun", "check_order", "operator"]
 
 
-@dataclass(frozen=True)
+_SHOWN_ERRORS = 3
+
+
+@dataclass(frozen=True, repr=False)
 class SequentialRun:
     """What the oracle made of a table.
 
@@ -61,6 +65,26 @@ class SequentialRun:
         """Old name of ``rejected_rows``, for one release."""
         renamed("SequentialRun.bad_rows", "SequentialRun.rejected_rows")
         return self.rejected_rows
+
+    def __repr__(self) -> str:
+        return f"{self._sheet().text()}\n{self.state!r}"
+
+    def _repr_html_(self) -> str:
+        return self._sheet().html() + self.state._repr_html_()
+
+    def _sheet(self) -> Sheet:
+        rejected = 0 if self.rejected_rows is None else self.rejected_rows.num_rows
+        facts = [
+            ("emitted rows", f"{self.output.num_rows:,}"),
+            ("columns", ", ".join(f"{of.name}: {of.type}" for of in self.output.schema)),
+            ("events that raised", f"{len(self.raised):,}"),
+            ("rejected rows", f"{rejected:,}"),
+        ]
+        of_first = [
+            f"row {'of a timer' if row is None else row} raised {type(error).__name__}: {error}"
+            for row, error in self.raised[:_SHOWN_ERRORS]
+        ]
+        return Sheet("Sequential run", facts, notes=of_first)
 
 
 class Operator:

@@ -89,14 +89,14 @@ class Auto(Predictor):
     less time per event is in use from then on. Three rules keep the price of looking low:
 
     - The loss in a trial is known once it is over, and the next one is put off until that loss is
-      at most ``REGRET`` of the time. So a close rival is tried often and a hopeless one rarely; but
-      never less often than every ``LONGEST_PAUSE``, as a rival that has become better need not show
-      in the figures of the setting in use.
+      at most 0.5 % of the time (``REGRET``). So a close rival is tried often and a hopeless one
+      rarely; but never less often than every 200 ms (``LONGEST_PAUSE``), as a rival that has become
+      better need not show in the figures of the setting in use.
     - A trial is short, and goes on only if it is close: there starting it anew weighs, a wrong
       verdict lasts, and going on costs little.
     - Noise only ever adds: the setting in use is judged by the better of its last two stretches.
 
-    Speculation starts with chunks of ``TRANSACTION`` seconds, and a horizon of ``SLACK`` seconds:
+    Speculation starts with chunks of 10 µs (``TRANSACTION``) and a horizon of 200 µs (``SLACK``):
     for so long a thread can be away, because it was asleep or its processor was, before the others
     have to wait for it. When it loses because of aborts, it is tried next with the shortest reach
     there is, then with single events; when it loses without them, with twice the chunk. Where all

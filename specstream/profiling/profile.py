@@ -77,6 +77,9 @@ class Profile:
     def plot(self, path: str | Path) -> None:
         """Draws the hottest words and where in their fields they lie, into a file.
 
+        Args:
+            path: the file; its suffix says the format, as matplotlib knows it (``.png``, ``.svg``).
+
         Raises:
             ImportError: matplotlib is not installed.
         """
@@ -90,7 +93,11 @@ class Profile:
         save_plot(self.words, self.shapes, title, Path(path))
 
     def text(self, most: int = 10) -> str:
-        """For people: the hottest words with their lines, and the advice."""
+        """For people: the hottest words with their lines, and the advice.
+
+        Args:
+            most: words to show at most; how many more there are is said.
+        """
         reasons = ", ".join(f"{n:,} {name}" for name, n in self.aborts.items() if n) or "none"
         rows = [
             f"operator {self.operator!r}, protocol {self.protocol!r}: {self.events:,} events, "

@@ -44,7 +44,15 @@ class _Closable(Protocol):
 
 
 class StopOnSignal:
-    """The handler of a signal that stops queries; see :func:`stop_on_signal`.
+    """The handler of a signal that stops queries; made by :func:`stop_on_signal`.
+
+    As a context manager it is in place until the end of the block, which waits until the queries
+    have ended if a signal came.
+
+    Args:
+        queries: running queries, as ``start()`` returned them.
+        close: what has ``close()``, to be closed when the queries have ended.
+        signals: which signals.
 
     Attributes:
         requested: set when a signal has come, and no query begins another batch.

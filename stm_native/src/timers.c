@@ -30,7 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counter_prediction.h"
 #include "engine.h"
 #include "fault.h"
 #include "keyed.h"
@@ -708,23 +707,6 @@ static const struct ss_due *next_due(struct ss_engine *engine, int64_t time, uin
     return NULL;
 }
 
-/* The head begins with what has fired: what was foretold of counters is of before, and a head that is
- * repeated would be wrong again and again. */
-static void foretell_anew(struct ss_engine *engine)
-{
-    if (!ss_predicts(engine->counters))
-        return;
-    if (!ss_is_open(engine)) {
-        /* Relaxed: only holders of the turn move the head. */
-        ss_prediction_fold(engine,
-                           atomic_load_explicit(&engine->next_commit, memory_order_relaxed));
-        return;
-    }
-    pthread_mutex_lock(&engine->queue.mutex);
-    ss_prediction_fold_open(engine, 0);
-    pthread_mutex_unlock(&engine->queue.mutex);
-}
-
 /* Fires what is due by `time`, or has a stamp up to `end`. Between two it leaves the turn to readers, or
  * has `lend` lend it. */
 static enum ss_fired fire_all(struct ss_worker *worker, struct ss_transaction *lend, int64_t time,
@@ -769,7 +751,6 @@ static enum ss_fired fire_all(struct ss_worker *worker, struct ss_transaction *l
                     push(timers, due); /* it is still there */
             }
             ss_version_end(engine);
-            foretell_anew(engine);
             has_fired = true;
         }
     }

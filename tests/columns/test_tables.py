@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import specstream as ss
+from specstream.columns.tables import as_table
 
 
 class Counted(ss.State):
@@ -87,6 +89,7 @@ FORMS: dict[str, Callable[[], Any]] = {
     "polars": lambda: pl.DataFrame(COLUMNS),
     "duckdb": of_duckdb,
     "pandas": lambda: pd.DataFrame(COLUMNS).astype({"o": "Int64"}),
+    "columns of pandas": lambda: dict(pd.DataFrame(COLUMNS).astype({"o": "Int64"})),
     "columns": lambda: COLUMNS,
     "dicts": rows,
     "without what is null": lambda: [
@@ -121,6 +124,14 @@ def test_every_form_is_read_as_the_table_of_the_same_rows(
 ) -> None:
     expected = echo.run_sequential(pa.table(COLUMNS)).output
     assert repr(run(form()).to_pydict()) == repr(expected.to_pydict())
+
+
+def test_a_nan_of_pandas_is_a_number_in_a_frame_and_in_a_column() -> None:
+    frame = pd.DataFrame({"x": [1.0, float("nan")]})
+    for form in (frame, {"x": frame["x"]}):
+        read = as_table(form, "operator")["x"]
+        assert read.null_count == 0
+        assert math.isnan(read[1].as_py())
 
 
 @pytest.mark.parametrize("run", [processed, submitted, sequential])

@@ -17,6 +17,7 @@ NOT_OURS = (
     "Could not find valid SPARK_HOME",
     "Cannot run program",
     "STREAMING_CONNECT_SERIALIZATION_ERROR",
+    "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
     "ValueError: unlucky",
     "KeyError: 1",
     "bigger than spark.driver.maxResultSize",

@@ -112,6 +112,19 @@ def test_an_engine_says_how_it_stands() -> None:
     assert Checked(engine.state).row("total") == ["int", "1999000"]
 
 
+def test_a_sequential_run_says_what_it_made() -> None:
+    @ss.operator(state=Shop, event={"x": int}, emits={"i": int})
+    def inverse(state: Any, event: Any, emit: Any) -> None:
+        emit(100 // event.x)
+
+    run = inverse.run_sequential({"x": [5, 0, 2]}, on_error="skip")
+    shown = Checked(run)
+    assert shown.row("emitted rows") == ["2"]
+    assert shown.row("columns") == ["i: int64"]
+    assert "row 1 raised ZeroDivisionError" in shown.text
+    assert repr(run).startswith("Sequential run\n  emitted rows        2")
+
+
 def test_statistics_say_what_was_decided() -> None:
     with ss.Engine(shop, threads=2) as engine:
         assert "latest decision" not in repr(engine.stats)
