@@ -359,7 +359,7 @@ def _array(part: Part, values: list[Any], strings: StringTable) -> npt.NDArray[A
     if part.kind == "list":
         return addresses(part, values, strings)
     if part.kind != "str":
-        return np.array([value or 0 for value in values], part.dtypes[0])
+        return np.array([0 if value is None else value for value in values], part.dtypes[0])
     if len(values) == 1:
         return np.array([0 if values[0] is None else strings.add(values[0])], np.int64)
     encoded = pa.array(values, pa.large_string()).dictionary_encode()

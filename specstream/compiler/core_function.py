@@ -30,7 +30,7 @@ from specstream.compiler.none_types import (
     unwrapped,
     value_or_zero,
 )
-from specstream.compiler.refusals import has_no_method, no_letters, no_method, refuse
+from specstream.compiler.refusals import absent, has_no_method, no_letters, no_method, refuse
 from specstream.compiler.text import TextType
 
 __all__ = [
@@ -183,6 +183,8 @@ def _register(function: Core) -> None:
                 if name != function.name and args and has_no_method(args[0], name):
                     raise refuse("; ".join(no_method(args[0], name)))
                 name = _NAMES.get(name, name)
+                if function.name.startswith("method_") and isinstance(args[0], types.Optional):
+                    raise absent(f"{name} is called of")
                 raise refuse(f"{name} does not take ({given}): {function.taken}")
             return signature(found[0], *found[1])
 

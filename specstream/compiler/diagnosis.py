@@ -124,6 +124,11 @@ def _innermost(text: str) -> tuple[str, str]:
     if found := re.search(r"Invalid use of getiter with parameters \((.*)\)", words):
         if found[1] == "string":
             return refusal("for")
+        if found[1].startswith("a tuple of ("):
+            return (
+                f"{found[1]} cannot be gone through: its elements are of different types",
+                "write them out one by one, or make them one type",
+            )
         return (
             f"{found[1]} cannot be gone through",
             "a loop goes over range(...), an array of the state, a tuple, list, dict or set, "

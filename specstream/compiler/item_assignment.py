@@ -29,7 +29,7 @@ from specstream.compiler.instructions import Value, raise_error
 from specstream.compiler.kinds import NUMBA_KINDS, check_kind, convert
 from specstream.compiler.local_types import ListType, refuse_frozen
 from specstream.compiler.none_types import present, unwrapped
-from specstream.compiler.refusals import is_boosted, refuse
+from specstream.compiler.refusals import absent, is_boosted, refuse
 from specstream.compiler.types import (
     BoostedType,
     StateType,
@@ -46,6 +46,8 @@ def _no_array(owner: types.Type) -> TypingError:
         return is_boosted(owner.field)
     if isinstance(owner, StateType):
         return refuse("an item of the state cannot be assigned; write state.name = value")
+    if isinstance(owner, types.Optional):
+        return absent("an item is assigned to")
     return refuse(f"an item of {owner} cannot be assigned: only arrays of the state can")
 
 

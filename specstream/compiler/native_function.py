@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import types
+from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, builtin_registry, signature
 
@@ -20,7 +21,7 @@ from specstream.compiler.instructions import Instructions, Value
 from specstream.compiler.kinds import SCALAR_KINDS, SCALARS, scalar_kind
 from specstream.compiler.local_types import refuse_frozen
 from specstream.compiler.none_types import all_present, may_be_none, unwrapped
-from specstream.compiler.refusals import no_letters, refuse
+from specstream.compiler.refusals import absent, no_letters, refuse
 from specstream.compiler.text import TextType, write_truth
 
 __all__ = [
@@ -76,7 +77,15 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
             found = None if _are_plain(args) else meaning_of(function.others, self.context, args)
             if found is not None:
                 return signature(found[0], *found[1])
-            result, kinds = rule(args if _are_plain(args) else all_present(args))
+            try:
+                result, kinds = rule(args if _are_plain(args) else all_present(args))
+            except TypingError:
+                if any(isinstance(one, types.Optional) for one in args) and meaning_of(
+                    function.others, self.context, all_present(args)
+                ):
+                    written = _SYMBOLS.get(function.name, function.name)
+                    raise absent(f"{written} takes") from None
+                raise
             # The text of float("inf") stays a literal: it is all that the writer needs.
             cast = [
                 arg if may_be_none(arg) else SCALARS.get(kind, arg)
@@ -106,6 +115,7 @@ def _register(function: Native, rule: Rule, write: Writer) -> None:
     lower_builtin(function, types.VarArg(types.Any))(lower)
 
 
+_SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "add": "+", "mul": "*"}
 _IN_PLACE = ("iadd", "isub", "imul", "iand", "ior", "ixor")
 
 

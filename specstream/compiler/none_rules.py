@@ -145,7 +145,13 @@ bool_.others.insert(0, _truth(False))
 
 @infer_global(bool)
 class _Condition(AbstractTemplate):
-    """Numba asks for a truth wherever a condition stands."""
+    """Numba asks for a truth wherever a condition stands.
+
+    It asks this rule, of a narrower target, before its own: those take the value of what may be
+    None, and raise where it is.
+    """
+
+    metadata = {"target": "cpu"}  # noqa: RUF012 - Numba's own attribute
 
     def generic(self, args: Any, kws: Any) -> Any:
         (of,) = args

@@ -21,10 +21,10 @@ from numba.extending import intrinsic
 
 from specstream.compiler.core_function import Core, Meaning
 from specstream.compiler.flow import is_irrefutable
-from specstream.compiler.instructions import I64
+from specstream.compiler.instructions import BIT, I64
 from specstream.compiler.local_lists import List
 from specstream.compiler.local_types import ListType, own
-from specstream.compiler.none_types import fits_none
+from specstream.compiler.none_types import fits_none, missing, present, value_or_zero
 from specstream.compiler.refusals import refuse
 from specstream.compiler.rewrite_parts import NativeParts
 from specstream.compiler.sequence_types import DequeField, ListField
@@ -46,9 +46,11 @@ def is_singleton(typing_context: Any, value: Any, wanted: Any) -> Any:
         return None
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        if types.unliteral(value) != types.boolean:
-            return ir.IntType(1)(0)
-        return builder.icmp_unsigned("==", args[0], ir.IntType(1)(int(wanted.literal_value)))
+        if types.unliteral(present(value)) != types.boolean:
+            return BIT(0)
+        given = value_or_zero(context, builder, value, args[0])
+        fits = builder.icmp_unsigned("==", given, BIT(int(wanted.literal_value)))
+        return builder.and_(builder.not_(missing(context, builder, value, args[0])), fits)
 
     return types.boolean(value, wanted), code
 

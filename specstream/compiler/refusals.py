@@ -13,7 +13,7 @@ from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.state import Field
 
 __all__ = [
-    *("FROZEN", "TIMER_NAMES", "has_no_method", "is_boosted", "no_letters", "no_method"),
+    *("FROZEN", "TIMER_NAMES", "absent", "has_no_method", "is_boosted", "no_letters", "no_method"),
     "refuse",
 ]
 
@@ -53,6 +53,11 @@ FROZEN = (
 def refuse(message: str) -> TypingError:
     """A typing error that :mod:`specstream.compiler.diagnosis` translates for the user."""
     return TypingError(f"specstream: {message}")
+
+
+def absent(what: str) -> TypingError:
+    """Why something is not done with what may be None: ``what`` says of what it is done."""
+    return refuse(f"what {what} may be None here; put it in a block: if x is not None:")
 
 
 def no_letters(what: str) -> TypingError:

@@ -127,19 +127,31 @@ class MaybeNone(NativeParts):
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         """A value: of ``best or x`` it is what best is, where that is true."""
         first, *others = node.values
-        if not any(map(self.may_be_none, node.values[:-1])):
+        if not any(self.may_be_none(one) or _is_looked_up(one) for one in node.values[:-1]):
             return self.generic_visit(node)
         more = ast.copy_location(ast.BoolOp(node.op, others), node)
         rest = others[0] if len(others) == 1 else more
-        if not self.may_be_none(first):
+        if not self.may_be_none(first) and not _is_looked_up(first):
             node.values = [self.visit(first), self.visit(rest)]
             return node
         name = self.new_name("chosen")
         kept = ast.NamedExpr(ast.Name(name, ast.Store()), self.visit(first))
         test = self.core(bool_, ast.copy_location(kept, node), at=node)
         chosen, other = ast.Name(name, ast.Load()), self.visit(rest)
-        ways = (chosen, other) if isinstance(node.op, ast.Or) else (other, chosen)
+        ways = (self.core(none_rules.tested, chosen, at=node), other)
+        if isinstance(node.op, ast.And):
+            ways = (other, chosen)
         return ast.fix_missing_locations(ast.copy_location(ast.IfExp(test, *ways), node))
+
+
+def _is_looked_up(value: ast.expr) -> bool:
+    """Whether an expression is ``d.get(key)`` or ``d.pop(key, None)``, or names what may be one."""
+    if isinstance(value, ast.Name):
+        return True
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    default = value.args[1:]
+    return value.func.attr in ("get", "pop") and all(map(is_none, default))
 
 
 def may_be_none(value: ast.expr | None, names: Collection[str], gives_none: Any) -> bool:
