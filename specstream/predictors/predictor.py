@@ -170,7 +170,7 @@ class Predictor(ABC):
         """Asks for no longer horizon from now on; called with at least :meth:`least`."""
 
     def record(self, setting: Setting, measured: Measurement) -> None:
-        """Takes in what a stretch with ``setting`` took."""
+        """Takes in ``measured``: what a stretch with ``setting`` took."""
         self._applied += measured.events
         if measured.events:
             self._learn(setting, measured)

@@ -125,7 +125,7 @@ def _place(table: Any, key: Any) -> Any:
 
 
 def find(table: Any, key: Any) -> Any:
-    """Inside an operator: the row of a key, 0 where it is not there.
+    """Inside an operator: the row of a key in ``table``, 0 where it is not there.
 
     What a map of several words keeps with a key is in columns 2 and on of that row. A row may be
     another key's after a removal.
@@ -137,18 +137,19 @@ def find(table: Any, key: Any) -> Any:
 
 
 def contains(table: Any, key: Any) -> Any:
-    """Inside an operator: whether a map or set has a key."""
+    """Inside an operator: whether ``table``, a map or set, has a key."""
     return find(table, key) != 0
 
 
 def get(table: Any, key: Any, default: Any) -> Any:
-    """Inside an operator: the first word that a map keeps with a key; ``default`` without it."""
+    """Inside an operator: the first word that ``table``, a map, keeps with a key; ``default``
+    without it."""
     slot = find(table, key)
     return default if slot == 0 else table[slot, 2]
 
 
 def put(table: Any, key: Any, value: Any) -> Any:
-    """Inside an operator: sets the first word that a map keeps with a key.
+    """Inside an operator: ``value`` becomes the first word that ``table``, a map, keeps with a key.
 
     The other words of a key that was not there are 0.
 
@@ -164,7 +165,7 @@ def put(table: Any, key: Any, value: Any) -> Any:
 
 
 def insert(table: Any, key: Any) -> Any:
-    """Inside an operator: puts a key into a set; whether it was not there.
+    """Inside an operator: puts a key into ``table``, a set; whether it was not there.
 
     Raises:
         MemoryError: all slots are in use.
@@ -173,7 +174,8 @@ def insert(table: Any, key: Any) -> Any:
 
 
 def remove(table: Any, key: Any) -> Any:
-    """Inside an operator: takes a key, and what is kept with it, out; whether it was there."""
+    """Inside an operator: takes a key, and what is kept with it, out of ``table``; whether it was
+    there."""
     gap = find(table, key)
     if gap == 0:
         return False
@@ -195,6 +197,6 @@ def remove(table: Any, key: Any) -> Any:
 
 
 def size(table: Any) -> Any:
-    """Inside an operator: how many keys there are. It depends on every event that adds or removes
-    one, so it conflicts with all of them."""
+    """Inside an operator: how many keys ``table`` has. It depends on every event that adds or
+    removes one, so it conflicts with all of them."""
     return table[0, 0]

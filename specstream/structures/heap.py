@@ -76,7 +76,7 @@ def allocate(blocks: Any) -> Any:
 
 
 def release(blocks: Any, block: Any) -> Any:
-    """Inside an operator: gives a block back.
+    """Inside an operator: gives a block back to ``blocks``.
 
     Raises:
         ValueError: it is not in use.

@@ -66,13 +66,13 @@ def _before(keys: Any, key: Any) -> Any:
 
 
 def sorted_contains(keys: Any, key: Any) -> Any:
-    """Inside an operator: whether the set has a key."""
+    """Inside an operator: whether ``keys``, the set, has a key."""
     block = _next(keys, _before(keys, key))
     return block != 0 and keys[block, 1] == key
 
 
 def sorted_insert(keys: Any, key: Any) -> Any:
-    """Inside an operator: puts a key into the set; whether it was not there.
+    """Inside an operator: puts a key into ``keys``, the set; whether it was not there.
 
     Raises:
         MemoryError: the set is full.
@@ -89,7 +89,7 @@ def sorted_insert(keys: Any, key: Any) -> Any:
 
 
 def sorted_remove(keys: Any, key: Any) -> Any:
-    """Inside an operator: takes a key out of the set; whether it was there."""
+    """Inside an operator: takes a key out of ``keys``, the set; whether it was there."""
     before = _before(keys, key)
     block = _next(keys, before)
     if block == 0 or keys[block, 1] != key:

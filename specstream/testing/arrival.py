@@ -36,7 +36,7 @@ class Arrival:
     frontiers: Mapping[Any, Any]
 
     def submit_to(self, engine: Engine) -> None:
-        """Hands the events in, and moves the frontiers."""
+        """Hands the events in to ``engine``, and moves its frontiers."""
         engine.submit(self.table, order_by=self.order_by, source_column=self.source)
         for source, to in self.frontiers.items():
             engine.advance(source, to)

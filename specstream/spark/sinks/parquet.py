@@ -55,7 +55,7 @@ class ParquetSink:
         return os.path.realpath(self.path)
 
     def file(self, batch_id: int) -> Path:
-        """The file of one batch."""
+        """The file of the batch ``batch_id``."""
         return self.path / f"part-{batch_id:08d}.parquet"
 
     def __call__(self, table: pa.Table, batch_id: int) -> None:
@@ -63,7 +63,8 @@ class ParquetSink:
         self.prepare(table, batch_id).commit()
 
     def prepare(self, table: pa.Table, batch_id: int) -> PreparedFile:
-        """Writes one batch durably under a hidden name; ``commit()`` puts it in its place.
+        """Writes ``table``, the rows of batch ``batch_id``, durably under a hidden name;
+        ``commit()`` puts it in its place.
 
         Raises:
             SinkError: it cannot be written; nothing is left of it.
