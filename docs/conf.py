@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
 
 project = "specstream"
 author = "the specstream authors"
@@ -46,3 +51,29 @@ html_title = "specstream"
 html_static_path = ["_static"]
 html_css_files = ["notebook.css"]
 html_theme_options = {"navigation_with_keys": True}
+
+# A notebook that is downloaded stands alone: no page is beside it, and no role is known there.
+_LINK = re.compile(r"\[((?:[^\]`]|`[^`]*`)+)\]\((?!https?:)[^)\s]*\)")
+_ROLE = re.compile(r"\{[\w:-]+\}`([^`<]+?)(?: *<[^>]*>)?`")
+
+
+def _on_its_own(text: str) -> str:
+    """Prose of a page, as it reads without the other pages."""
+    text = _LINK.sub(r"\1", text)
+    return _ROLE.sub(lambda role: role[1].removeprefix("~"), text)
+
+
+def _write_notebooks(app: Sphinx, error: Exception | None) -> None:
+    for path in Path(app.outdir, "_downloads").rglob("*.ipynb"):
+        notebook = json.loads(path.read_text())
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "markdown":
+                source = cell["source"]
+                text = source if isinstance(source, str) else "".join(source)
+                cell["source"] = _on_its_own(text)
+        path.write_text(json.dumps(notebook, indent=1))
+
+
+def setup(app: Sphinx) -> None:
+    """What is done beside the extensions."""
+    app.connect("build-finished", _write_notebooks)

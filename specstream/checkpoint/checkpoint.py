@@ -227,7 +227,7 @@ class Checkpoint:
                 f"{recorded.batch_id + 1}.{damaged} It is the checkpoint of another "
                 "checkpointLocation, or one of the two was put back without the other: give those "
                 "that belong together, or take Spark's back to the same batch "
-                "(docs/guides/production.md)"
+                "(guide: Spark in production)"
             )
         self._skipped = None
         return None
@@ -248,7 +248,7 @@ class Checkpoint:
             f"acknowledged batch {self._skipped}, and finish() would replace the rows of batch "
             f"{at + 1} in the sinks. Put back copies of both directories, or take Spark back to "
             f"batch {at} and start the query, which sends batch {at + 1} again "
-            "(docs/guides/production.md)"
+            "(guide: Spark in production)"
         )
 
     @property
@@ -427,7 +427,7 @@ class Checkpoint:
                 what,
                 "start the query as before; or, to have the whole stream run in the new way, with "
                 "a new checkpoint= and a new checkpointLocation, from the first row on "
-                "(docs/guides/production.md)",
+                "(guide: Spark in production)",
             )
         with refused(what):
             output = last.output

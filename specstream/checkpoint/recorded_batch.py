@@ -22,10 +22,15 @@ from specstream.engine.snapshot import Snapshot, refused
 from specstream.errors import ConfigurationError, SnapshotError
 from specstream.files.container import DamagedFile
 
-__all__ = ["After", "RecordedBatch", "read_batch", "restored"]
+__all__ = ["After", "RecordedBatch", "newest_batch", "read_batch", "restored"]
 
 # Looks at a directory in which somebody deletes.
 _LOOKS = 3
+
+_KEPT = (
+    "rows of the last K batches are kept by foreach_batch(..., checkpoint=..., keep_batches=K), "
+    "and those of a batch that fails"
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,19 @@ def restored(snapshot: bytes, layout: Layout, what: str) -> Snapshot:
     return Snapshot.from_bytes(snapshot, layout, what)
 
 
+def newest_batch(store: Store) -> int:
+    """The newest batch that can be replayed: the one that failed, if one has.
+
+    Raises:
+        ConfigurationError: there is no such directory, or no batch's rows are there.
+    """
+    _names(store)
+    kept = input_batches(store)
+    if not kept:
+        raise ConfigurationError(f"no batch of {store!r} can be replayed: {_KEPT}")
+    return kept[-1]
+
+
 def read_batch(store: Store, batch_id: int) -> RecordedBatch:
     """A batch, with what is there of the engine around it.
 
@@ -97,8 +115,7 @@ def _refuse(store: Store, names: list[FileName], batch_id: int, error: OSError) 
         raise ConfigurationError(
             f"batch {batch_id} of {store!r} cannot be replayed: "
             + ("it is recorded, but " if recorded else "")
-            + f"its rows are not there; {there}. Those of the last K batches are kept by "
-            "foreach_batch(..., checkpoint=..., keep_batches=K), and those of one that fails"
+            + f"its rows are not there; {there}; {_KEPT}"
         ) from None
     raise SnapshotError(
         f"batch {batch_id} of {store!r} cannot be replayed: a checkpoint file of the state before "

@@ -31,7 +31,7 @@ from specstream.checkpoint.difference import (
     first_difference_of_states,
 )
 from specstream.checkpoint.inputs import Origin, Raised
-from specstream.checkpoint.recorded_batch import RecordedBatch, read_batch, restored
+from specstream.checkpoint.recorded_batch import RecordedBatch, newest_batch, read_batch, restored
 from specstream.checkpoint.store import store_of
 from specstream.columns.conversion import order_values, time_at
 from specstream.columns.events import (
@@ -103,7 +103,7 @@ class Replay:
 
 def replay(
     checkpoint: str | os.PathLike[str],
-    batch: int,
+    batch: int | None = None,
     operator: Operator | None = None,
     *,
     pdb: bool = False,
@@ -118,7 +118,8 @@ def replay(
 
     Args:
         checkpoint: what ``foreach_batch(checkpoint=...)`` got: a path or a URI.
-        batch: id of the batch; one whose input was kept (``keep_batches=``), or that failed.
+        batch: id of the batch; one whose input was kept (``keep_batches=``), or that failed. None:
+            the newest of them, which the one that failed is.
         operator: what is run; None: the operator as it was declared when the batch ran. It is
             unpickled from the record, so that a record has to be trusted like a program.
         pdb: stop in the debugger at ``event``, and where the operator raises.
@@ -135,7 +136,8 @@ def replay(
         found = ss.spark.replay("/data/top/checkpoint", batch=12)
         found.output, found.state.counts, found.difference
     """
-    store, batch = store_of(checkpoint), integer("batch", batch, 0)
+    store = store_of(checkpoint)
+    batch = newest_batch(store) if batch is None else integer("batch", batch, 0)
     pdb, event = flag("pdb", pdb), integer("event", event, 0)
     if operator is not None:
         checked_operator(operator)

@@ -21,7 +21,12 @@ __all__ = ["replay"]
 @click.argument("checkpoint")
 @click.argument("target", metavar="[MODULE:OPERATOR]", required=False)
 @argument_option
-@click.option("--batch", type=int, required=True, metavar="N", help="Id of the micro-batch.")
+@click.option(
+    "--batch",
+    type=int,
+    metavar="N",
+    help="Id of the micro-batch  [default: the newest that was kept, which the one that failed is]",
+)
 @click.option("--pdb", is_flag=True, help="Stop in pdb at --event, and where the operator raises.")
 @click.option(
     "--event",
@@ -39,7 +44,7 @@ def replay(
     checkpoint: str,
     target: str | None,
     arguments: tuple[str, ...],
-    batch: int,
+    batch: int | None,
     pdb: bool,
     event: int,
     rows: int,
@@ -48,7 +53,8 @@ def replay(
     """Run one recorded micro-batch again, alone, under plain Python.
 
     CHECKPOINT is what foreach_batch(checkpoint=...) got, a directory or a URI. It is only read, and
-    Spark is not needed. Without MODULE:OPERATOR the operator is run as it was when the batch ran.
+    Spark is not needed. Without --batch it is the newest batch whose rows are there: the one that
+    failed, if one has. Without MODULE:OPERATOR the operator is run as it was when the batch ran.
     Rows and state are compared with the record; the exit status is 1 where they differ.
     """
     with reported_errors():
@@ -68,7 +74,8 @@ def replay(
                     progress.update(task, completed=done, total=count)
 
             if progress is not None:
-                task = progress.add_task(f"batch {batch}", total=None, detail="under the oracle")
+                name = "newest batch" if batch is None else f"batch {batch}"
+                task = progress.add_task(name, total=None, detail="under the oracle")
             found = replayed(checkpoint, batch, operator, pdb=pdb, event=event, progress=show)
         if as_json:
             click.echo(json.dumps(replay_text.to_dict(found, rows), default=str))

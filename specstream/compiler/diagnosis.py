@@ -38,7 +38,7 @@ _KINDS = {
     "state_timers": "the timers of the state",
     "timer": "the timer",
 }
-_SEEN_BY = "see the rules of operators in docs/guides/operators.md"
+_SEEN_BY = "the guide Operators has the rules"
 _RULES = "use numbers, fields of the state, and plain functions"
 # What nobody has foreseen: Numba's own words would tell a user of things that are none of theirs.
 _UNFORESEEN = (

@@ -168,7 +168,7 @@ class _Shards(StatefulProcessor):
             self.settings,
             f"operator {self.operator.name!r}: the query's checkpoint",
             "start the query as before; or, to have the whole stream run in the new way, with a "
-            "new checkpointLocation, from the first row on (docs/guides/sharded.md)",
+            "new checkpointLocation, from the first row on (guide: Sharded mode)",
         )
 
     def _run(self, shard: int, rows: Iterable[Any]) -> Iterator[Any]:

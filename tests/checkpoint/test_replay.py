@@ -181,7 +181,7 @@ def test_the_rows_of_the_last_batches_are_kept_with_the_files_that_lead_to_them(
     ]  # fmt: skip
     assert "0000000003.full" in there
     with pytest.raises(ss.ConfigurationError, match=r"batch 3 .*recorded, but its rows are not.*: "
-                       r"4, 5, 6\. .*keep_batches=K"):  # fmt: skip
+                       r"4, 5, 6; .*keep_batches=K"):  # fmt: skip
         ss.spark.replay(recorded, 3)
     with pytest.raises(ss.ConfigurationError, match=r"batch 9 .* its rows are not there"):
         ss.spark.replay(recorded, 9)
@@ -430,6 +430,19 @@ def test_the_command_prints_rows_and_the_verdict(recorded: Path) -> None:
     assert "identical to the record: every row, and the state" in result.stdout
     assert "more rows (--rows)" in result.stdout
     assert "sequence" in result.stdout
+
+
+def test_without_a_batch_it_is_the_newest_that_was_kept(
+    recorded: Path, failed: Path, tmp_path: Path
+) -> None:
+    assert json.loads(invoke(failed, "--json").stdout)["batch"] == 2
+    assert ss.spark.replay(recorded).batch_id == 6
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ss.ConfigurationError, match="no batch of .* can be replayed: rows of the"):
+        ss.spark.replay(tmp_path / "empty")
+    result = invoke(tmp_path / "nowhere")
+    assert result.exit_code == 1
+    assert "nowhere' cannot be read" in result.stderr
 
 
 def test_the_command_as_json(recorded: Path, failed: Path) -> None:
