@@ -438,7 +438,7 @@ def test_without_a_batch_it_is_the_newest_that_was_kept(
     assert json.loads(invoke(failed, "--json").stdout)["batch"] == 2
     assert ss.spark.replay(recorded).batch_id == 6
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ss.ConfigurationError, match="no batch of .* can be replayed: rows of the"):
+    with pytest.raises(ss.ConfigurationError, match=r"no batch of .* can be replayed: rows of the"):
         ss.spark.replay(tmp_path / "empty")
     result = invoke(tmp_path / "nowhere")
     assert result.exit_code == 1
