@@ -8,7 +8,7 @@ there. Drawing and judging see nothing but the data, so both can be done again f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -46,11 +46,13 @@ class Finding:
         what: in words.
         seen: the numbers that decide it.
         holds: whether it appeared.
+        because: where it did not: the cause, with the numbers of what was measured to show it.
     """
 
     what: str
     seen: str
     holds: bool
+    because: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Experiment:
         draw: the data as a picture.
         judge: what was to be seen, and whether it was.
         notes: what is different from the text, and why.
+        section: of the text, like "4.5.1".
+        definitions: what the words of the picture mean, by word, with units.
     """
 
     name: str
@@ -74,3 +78,5 @@ class Experiment:
     draw: Callable[[Data], Figure]
     judge: Callable[[Data], list[Finding]]
     notes: str = ""
+    section: str = ""
+    definitions: Mapping[str, str] = field(default_factory=dict)

@@ -20,6 +20,7 @@ __all__ = [
     "MULTIPLIER",
     "Probe",
     "busy_loop",
+    "caches",
     "capacity",
     "cores",
     "describe",
@@ -109,6 +110,7 @@ def describe() -> dict[str, Any]:
     """The machine and the versions, without which no measurement means anything."""
     return {
         "processor": processor(),
+        "caches": caches(),
         "cores": cores(),
         "load": round(os.getloadavg()[0], 2),
         "system": platform.platform(),
@@ -121,11 +123,33 @@ def describe() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """Its name, as the kernel or else Python has it."""
+    """Its name, as the kernel or else Python has it; with family and model, if they have numbers.
+
+    A virtual machine often hides which processor it is in the name, and tells it by the numbers.
+    """
+    about: dict[str, str] = {}
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+            key, _, value = line.partition(":")
+            about.setdefault(key.strip(), value.strip())
     except OSError:
         pass
-    return platform.processor() or platform.machine()
+    name = about.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" in about and "model" in about:
+        name += f" (family {about['cpu family']}, model {about['model']})"
+    return name
+
+
+def caches() -> str:
+    """Sizes of the caches of the first core, as the kernel tells them; "unknown": it does not."""
+    found = []
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            level, kind, size = (
+                (index / name).read_text().strip() for name in ("level", "type", "size")
+            )
+        except OSError:
+            continue
+        if kind != "Instruction":
+            found.append(f"L{level} {size.removesuffix('K')} KiB")
+    return " / ".join(found) or "unknown"

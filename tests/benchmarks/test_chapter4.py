@@ -60,6 +60,13 @@ def test_the_page_is_what_the_stored_data_say_and_they_are_small() -> None:
         assert len(text) < 40_000
 
 
+def test_what_did_not_appear_has_its_cause_and_each_experiment_its_section() -> None:
+    for experiment in EXPERIMENTS:
+        assert experiment.section.startswith("4.5."), experiment.name
+        for finding in gallery.findings_of(experiment, command.FOLDER)[1]:
+            assert finding.holds or finding.because, f"{experiment.name}: {finding.what}"
+
+
 def test_what_is_stored_is_rounded_and_narrow() -> None:
     data = {"speed": 1.23456789, "counts": [123456789] * 20, "rows": [{"name": "µ", "at": [1.0]}]}
     text = to_text(data)
