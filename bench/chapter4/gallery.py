@@ -30,9 +30,9 @@ _ELSEWHERE = (
     "  Niagara, whose cores run several hardware threads each. There is none here, and a virtual",
     "  machine of two cores cannot stand for one.",
     "- **Figures 4.1 and 4.2** are drawings: see [the algorithm](../explanations/algorithm.md).",
-    "- **Table 4.1** (who aborts in the eight cases of two transactions and one word), **Table 4.2**",
-    "  (operations that commute) and the six steps each of **Figure 4.3** (out of order) and",
-    f"  **Figure 4.4** (parallel) are tests: [`test_table_4_1.c`, `test_boosting.c`,",
+    "- **Table 4.1** (who aborts in the eight cases of two transactions and one word), the",
+    "  operations that commute (**Table 4.2**) and the six steps each of **Figure 4.3** (out of",
+    "  order) and **Figure 4.4** (parallel) are tests: [`test_table_4_1.c`, `test_boosting.c`,",
     f"  `test_open_job.c`, `test_parallel.c`]({_TESTS}).",
 )
 
