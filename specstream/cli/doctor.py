@@ -35,7 +35,7 @@ def doctor(*, spark: bool, checkpoint: str | None, as_json: bool) -> None:
 
     Versions, the engine (which is run), permissions, limits and, where PySpark is installed, what
     Spark needs. Exit status 1: something that is required is missing or broken. Warnings do not
-    count. Nothing is changed but the compile cache, and nothing asks the network.
+    count. Of what is written only entries of the compile cache stay. No network is needed.
     """
     with reported_errors():
         stderr = Console(stderr=True)

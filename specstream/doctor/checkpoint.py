@@ -159,7 +159,7 @@ def _content(store: LocalStore) -> tuple[str, str]:
         except FileNotFoundError:
             continue  # a query that runs has removed it
         except SpecstreamError as error:
-            damaged.append(str(error))
+            damaged.append(f"{name}: {error}")
             continue
         text = f"operator {about.operator!r}, state {about.state!r}, after batch {about.batch_id}"
         text += f", {len(names)} checkpoint file(s)" + (", ended" if about.finished else "")
@@ -168,4 +168,4 @@ def _content(store: LocalStore) -> tuple[str, str]:
             return f"{text}; not usable: {damaged[0]}", advice
         return text, ""
     advice = "put a copy of the directory back, or begin a new stream with an empty one"
-    return f"{len(names)} checkpoint file(s), none of which can be used: {damaged[:1]}", advice
+    return f"{len(names)} checkpoint file(s), none of which can be used", advice

@@ -73,6 +73,7 @@ def test_a_machine_on_which_the_tests_run_lacks_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_in_the_table_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_what_is_missing_is_in_the_table_with_what_to_do(
     assert done.stdout.splitlines()[-1].startswith("Missing or broken: Java")
 
 
+@pytest.mark.slow
 def test_warnings_do_not_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "bin" / "java", "#!/bin/sh\necho 'openjdk version \"23.0.1\"'\n")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -200,6 +202,7 @@ def test_versions_are_compared_by_numbers(version: str, versions: str, holds: bo
 # ---- the engine and what it compiles ----
 
 
+@pytest.mark.slow
 def test_a_compiler_that_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "")
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
