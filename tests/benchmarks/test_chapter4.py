@@ -18,7 +18,7 @@ from bench.chapter4 import __main__ as command
 from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
-from bench.chapter4.paced_sources import SETTINGS, mean_latency
+from bench.chapter4.paced_sources import SETTINGS, Load, mean_latency
 from bench.chapter4.slowed import Runs, Slept, SlowedEngine, busy_rounds
 from bench.stored import to_text
 from bench.workloads import listing_4_2, values
@@ -180,10 +180,10 @@ def test_two_looks_at_runs_and_sleep_differ_by_what_lies_between() -> None:
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_latency_is_that_of_events_that_had_to_wait(setting: str) -> None:
     # Source B sends every 50 ms: what comes from A meanwhile waits for it.
-    latency = mean_latency(
-        listing_4_2(10), setting, lambda generator: {"value": 1, "work": 0}, 200, 9, 0.3, 10, 1
-    )
-    assert 0.001 < latency < 0.3
+    load = Load(listing_4_2(10), lambda generator: {"value": 1, "work": 0}, 0.0, 200)
+    latency = mean_latency(load, setting, 9, 0.3, 10, 1)
+    assert 0.001 < latency.waiting <= latency.seconds < 0.3
+    assert latency.dropped < 1
 
 
 def test_where_two_threads_break_even() -> None:
