@@ -30,8 +30,8 @@ from bench.workloads import listing_4_2
 STATES = (100, 10)
 
 
-def _values(generator: np.random.Generator) -> dict[str, Any]:
-    return {"value": int(generator.integers(2**62)), "work": 0}
+def _values(generator: np.random.Generator, count: int) -> list[dict[str, Any]]:
+    return [{"value": int(value), "work": 0} for value in generator.integers(2**62, size=count)]
 
 
 def measure(effort: Effort, say: Say) -> Data:

@@ -90,10 +90,10 @@ def _curves(
                 )
                 wanted += each * count
                 slept = plain.slept()
-                alone = plain.run(events, **how)  # type: ignore[arg-type]
+                alone = plain.run(events, **how)
                 sleeps[place].append(each * (plain.slept() - slept).ratio)
                 for name, engine in engines.items():
-                    took = engine.run(events, **how)  # type: ignore[arg-type]
+                    took = engine.run(events, **how)
                     speeds[name][-1].append(alone / took)
         curves: dict[str, Any] = {}
         for name, engine in engines.items():

@@ -25,6 +25,7 @@ import specstream as ss
 from bench.chapter4.experiment import Data, Effort, Finding, Say
 from bench.chapter4.margin import above, quartiles, shown
 from bench.chapter4.slowed import SlowedEngine, busy_rounds
+from specstream.figures.palette import Look
 from specstream.figures.style import from_zero, in_style, legend, new_figure, plot_line
 
 __all__ = [
@@ -62,17 +63,19 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "eager": {"horizon": 16, "chunk": 1, "protocol": "eager"},
 }
 SPECULATIVE = ("value", "eager")
+WAITING = "wait for the other source"
+LOOKS = {WAITING: Look("#999999", "", "-", "", 1.4)}
 DEFINITIONS = {
     "latency": "mean time from the arrival of an event to the moment when its rows are there, ms",
     "difference": "A sends (1 + d) times as many events as B; 0 %: equally many",
-    "wait for the other source": (
+    WAITING: (
         "what an infinitely fast operator would take: the time until the other source has sent "
-        "something later, computed from the arrivals; the grey line"
+        "something later, computed from the arrivals"
     ),
     "dropped": "speculative runs that were dropped, per committed transaction of one event",
 }
 
-Values = Callable[[np.random.Generator], dict[str, Any]]
+Values = Callable[[np.random.Generator, int], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Load:
 
     Attributes:
         operator: run for each event.
-        values: draws the columns of an event.
+        values: draws the columns of so many events.
         work: seconds of busy work after each event's accesses.
         rate: events per second of source A.
         share: of the usual time; less where no queue can grow.
@@ -132,7 +135,7 @@ def mean_latency(
         for source, mean in (("A", 1 / load.rate), ("B", (1 + difference) / load.rate))
     }
     arrivals = sorted((at, source) for source, ats in times.items() for at in ats)
-    drawn = [load.values(generator) for _ in arrivals]
+    drawn = load.values(generator, len(arrivals))
     with SlowedEngine(
         load.operator, threads=1, sources=["A", "B"], keys=True, **SETTINGS[setting]
     ) as slowed:
@@ -233,14 +236,14 @@ def draw_panels(data: Data, titles: Mapping[str, str], columns: int = 2) -> Figu
         curves = data["curves"][name]
         for setting, curve in curves["milliseconds"].items():
             plot_line(axes, percent, [middle for _, middle, _ in curve], setting)
-        axes.plot(percent, curves["waiting"], color="#bbbbbb", linewidth=4, zorder=0.6)
+        plot_line(axes, percent, curves["waiting"], WAITING, LOOKS[WAITING])
         axes.set_title(title)
         axes.set_xlabel("A sends so many percent more than B")
         axes.grid(axis="y")
     from_zero(panels.flat)
     for row in panels:
         row[0].set_ylabel("mean latency (ms)")
-    legend(figure, SETTINGS)
+    legend(figure, (*SETTINGS, WAITING), LOOKS)
     return figure
 
 
@@ -287,6 +290,11 @@ def speculation_is_below(
     lost = [place for place in lost if not above([1.0] * 3, ratios[place])]
     at = [differences[place] for place in lost]
     seen = f"dropped runs per transaction {_list(at, [f'{dropped[p]:.2f}' for p in lost])}"
+    plain = curves["milliseconds"]["no speculation"]
+    more = [f"{plain[place][1] - curves['waiting'][place]:.2f}" for place in lost]
+    seen += (
+        f"; what speculation could save, the latency without it less the wait: {_list(at, more)} ms"
+    )
     because = f"Not explained: {seen}."
     if control is not None:
         seen += (
