@@ -114,7 +114,7 @@ def judge(data: Data) -> list[Finding]:
                 f"transaction ({driven['per run'][1]:.0%} against "
                 f"{means[name]['per run'][1]:.0%} of the speculative runs)",
                 above(dropped[name], driven["per transaction"]),
-                f"its mean horizon was {driven['horizon']:.1f}; {why_not_by_horizon(control)}",
+                _why_not_fewer(means, name, control),
             )
             for name in STATIC
         ]
