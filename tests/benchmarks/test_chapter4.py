@@ -5,6 +5,8 @@
 
 import json
 import math
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
 from bench.chapter4.paced_sources import SETTINGS, mean_latency
-from bench.chapter4.slowed import SlowedEngine, busy_rounds
+from bench.chapter4.slowed import Runs, Slept, SlowedEngine, busy_rounds
 from bench.stored import to_text
 from bench.workloads import listing_4_2, values
 
@@ -124,6 +126,57 @@ def test_a_slowed_engine_gives_the_sequential_answer(protocol: str, how: dict[st
         waits = slowed.waits(events, **how)  # type: ignore[arg-type]
     least = how.get("sleep", 0.0) + 0.5 * how.get("rounds", 0) / busy_rounds()
     assert waits.min() > 1e9 * least
+
+
+@pytest.mark.parametrize("before", [0.0, 0.5, 1.0])
+def test_work_stands_where_it_is_told_to(before: float) -> None:
+    operator, sleep = listing_4_2(1), 0.4
+    with SlowedEngine(operator, threads=1, horizon=0) as slowed:
+        slowed.run(values(0)(2, 1))  # the code is compiled
+        slowed.pace(sleep=sleep, before=before)
+        thread = threading.Thread(target=slowed.engine.process, args=(values(0)(1, 1),))
+        words = slowed.engine.durable.words
+        thread.start()
+        deadline = time.monotonic() + 60
+        while words[0] == 2:  # not a turn: it would be waited for
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        incremented = time.monotonic()
+        thread.join()
+        after = time.monotonic() - incremented
+        assert slowed.slept().took >= sleep
+    assert after / sleep == pytest.approx(1 - before, abs=0.25)
+
+
+@pytest.mark.parametrize("protocol", TRANSACTIONAL)
+def test_work_after_the_accesses_keeps_conflicts_longer_than_work_before_them(
+    protocol: str,
+) -> None:
+    operator, events, sleep = listing_4_2(1), values(0)(100, 1), 1e-3
+    found = {}
+    for before in (0.0, 1.0):
+        with SlowedEngine(operator, threads=2, horizon=4, chunk=1, protocol=protocol) as slowed:
+            took = slowed.run(events, sleep=sleep, before=before)
+            found[before] = slowed.runs()
+            asked = slowed.slept().asked
+        assert found[before].transactions == 100
+        if before == 0 and protocol == "eager":
+            # A word that is held until the commit: one event after the other.
+            assert took >= 100 * sleep
+            # Who is dropped at its access has no work after it.
+            assert asked < 1.5 * 100 * sleep
+    assert found[0.0].dropped > 2 * found[1.0].dropped
+    assert found[0.0].dropped_per_run < 1
+    if protocol == "eager":  # where a transaction can be dropped again and again
+        assert found[0.0].dropped_per_transaction > found[0.0].dropped_per_run
+
+
+def test_two_looks_at_runs_and_sleep_differ_by_what_lies_between() -> None:
+    between = Runs(10, 5, 20) - Runs(2, 1, 4)
+    assert between == Runs(8, 4, 16)
+    assert (between.dropped_per_run, between.dropped_per_transaction) == (0.5, 0.25)
+    assert (Slept(3.0, 4.0) - Slept(1.0, 1.0)).ratio == pytest.approx(1.5)
+    assert Slept(0.0, 0.0).ratio == 1
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
