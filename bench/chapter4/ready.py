@@ -38,6 +38,7 @@ __all__ = [
     "engine_of",
     "in_rounds",
     "pace_of",
+    "per_transaction",
     "quartiles",
     "rates",
     "rounds_for",
@@ -134,10 +135,12 @@ COARSE = replace(
 )
 
 
-def engine_of(ready: Ready, fine: bool = False, **options: Any) -> SlowedEngine:
-    """An engine whose state is as after a long run."""
+def engine_of(
+    ready: Ready, fine: bool = False, warm_up: int | None = None, **options: Any
+) -> SlowedEngine:
+    """An engine whose state is as after a long run, or after ``warm_up`` events."""
     slowed = SlowedEngine(ready.fine() if fine else ready.operator(), **options)
-    slowed.run((ready.first or ready.events)(ready.warm_up, 0))
+    slowed.run((ready.first or ready.events)(warm_up or ready.warm_up, 0))
     return slowed
 
 
@@ -201,7 +204,11 @@ def in_rounds(variants: Mapping[str, Variant], effort: Effort, rounds: int) -> d
     """
     with ExitStack() as stack:
         engines = {
-            name: stack.enter_context(engine_of(one.ready, one.fine, **one.options))
+            name: stack.enter_context(
+                engine_of(
+                    one.ready, one.fine, effort.times(one.ready.warm_up, 2000), **one.options
+                )
+            )
             for name, one in variants.items()
         }
         for name, one in variants.items():
