@@ -10,18 +10,17 @@ from matplotlib.figure import Figure
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.figure_4_18 import SEQUENTIAL, count_of, length_of, speculating
 from bench.chapter4.lab import TRANSACTIONAL
+from bench.chapter4.margin import MARGIN, above, shown
 from bench.chapter4.ready import (
+    COUNTS,
     DISTINCT,
-    MARGIN,
     READY,
     Ready,
     Variant,
-    above,
     engine_of,
     in_rounds,
     pace_of,
     rates,
-    shown,
 )
 from specstream.figures.style import from_zero, in_style, legend, line_at, new_figure, plot_line
 
@@ -47,8 +46,7 @@ def measure(effort: Effort, say: Say) -> Data:
     for ready in READY:
         say(ready.name)
         rows[ready.name] = {
-            length: in_rounds(variants(ready, length, effort), effort, ROUNDS)
-            for length in LENGTHS
+            length: in_rounds(variants(ready, length, effort), effort, ROUNDS) for length in LENGTHS
         }
         same[ready.name] = _same(ready, effort)
     return {"rows": rows, "same": same}
@@ -115,7 +113,7 @@ def draw(data: Data) -> Figure:
                 plot_line(axes, list(curve), list(curve.values()), name)
             axes.set_xticks(THREADS[length])
             line_at(axes, 1)
-            axes.set_title(f"{ready.name}, {length_of(rows, length)}")
+            axes.set_title(f"{ready.name},\n{length_of(rows, length)}")
             axes.set_xlabel("threads")
             axes.grid(axis="y")
         row[0].set_ylabel("speed, sequential = 1")
@@ -131,25 +129,21 @@ WHERE = {"the text's length": "two busy threads", "asleep": "six sleeping thread
 
 def judge(data: Data) -> list[Finding]:
     top, near = (data["rows"][ready.name] for ready in READY)
-    findings = []
-    for protocol in TRANSACTIONAL:
-        for length in COMPARED:
-            findings.append(_locks_win(top, protocol, length))
+    everywhere = [(protocol, length) for protocol in TRANSACTIONAL for length in COMPARED]
+    findings = [_locks_win(top, *where) for where in everywhere]
     findings.append(_locks_drop(top))
-    for protocol in TRANSACTIONAL:
-        for length in COMPARED:
-            findings.append(_equal(near, protocol, length))
+    findings += [_equal(near, *where) for where in everywhere]
     for ready in READY:
         same = data["same"][ready.name]
-        for protocol in TRANSACTIONAL:
-            findings.append(
-                Finding(
-                    f"speculation emits the same rows in every run ({ready.name}, {protocol})",
-                    "the same in four runs" if same[protocol] else "differs",
-                    same[protocol],
-                    "not explained: it must never happen",
-                )
+        findings += [
+            Finding(
+                f"speculation emits the same rows in every run ({ready.name}, {protocol})",
+                "the same in four runs" if same[protocol] else "differs",
+                same[protocol],
+                "not explained: it must never happen",
             )
+            for protocol in TRANSACTIONAL
+        ]
         findings.append(
             Finding(
                 f"the version with locks differs from run to run ({ready.name})",
@@ -254,7 +248,8 @@ EXPERIMENT = Experiment(
         "the text's length": "a busy loop makes an event take 12.42 µs (top-k) or 26.68 µs",
         "asleep": (
             "the work is sleep, ten times the text's length asked for: threads beyond the two "
-            "cores keep their conflicts; the title says what an event really takes"
+            "cores keep their conflicts; in brackets above each panel: what an event "
+            "really takes in the sequential run"
         ),
         "today's length": "as compiled here, no work added; an event per transaction",
     },
@@ -262,6 +257,6 @@ EXPERIMENT = Experiment(
         "Half of the work stands before the accesses, half after them; all of it outside of the "
         "locks. The text's locks are pthread mutexes, ours are those of "
         '`Engine(..., execution="locked")`. Six threads at the text\'s length share two cores. '
-        f"{MARGIN}"
+        f"{MARGIN} {COUNTS}"
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,30 +19,28 @@ import pyarrow as pa
 import specstream as ss
 from bench import locked
 from bench.chapter4.experiment import Effort
-from bench.chapter4.slowed import Runs, SlowedEngine, Slept, busy_rounds
+from bench.chapter4.margin import quartiles, shown
+from bench.chapter4.slowed import Runs, Slept, SlowedEngine, busy_rounds
 from bench.workloads import NEIGHBOURS, TOP_K, skewed_items, uniform_points
 from specstream.operators import nearest_neighbours, top_k
 
 __all__ = [
     "BEFORE",
     "COARSE",
+    "COUNTS",
     "DISTINCT",
     "FEW_REPEATS",
-    "MARGIN",
     "READY",
     "SLEEP",
     "Ready",
     "Variant",
-    "above",
     "drops_more",
     "engine_of",
     "in_rounds",
     "pace_of",
     "per_transaction",
-    "quartiles",
     "rates",
     "rounds_for",
-    "shown",
     "why_no_faster",
 ]
 
@@ -50,10 +48,9 @@ __all__ = [
 BEFORE = 0.5
 # Sleep is coarse: it takes so many times what an event of the text takes.
 SLEEP = 10
-MARGIN = (
-    "A speed is the median of the rounds (in brackets: their quartiles); one is above another where "
-    "its lower quartile is above the other's upper one. A share of dropped runs is above another "
-    "where the difference is more than two standard errors of the counts."
+COUNTS = (
+    "A share of dropped runs is above another where the difference is more than two standard "
+    "errors of the counts."
 )
 
 
@@ -205,9 +202,7 @@ def in_rounds(variants: Mapping[str, Variant], effort: Effort, rounds: int) -> d
     with ExitStack() as stack:
         engines = {
             name: stack.enter_context(
-                engine_of(
-                    one.ready, one.fine, effort.times(one.ready.warm_up, 2000), **one.options
-                )
+                engine_of(one.ready, one.fine, effort.times(one.ready.warm_up, 2000), **one.options)
             )
             for name, one in variants.items()
         }
@@ -245,30 +240,6 @@ def in_rounds(variants: Mapping[str, Variant], effort: Effort, rounds: int) -> d
                 "horizon": statistics.mean(horizons[name]),
             }
     return measured
-
-
-def quartiles(values: Sequence[float]) -> list[float]:
-    """The first quartile, the median, the third quartile."""
-    return [float(value) for value in np.quantile(values, (0.25, 0.5, 0.75))]
-
-
-def above(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether quartiles lie above others by more than noise explains.
-
-    >>> above([1.2, 1.3, 1.4], [1.0, 1.1, 1.15]), above([1.1, 1.3, 1.4], [1.0, 1.1, 1.15])
-    (True, False)
-    """
-    return one[0] > other[2]
-
-
-def shown(speed: Sequence[float]) -> str:
-    """Quartiles in words.
-
-    >>> shown([1.8, 1.851, 1.9])
-    '1.85 (1.80-1.90)'
-    """
-    low, middle, high = speed
-    return f"{middle:.2f} ({low:.2f}-{high:.2f})"
 
 
 def per_transaction(row: Mapping[str, Any]) -> float:

@@ -9,20 +9,19 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
+from bench.chapter4.margin import MARGIN, above, shown
 from bench.chapter4.ready import (
     COARSE,
+    COUNTS,
     DISTINCT,
-    MARGIN,
     READY,
     Ready,
     Variant,
-    above,
     drops_more,
     in_rounds,
     pace_of,
     per_transaction,
     rates,
-    shown,
 )
 from specstream.figures.palette import PUBLISHED
 from specstream.figures.style import bars_height, draw_bars, in_style, legend, line_at, new_figure
@@ -82,9 +81,7 @@ def variants(ready: Ready, effort: Effort) -> dict[str, Variant]:
             f"{protocol}, 6 sleeping threads": Variant(ready, six, **asleep, waits=True),
             f"{protocol}, 6 busy threads": Variant(ready, six, **busy, waits=True),
             f"{protocol}, 2 busy threads, control": Variant(control, two, **busy, waits=True),
-            f"{protocol}, 6 sleeping threads, control": Variant(
-                control, six, **asleep, waits=True
-            ),
+            f"{protocol}, 6 sleeping threads, control": Variant(control, six, **asleep, waits=True),
         }
     return made
 
@@ -110,7 +107,7 @@ def draw(data: Data) -> Figure:
                 "the text": text[published][1] or 0.0
             }
         draw_bars(above_, times, looks=LOOKS, room=1.35)
-        draw_bars(below, dropped, looks=LOOKS, room=1.35)
+        draw_bars(below, dropped, "{:.3g}", LOOKS, room=1.35)
         line_at(above_, 1, "y")
         above_.set_title(name)
         above_.set_xlabel("dequeuing to commit,\nsequential time = 1")
@@ -238,6 +235,7 @@ EXPERIMENT = Experiment(
     notes=(
         "The text had a core for each of six threads; here they sleep, so that they need none, or "
         "share two. Half of the work stands before the accesses, half after them. Chunks of one "
-        f"event, a horizon of twice the threads. All variants in turn, in one process. {MARGIN}"
+        f"event, a horizon of twice the threads. All variants in turn, in one process. "
+        f"{MARGIN} {COUNTS}"
     ),
 )

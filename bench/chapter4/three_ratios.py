@@ -9,18 +9,17 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.figure_4_18 import SEQUENTIAL, count_of
+from bench.chapter4.margin import MARGIN, above, shown
 from bench.chapter4.ready import (
     BEFORE,
+    COUNTS,
     DISTINCT,
-    MARGIN,
     READY,
     Ready,
     Variant,
-    above,
     in_rounds,
     pace_of,
     rates,
-    shown,
     why_no_faster,
 )
 from bench.chapter4.slowed import busy_rounds
@@ -47,9 +46,7 @@ def measure(effort: Effort, say: Say) -> Data:
         rows[ready.name] = {}
         for length in (*LENGTHS, LONGER):
             say(f"{ready.name}, {length}")
-            rows[ready.name][length] = in_rounds(
-                variants(ready, length, effort), effort, ROUNDS
-            )
+            rows[ready.name][length] = in_rounds(variants(ready, length, effort), effort, ROUNDS)
     return {"rows": rows}
 
 
@@ -194,6 +191,6 @@ EXPERIMENT = Experiment(
     },
     notes=(
         "Half of the work stands before the accesses, half after them. Thin lines are quartiles. "
-        f"{MARGIN}"
+        f"{MARGIN} {COUNTS}"
     ),
 )
