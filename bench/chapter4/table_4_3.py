@@ -181,7 +181,10 @@ def _time_rises(rows: Mapping[str, Any], name: str, protocol: str) -> Finding:
         f"{TEXT[name]['2'][0] / TEXT[name]['1'][0]:.2f} and "
         f"{TEXT[name]['6'][0] / TEXT[name]['1'][0]:.2f} times",
         slower(two)[0] > 1 and above(slower(six), slower(two)),
-        f"nothing to wait for: {dropped}" if explained else f"not explained: {dropped}",
+        f"nothing to wait for: {dropped}. What the text's six waited for, with a core each, cannot "
+        "be told from here"
+        if explained
+        else f"not explained: {dropped}",
     )
 
 
