@@ -122,13 +122,13 @@ DISTINCT = replace(
 FEW_REPEATS = replace(
     READY[0], name="top-k, one item in 16 repeated", events=repeating(1 / 16), first=skewed_items
 )
-# The same with 25 times as many conflicts.
+# The same with a hundred times as many conflicts.
 COARSE = replace(
     READY[1],
-    name="nearest neighbours, grid 20",
-    operator=functools.cache(lambda: nearest_neighbours(**NEIGHBOURS | {"grid": 20})),
-    fine=functools.cache(lambda: locked.nearest_neighbours(**NEIGHBOURS | {"grid": 20}, fine=True)),
-    warm_up=20_000,
+    name="nearest neighbours, grid 10",
+    operator=functools.cache(lambda: nearest_neighbours(**NEIGHBOURS | {"grid": 10})),
+    fine=functools.cache(lambda: locked.nearest_neighbours(**NEIGHBOURS | {"grid": 10}, fine=True)),
+    warm_up=2_000,
 )
 
 
