@@ -15,10 +15,10 @@ import pytest
 
 import specstream as ss
 from bench.chapter4 import __main__ as command
-from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery
+from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery, sinusoid
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
-from bench.chapter4.paced_sources import SETTINGS, mean_latency
+from bench.chapter4.paced_sources import SETTINGS, Load, mean_latency
 from bench.chapter4.slowed import Runs, Slept, SlowedEngine, busy_rounds
 from bench.stored import to_text
 from bench.workloads import listing_4_2, values
@@ -177,13 +177,29 @@ def test_two_looks_at_runs_and_sleep_differ_by_what_lies_between() -> None:
     assert Slept(0.0, 0.0).ratio == 1
 
 
+def test_horizons_of_the_text_count_the_head_and_stretches_cost_the_same_for_all() -> None:
+    made = sinusoid.predictors()
+    assert (made["static 5"].current(), made["static 10"].current()) == ((4, 1), (9, 1))
+    lengths = {made[name].next().events for name in ("abort-driven", "throughput-driven")}
+    assert lengths == {sinusoid.Stretches(9, 1).next().events} == {sinusoid.EVERY}
+    # A horizon of n lets n transactions run besides the head, and no more.
+    operator = listing_4_2(1000)
+    for horizon, others in ((5, 4), (2, 1)):
+        with SlowedEngine(operator, threads=8, predictor=sinusoid.static(horizon)) as slowed:
+            slowed.run(values(0)(20, 1))
+            took = slowed.run(values(0)(60, 1), sleep=0.01)
+            assert took >= 0.01 * 60 / (1 + others)
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_latency_is_that_of_events_that_had_to_wait(setting: str) -> None:
     # Source B sends every 50 ms: what comes from A meanwhile waits for it.
-    latency = mean_latency(
-        listing_4_2(10), setting, lambda generator: {"value": 1, "work": 0}, 200, 9, 0.3, 10, 1
+    load = Load(
+        listing_4_2(10), lambda generator, count: [{"value": 1, "work": 0}] * count, 0.0, 200
     )
-    assert 0.001 < latency < 0.3
+    latency = mean_latency(load, setting, 9, 0.3, 10, 1)
+    assert 0.001 < latency.waiting <= latency.seconds < 0.3
+    assert latency.dropped < 1
 
 
 def test_where_two_threads_break_even() -> None:
