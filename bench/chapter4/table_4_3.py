@@ -169,7 +169,7 @@ def _time_rises(rows: Mapping[str, Any], name: str, protocol: str) -> Finding:
         f"the time of one; {other}, {of_control} are dropped, and they take {shown(control)} "
         f"times; six busy ones on two cores take {shown(busy)} times"
     )
-    # Where they conflict they wait: so where the time does not rise there is too little to wait for.
+    # Where they conflict they wait: where the time does not rise there is too little to wait for.
     explained = name != "top-k" and two[0] > 1 and above(control, six)
     times = [TEXT[name][threads][0] / TEXT[name]["1"][0] for threads in ("2", "6")]
     return Finding(
