@@ -8,6 +8,7 @@ import math
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,13 @@ from bench.chapter4 import __main__ as command
 from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery, sinusoid
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
-from bench.chapter4.paced_sources import SETTINGS, Load, mean_latency
+from bench.chapter4.paced_sources import (
+    SETTINGS,
+    Load,
+    mean_latency,
+    peaks_at_equal_rates,
+    speculation_is_below,
+)
 from bench.chapter4.slowed import Runs, Slept, SlowedEngine, busy_rounds
 from bench.stored import to_text
 from bench.workloads import listing_4_2, values
@@ -200,6 +207,39 @@ def test_latency_is_that_of_events_that_had_to_wait(setting: str) -> None:
     latency = mean_latency(load, setting, 9, 0.3, 10, 1)
     assert 0.001 < latency.waiting <= latency.seconds < 0.3
     assert latency.dropped < 1
+
+
+def test_a_peak_that_the_wait_for_the_other_source_hides_is_told_from_none() -> None:
+    def judged(*milliseconds: float) -> tuple[bool, str]:
+        points = [[ms, ms, ms] for ms in milliseconds]
+        curves = {"milliseconds": {"value": points}, "waiting": [1.0, 2.0, 5.0]}
+        found = peaks_at_equal_rates("", (0.0, 1.0, 4.0), curves, "value")
+        return found.holds, found.because
+
+    assert judged(8.0, 3.0, 7.0)[0]
+    holds, because = judged(8.0, 3.0, 9.0)
+    assert not holds
+    assert because.startswith("the wait for the other source grows")
+    holds, because = judged(2.0, 3.0, 9.0)
+    assert not holds
+    assert because.startswith("Not explained")
+
+
+def test_latency_that_speculation_does_not_shorten_is_explained_by_a_control_only() -> None:
+    def curves(ratio: float) -> dict[str, Any]:
+        return {
+            "milliseconds": {"no speculation": [[5.0, 5.0, 5.0]] * 2},
+            "ratio": {"value": [[1.5, 1.5, 1.5], [ratio, ratio, ratio]]},
+            "waiting": [1.0, 2.0],
+            "dropped": {"value": [0.1, 0.2]},
+        }
+
+    # At equal rates nothing is claimed.
+    assert speculation_is_below("", (0.0, 1.0), curves(0.9), "value").holds
+    for control, begins in ((None, "Not"), (curves(1.0), "Not"), (curves(0.9), "conflicts")):
+        found = speculation_is_below("", (0.0, 1.0), curves(1.1), "value", control)
+        assert not found.holds
+        assert found.because.startswith(begins)
 
 
 def test_where_two_threads_break_even() -> None:
