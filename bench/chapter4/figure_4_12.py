@@ -243,6 +243,6 @@ EXPERIMENT = Experiment(
         "The findings take the mean over all sizes, round by round. Controls, not in the picture: "
         "a first run whose data an earlier one has brought into the cache; the abort alone, by "
         "stolen locks, also without looking for their words; bare exchanges of entries of a lock "
-        f"array."
+        "array."
     ),
 )

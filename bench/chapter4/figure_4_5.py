@@ -303,7 +303,7 @@ EXPERIMENT = Experiment(
         ),
     },
     notes=(
-        f"Controls, not in the picture: `value` with a lock array of 8 MB "
+        "Controls, not in the picture: `value` with a lock array of 8 MB "
         "beside it; `eager` with one of 16 KB; locks without an atomic instruction; random words "
         "that have been fetched into the cache before."
     ),

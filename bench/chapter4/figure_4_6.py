@@ -184,5 +184,5 @@ EXPERIMENT = Experiment(
             "both are counted as creation"
         ),
     },
-    notes=f"One thread.",
+    notes="One thread.",
 )

@@ -184,6 +184,6 @@ EXPERIMENT = Experiment(
         "Two cores: there are the two patterns that such a machine has. Controls, not in the "
         "picture: the second thread increments the words without the method, so that locks and "
         "records do not move; an atomic addition to a word as large as a spin lock in place of "
-        f"acquiring it."
+        "acquiring it."
     ),
 )

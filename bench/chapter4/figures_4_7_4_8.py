@@ -441,6 +441,6 @@ EXPERIMENT = Experiment(
         "threads are faster than one plain loop. In each round all methods and all lengths take "
         "turns; lines go through the medians of the rounds. Controls, not in the picture: "
         "descriptor and logs allocated anew for each transaction, `value` with a lock array as "
-        f"well. A dip is at least 3 % deep as well."
+        "well. A dip is at least 3 % deep as well."
     ),
 )
