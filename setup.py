@@ -27,10 +27,8 @@ def for_pypi(readme: str) -> str:
     readme = re.sub(r"^<!--.*?-->\n\n?", "", readme, flags=re.MULTILINE | re.DOTALL)
     readme = re.sub(rf"^!\[[^]]*\]{there}\n\n", "", readme, flags=re.MULTILINE)
     readme = re.sub(rf"\[([^]]*)\]{there}", r"\1", readme)
-    return (
-        readme
-        + "\nThe pages and files named here are in the source distribution, from `docs/index.md` on.\n"
-    )
+    beside = "The pages and files named here are in the source distribution, under `docs/`."
+    return f"{readme}\n{beside}\n"
 
 
 class BuildNative(build_ext):
