@@ -13,6 +13,7 @@ import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
+from state_store import ROCKSDB, STATE_STORE
 
 import specstream as ss
 
@@ -188,3 +189,12 @@ def session(spark_at_the_end: None) -> Iterator[Any]:
     yield session
     for query in session.streams.active:
         query.stop()
+
+
+@pytest.fixture(scope="module")
+def rocksdb(session: Any) -> Iterator[None]:
+    """Spark's state is in RocksDB while the tests of a module run."""
+    before = session.conf.get(STATE_STORE)
+    session.conf.set(STATE_STORE, ROCKSDB)
+    yield
+    session.conf.set(STATE_STORE, before)

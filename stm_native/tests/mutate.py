@@ -9,7 +9,10 @@ this processor is left to the model checker, and the entry names the check.
     python3 mutate.py --only NAME       this one; may be given several times
     python3 mutate.py --check           none: only whether each entry fits the sources
     python3 mutate.py --seconds S       stress runs of so many seconds (60)
-    python3 mutate.py --json FILE       the results as data
+    python3 mutate.py --json FILE       the results as data, kept while it runs
+    python3 mutate.py --json FILE --resume
+                                        goes on with those that FILE has not, of the same sources:
+                                        a whole run takes more than half an hour
     python3 mutate.py --markdown FILE   the results as a table, between two marks in that page
 
 A defect that does not build counts as a survivor: it proves nothing. Exit 2: an entry no longer
@@ -19,6 +22,7 @@ fits the sources, or the unchanged sources fail.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -105,6 +109,37 @@ def complaint(output: str) -> str:
         if match:
             return where + match[1]
     return where + "it ends with an error"
+
+
+def digest_of_sources() -> str:
+    """Of all that a result depends on, but the compiler."""
+    digest = hashlib.sha256()
+    for path in sorted(NATIVE.rglob("*")):
+        left_out = {"build", "__pycache__", Path(__file__).name}
+        if path.is_file() and not left_out & set(path.parts):
+            digest.update(f"{path.relative_to(NATIVE)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+class Kept:
+    """Results in a file that a later run may go on with."""
+
+    def __init__(self, path: Path | None, resume: bool) -> None:
+        self.path = path
+        self.sources = digest_of_sources()
+        self.results: dict[str, Result] = {}
+        if path is not None and resume and path.exists():
+            kept = json.loads(path.read_text())
+            if kept["sources"] != self.sources:
+                raise Unusable(f"{path} has results of other sources: run without --resume")
+            self.results = {entry["name"]: Result(**entry) for entry in kept["results"]}
+
+    def add(self, result: Result) -> None:
+        self.results[result.name] = result
+        if self.path is not None:
+            entries = [asdict(result) for result in self.results.values()]
+            text = json.dumps({"sources": self.sources, "results": entries}, indent=1)
+            self.path.write_text(text + "\n")
 
 
 class Copy:
@@ -242,21 +277,24 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.only and arguments.markdown:
         raise Unusable("the page shows the whole list: --markdown goes without --only")
+    if arguments.resume and not arguments.json:
+        raise Unusable("--resume goes with --json FILE, which has the results so far")
+    if any(mutant.model for mutant in mutants) and shutil.which("spin") is None:
+        raise Unusable("some defects are found by the model, which needs spin: install it")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    results = []
+    kept = Kept(arguments.json, arguments.resume)
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
         copy = Copy(Path(directory))
         wrong = copy.run_tables()
         if wrong is not None:
             raise Unusable(f"without any defect, {wrong[0]} fails: {wrong[1]}")
-        for mutant in mutants:
-            result = copy.try_out(mutant, arguments.seconds)
-            results.append(result)
-            by = result.killed_by or "SURVIVES"
-            print(f"{len(results):3}/{len(mutants)} {mutant.name}: {by}", flush=True)
+        for number, mutant in enumerate(mutants):
+            if mutant.name not in kept.results:
+                kept.add(copy.try_out(mutant, arguments.seconds))
+            by = kept.results[mutant.name].killed_by or "SURVIVES"
+            print(f"{number + 1:3}/{len(mutants)} {mutant.name}: {by}", flush=True)
+    results = [kept.results[mutant.name] for mutant in mutants]
     print("\n" + table(results))
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(result) for result in results], indent=1))
     if arguments.markdown:
         write_page(arguments.markdown, results)
     survivors = [result.name for result in results if not result.killed_by]
@@ -273,6 +311,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only whether they fit the sources")
     parser.add_argument("--seconds", type=int, default=60, help="of each stress run (60)")
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--resume", action="store_true", help="go on with what --json has")
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     try:
         return run(parser.parse_args())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ pytest.importorskip("google.protobuf")
 
 from pyspark.sql import functions as F
 
+pytestmark = pytest.mark.usefixtures("rocksdb")
+
 FILES, ROWS, SHARDS, MINUTE = 4, 60, 3, 60 * 10**6
-STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 class Recent(ss.State):
@@ -59,14 +58,6 @@ def events() -> pa.Table:
 
 def some(table: pa.Table, users: list[str]) -> pa.Table:
     return table.filter(pa.compute.is_in(table["user"], pa.array(users)))
-
-
-@pytest.fixture(scope="module")
-def session(session: Any) -> Iterator[Any]:
-    before = session.conf.get(STATE_STORE)
-    session.conf.set(STATE_STORE, ROCKSDB)
-    yield session
-    session.conf.set(STATE_STORE, before)
 
 
 def test_a_duration_is_one_of_event_time(session: Any, tmp_path: Path) -> None:

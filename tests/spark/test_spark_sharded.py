@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sharded_chain import Chain, Other, TooHeavy, chain, make, mixed
+from state_store import ROCKSDB, STATE_STORE
 
 import specstream as ss
 
@@ -29,11 +30,11 @@ from pyspark.sql.streaming.tws_tester import TwsTester  # noqa: E402
 from specstream.spark import packing  # noqa: E402
 from specstream.spark.sharded import _kept, _Shards  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("rocksdb")
+
 WAIT_SECONDS = 120
 SUPPORT = Path(__file__).parents[1] / "support"
 FILES, ROWS, SHARDS = 4, 60, 5
-STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 @ss.operator(state=Chain, event={"value": int})
@@ -86,14 +87,6 @@ def expected(table: pa.Table, shard_of: dict[str, int]) -> dict[int, list[Any]]:
         ).output.to_pylist()
         for number in np.unique(shard)
     }
-
-
-@pytest.fixture(scope="module")
-def session(session: Any) -> Iterator[Any]:
-    before = session.conf.get(STATE_STORE)
-    session.conf.set(STATE_STORE, ROCKSDB)
-    yield session
-    session.conf.set(STATE_STORE, before)
 
 
 @pytest.fixture(scope="module")

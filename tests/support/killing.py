@@ -18,12 +18,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
+from state_store import ROCKSDB, STATE_STORE
 
 import specstream as ss
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
-STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 FATAL_ROWS = {"behind": 75, "before": 140}
 
 
