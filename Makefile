@@ -16,11 +16,12 @@ BENCH_SPARK_ARGS ?= --plot
 BENCH_CONTAINERS_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
+COMPAT_ARGS ?=
 ROUNDS ?= 2000
 COUNT ?= 100
 INPUTS ?= 25000
 
-.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark bench-containers speed figures pictures docs clean
+.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark bench-containers speed figures pictures docs compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -41,6 +42,7 @@ help:
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them; measures nothing"
 	@echo "make docs    the documentation site, in build/site"
+	@echo "make compat  tests with the oldest and newest NumPy and Numba, and other Pythons: an hour or more; COMPAT_ARGS=--quick for less"
 	@echo "make clean   remove the environment and everything built"
 
 $(BIN)/python:
@@ -153,6 +155,10 @@ figures: $(VENV)/installed-test
 pictures: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.pictures
+
+# An environment for each combination, one after the other; nothing of it is in `make test`.
+compat: $(VENV)/installed-test
+	$(BIN)/python .ci/compat.py --json $(VENV)/compat.json $(COMPAT_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \

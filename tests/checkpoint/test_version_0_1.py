@@ -19,6 +19,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import ledger
 import numpy as np
@@ -155,7 +156,7 @@ def assert_sequential(engine: ss.Engine, output: list[pa.Table], whole: ss.Seque
 
 @pytest.mark.parametrize("settings", [{"horizon": 0}, {"threads": 2, "horizon": 8, "chunk": 2}])
 def test_a_stream_with_a_watermark_goes_on_as_if_it_had_never_stopped(
-    tmp_path: Path, settings: dict[str, int]
+    tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     place = shutil.copytree(EVENT_TIME / "checkpoint", tmp_path / "checkpoint")
     output = [pq.read_table(EVENT_TIME / "output.parquet")]
