@@ -279,6 +279,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise Unusable("the page shows the whole list: --markdown goes without --only")
     if arguments.resume and not arguments.json:
         raise Unusable("--resume goes with --json FILE, which has the results so far")
+    if any(mutant.model for mutant in mutants) and shutil.which("spin") is None:
+        raise Unusable("some defects are found by the model, which needs spin: install it")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     kept = Kept(arguments.json, arguments.resume)
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
