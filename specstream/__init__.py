@@ -16,45 +16,50 @@
 import importlib
 from typing import Any
 
-from specstream.columns.instants import when
-from specstream.declarations.container_fields import (
-    deque,
-    dict,
-    list,
-    priority_queue,
-    set,
-    timers,
-)
-from specstream.declarations.limits import Limits
-from specstream.declarations.locks import locks
-from specstream.declarations.pure import pure
-from specstream.declarations.records import Record
-from specstream.declarations.schema import decimal, nullable, timestamp
-from specstream.declarations.state import State, array, scalar, scratch
-from specstream.engine.engine import Engine
-from specstream.engine.hooks import Abort, Notification
-from specstream.engine.snapshot_description import SnapshotDescription, describe_snapshot
-from specstream.engine.statistics import Statistics
-from specstream.errors import (
-    CompileError,
-    ConfigurationError,
-    DeclarationError,
-    EngineClosedError,
-    InputError,
-    LockError,
-    OperatorCrashError,
-    Partial,
-    SinkError,
-    SnapshotError,
-    SpecstreamError,
-)
-from specstream.operator.operator import Operator, SequentialRun, operator
-from specstream.predictors.abort_driven import AbortDriven
-from specstream.predictors.automatic import Auto
-from specstream.predictors.fixed import Fixed
-from specstream.predictors.throughput_driven import ThroughputDriven
-from specstream.profiling import Profile
-from specstream.structures import heap
+try:
+    from specstream.columns.instants import when
+    from specstream.declarations.container_fields import (
+        deque,
+        dict,
+        list,
+        priority_queue,
+        set,
+        timers,
+    )
+    from specstream.declarations.limits import Limits
+    from specstream.declarations.locks import locks
+    from specstream.declarations.pure import pure
+    from specstream.declarations.records import Record
+    from specstream.declarations.schema import decimal, nullable, timestamp
+    from specstream.declarations.state import State, array, scalar, scratch
+    from specstream.engine.engine import Engine
+    from specstream.engine.hooks import Abort, Notification
+    from specstream.engine.snapshot_description import SnapshotDescription, describe_snapshot
+    from specstream.engine.statistics import Statistics
+    from specstream.errors import (
+        CompileError,
+        ConfigurationError,
+        DeclarationError,
+        EngineClosedError,
+        InputError,
+        LockError,
+        OperatorCrashError,
+        Partial,
+        SinkError,
+        SnapshotError,
+        SpecstreamError,
+    )
+    from specstream.operator.operator import Operator, SequentialRun, operator
+    from specstream.predictors.abort_driven import AbortDriven
+    from specstream.predictors.automatic import Auto
+    from specstream.predictors.fixed import Fixed
+    from specstream.predictors.throughput_driven import ThroughputDriven
+    from specstream.profiling import Profile
+    from specstream.structures import heap
+except Exception as broken:
+    # A package that is missing, or of a version with which nothing can be imported.
+    importlib.import_module("specstream.doctor.alone").take_over(broken)
+    raise
 
 __all__ = [
     "Abort",

@@ -1,10 +1,15 @@
 /* Events that take longer, and a record of when each was dequeued and committed.
  *
- * A *pace* stands in front of a compiled entry: before each event its thread turns a busy loop, or
- * sleeps. Who sleeps leaves its core to others, and keeps its conflicts: so more threads than cores
- * can be looked at. At both ends of each run the pace notes how far the engine has committed. A
- * worker that has run something commits and then takes the next event, so these looks are close to
- * the commits that they see; they never come before them. */
+ * A *pace* stands around a compiled entry: each event has work beside its accesses, a busy loop or
+ * sleep. Who sleeps leaves its core to others, and keeps its conflicts: so more threads than cores
+ * can be looked at. The work comes after the accesses, as in Listing 4.2 of Brito 2010, or some of
+ * it before them. What has been read has to hold until the work is done, and the commit; so where
+ * the work stands is how long a conflict has time to happen. A run that ends in its accesses, as it
+ * is dropped or raises, has no work after them.
+ *
+ * At both ends of each run the pace notes how far the engine has committed. A worker that has run
+ * something commits and then takes the next event, so these looks are close to the commits that
+ * they see; they never come before them. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,13 +20,20 @@
 
 enum { MOST_PACES = 64 };
 
+struct work {
+    int64_t sleep; /* nanoseconds; 0: none */
+    int64_t rounds;
+};
+
 struct pace {
     const uint64_t *state; /* tells whose run it is */
     struct ss_engine *engine;
     int64_t (*progress)(struct ss_engine *engine);
     ss_entry entries[SS_VARIANTS];
-    int64_t sleep; /* nanoseconds; 0: none */
-    int64_t rounds;
+    struct work before; /* of the accesses of an event */
+    struct work after;
+    _Atomic int64_t asked; /* nanoseconds of sleep asked for so far, by all threads together */
+    _Atomic int64_t slept; /* and what they took */
     int64_t rows; /* room in the two below */
     _Atomic int64_t *dequeued; /* when a row's first run began; 0: not yet */
     _Atomic int64_t *committed; /* when all rows up to this one were first seen committed */
@@ -51,19 +63,26 @@ static void look(struct pace *pace)
             atomic_store_explicit(&pace->committed[seen++], at, memory_order_relaxed);
 }
 
-static void linger(const struct pace *pace)
+static void nap(struct pace *pace, int64_t nanoseconds)
 {
     static _Thread_local int punctual;
-    if (pace->sleep > 0) {
-        /* Else a thread oversleeps by fifty microseconds. */
-        if (!punctual)
-            punctual = prctl(PR_SET_TIMERSLACK, 1000UL) == 0;
-        struct timespec nap = {pace->sleep / 1000000000, pace->sleep % 1000000000};
-        nanosleep(&nap, NULL);
-    }
+    /* Else a thread oversleeps by fifty microseconds. */
+    if (!punctual)
+        punctual = prctl(PR_SET_TIMERSLACK, 1000UL) == 0;
+    struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    int64_t began = now();
+    nanosleep(&time, NULL);
+    atomic_fetch_add_explicit(&pace->slept, now() - began, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pace->asked, nanoseconds, memory_order_relaxed);
+}
+
+static void do_work(struct pace *pace, const struct work *work)
+{
+    if (work->sleep > 0)
+        nap(pace, work->sleep);
     volatile uint64_t busy = 1;
     uint64_t turned = busy;
-    for (int64_t round = 0; round < pace->rounds; round++)
+    for (int64_t round = 0; round < work->rounds; round++)
         turned = (turned ^ (turned >> 32)) * UINT64_C(6364136223846793005);
     busy = turned;
 }
@@ -83,10 +102,11 @@ static int32_t paced(enum ss_variant variant, int64_t *next, void **fault, struc
             atomic_compare_exchange_strong_explicit(&pace->dequeued[row], &none, now(),
                                                     memory_order_relaxed, memory_order_relaxed);
         }
-        linger(pace);
+        do_work(pace, &pace->before);
         status = pace->entries[variant](next, fault, run, row, row + 1);
         if (*next == row)
-            break;
+            break; /* it has not come to its end */
+        do_work(pace, &pace->after);
         row++;
         if (__atomic_load_n(&run->yield, __ATOMIC_RELAXED) != 0 && variant != SS_TRANSACTIONAL &&
             variant != SS_EAGER)
@@ -137,18 +157,18 @@ void pace_close(struct pace *pace)
     *pace = (struct pace){0};
 }
 
-/* Stands in front of an entry; the result is to be the engine's. */
+/* Stands around an entry; the result is to be the engine's. */
 ss_entry pace_entry(struct pace *pace, enum ss_variant variant, ss_entry entry)
 {
     pace->entries[variant] = entry;
     return paced_entries[variant];
 }
 
-/* Before a job: how long events take from now on, and for how many of its rows to note the times. */
-bool pace_set(struct pace *pace, int64_t sleep, int64_t rounds, int64_t rows)
+/* Before a job: the work of an event from now on, and for how many of its rows to note the times. */
+bool pace_set(struct pace *pace, struct work before, struct work after, int64_t rows)
 {
-    pace->sleep = sleep;
-    pace->rounds = rounds;
+    pace->before = before;
+    pace->after = after;
     free((void *)pace->dequeued);
     free((void *)pace->committed);
     pace->rows = rows;
@@ -164,4 +184,15 @@ void pace_read(struct pace *pace, int64_t *taken)
     look(pace);
     for (int64_t row = 0; row < pace->rows; row++)
         taken[row] = atomic_load(&pace->committed[row]) - atomic_load(&pace->dequeued[row]);
+}
+
+/* Nanoseconds of sleep asked for so far, and what they took. */
+int64_t pace_asked(const struct pace *pace)
+{
+    return atomic_load(&pace->asked);
+}
+
+int64_t pace_slept(const struct pace *pace)
+{
+    return atomic_load(&pace->slept);
 }

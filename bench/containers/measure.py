@@ -210,11 +210,11 @@ class Skewed:
 def skewed(exponents: Sequence[float], rounds: int, say: Say) -> list[Skewed]:
     """10,000 keys, chunk 1: two busy threads with 5 us of work, 16 that sleep for 200 us."""
     found = []
-    busy = {"rounds": round(5e-6 * busy_rounds())}
+    busy = {"rounds": round(5e-6 * busy_rounds()), "before": 1}
     for exponent in exponents:
         for kind, threads, horizon, count, pace in (
             ("busy", 2, 16, 20_000, busy),
-            ("asleep", 16, 64, 2_000, {"sleep": 200e-6}),
+            ("asleep", 16, 64, 2_000, {"sleep": 200e-6, "before": 1}),
         ):
             say(f"Zipf {exponent}, {kind}")
             one = SlowedEngine(of_state, threads=1, horizon=0)

@@ -28,7 +28,7 @@ from specstream.errors import ConfigurationError
 from specstream.files.untrusted import Buffer
 from specstream.files.writing import writing
 
-__all__ = ["LocalStore", "RemoteStore", "Store", "store_of"]
+__all__ = ["LocalStore", "RemoteStore", "Store", "check_beside_spark", "store_of"]
 
 LOCK = "lock"
 # What Spark has in its checkpointLocation, from a query's first batch on.
@@ -106,7 +106,7 @@ class LocalStore:
         return repr(self.key)
 
     def open(self) -> None:
-        _check_beside_spark(self.key, self._is_there)
+        check_beside_spark(self.key, self._is_there)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             _sync(self.path.parent)
@@ -194,7 +194,7 @@ class RemoteStore:
 
     def open(self) -> None:
         try:
-            _check_beside_spark(self._path, self._is_there, self.key)
+            check_beside_spark(self._path, self._is_there, self.key)
             self._filesystem.create_dir(self._path, recursive=True)
             self.names()
         except (OSError, pa.ArrowException) as error:  # Azure's without credentials is no OSError
@@ -249,7 +249,7 @@ class RemoteStore:
         pass
 
 
-def _check_beside_spark(
+def check_beside_spark(
     path: str, is_there: Callable[[list[str]], bool], shown: str | None = None
 ) -> None:
     """Whether a directory is outside of Spark's checkpoint, as far as Spark has made that.

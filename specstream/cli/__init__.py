@@ -10,12 +10,15 @@ try:
     import click
     import rich  # noqa: F401
 except ImportError as missing:
+    from specstream.doctor.alone import take_over
+
+    take_over(missing)
     raise SystemExit(
         f'specstream: the command line needs {missing.name}: pip install "specstream[cli]"'
     ) from missing
 
 import specstream as ss
-from specstream.cli import bench, demo, explain, profile, replay, run, tune
+from specstream.cli import bench, demo, doctor, explain, profile, replay, run, tune
 
 __all__ = ["main"]
 
@@ -29,6 +32,7 @@ def main() -> None:
 for command in (
     bench.bench,
     demo.demo,
+    doctor.doctor,
     explain.explain,
     profile.profile,
     replay.replay,

@@ -49,7 +49,7 @@ from specstream.compiler.types import PROFILED, Variant
 from specstream.declarations.schema import Schema
 from specstream.declarations.state import Layout
 
-__all__ = ["Stored", "directory", "key", "load", "store"]
+__all__ = ["Stored", "directory", "key", "load", "not_ours", "store"]
 
 DAYS_KEPT = 90
 MOST_BYTES = 512 << 20
@@ -185,7 +185,7 @@ def _open(path: Path, create: bool) -> int | None:
             what = "is a symbolic link" if path.is_symlink() else "is no directory"
             _refuse_directory(path, what, "name the directory itself")
         return None
-    problem = _problem(os.fstat(folder))
+    problem = not_ours(os.fstat(folder))
     if problem is None:
         return folder
     os.close(folder)
@@ -193,7 +193,7 @@ def _open(path: Path, create: bool) -> int | None:
     return None
 
 
-def _problem(found: os.stat_result) -> str | None:
+def not_ours(found: os.stat_result) -> str | None:
     """Why somebody else may have written it; None: nobody could."""
     if found.st_uid != os.geteuid():
         return f"belongs to user {found.st_uid}, not to user {os.geteuid()}"
@@ -230,7 +230,7 @@ def _read(folder: int, name: str) -> bytes | None:
         return None
     try:
         found = os.fstat(file)
-        problem = _problem(found) if stat.S_ISREG(found.st_mode) else "is no file"
+        problem = not_ours(found) if stat.S_ISREG(found.st_mode) else "is no file"
         if problem is not None:
             _refuse_entry(name, problem)
             return None

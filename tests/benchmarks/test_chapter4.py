@@ -5,7 +5,10 @@
 
 import json
 import math
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +16,17 @@ import pytest
 
 import specstream as ss
 from bench.chapter4 import __main__ as command
-from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery
+from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery, sinusoid
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
-from bench.chapter4.paced_sources import SETTINGS, mean_latency
-from bench.chapter4.slowed import SlowedEngine, busy_rounds
+from bench.chapter4.paced_sources import (
+    SETTINGS,
+    Load,
+    mean_latency,
+    peaks_at_equal_rates,
+    speculation_is_below,
+)
+from bench.chapter4.slowed import Runs, Slept, SlowedEngine, busy_rounds
 from bench.stored import to_text
 from bench.workloads import listing_4_2, values
 
@@ -126,13 +135,111 @@ def test_a_slowed_engine_gives_the_sequential_answer(protocol: str, how: dict[st
     assert waits.min() > 1e9 * least
 
 
+@pytest.mark.parametrize("before", [0.0, 0.5, 1.0])
+def test_work_stands_where_it_is_told_to(before: float) -> None:
+    operator, sleep = listing_4_2(1), 0.4
+    with SlowedEngine(operator, threads=1, horizon=0) as slowed:
+        slowed.run(values(0)(2, 1))  # the code is compiled
+        slowed.pace(sleep=sleep, before=before)
+        thread = threading.Thread(target=slowed.engine.process, args=(values(0)(1, 1),))
+        words = slowed.engine.durable.words
+        thread.start()
+        deadline = time.monotonic() + 60
+        while words[0] == 2:  # not a turn: it would be waited for
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        incremented = time.monotonic()
+        thread.join()
+        after = time.monotonic() - incremented
+        assert slowed.slept().took >= sleep
+    assert after / sleep == pytest.approx(1 - before, abs=0.25)
+
+
+@pytest.mark.parametrize("protocol", TRANSACTIONAL)
+def test_work_after_the_accesses_keeps_conflicts_longer_than_work_before_them(
+    protocol: str,
+) -> None:
+    operator, events, sleep = listing_4_2(1), values(0)(100, 1), 1e-3
+    dropped = dict.fromkeys((0.0, 1.0), 0)
+    for before in (0.0, 1.0) * 4:
+        with SlowedEngine(operator, threads=2, horizon=4, chunk=1, protocol=protocol) as slowed:
+            took = slowed.run(events, sleep=sleep, before=before)
+            runs, asked = slowed.runs(), slowed.slept().asked
+        assert runs.transactions == 100
+        dropped[before] += runs.dropped
+        if before == 0 and protocol == "eager":
+            # A word that is held until the commit: one event after the other.
+            assert took >= 100 * sleep
+            # Who is dropped at its access has no work after it, and soon tries again.
+            assert asked < 1.5 * 100 * sleep
+            assert runs.dropped_per_transaction > runs.dropped_per_run
+    assert dropped[0.0] > dropped[1.0]
+
+
+def test_two_looks_at_runs_and_sleep_differ_by_what_lies_between() -> None:
+    between = Runs(10, 5, 20) - Runs(2, 1, 4)
+    assert between == Runs(8, 4, 16)
+    assert (between.dropped_per_run, between.dropped_per_transaction) == (0.5, 0.25)
+    assert (Slept(3.0, 4.0) - Slept(1.0, 1.0)).ratio == pytest.approx(1.5)
+    assert Slept(0.0, 0.0).ratio == 1
+
+
+def test_horizons_of_the_text_count_the_head_and_stretches_cost_the_same_for_all() -> None:
+    made = sinusoid.predictors()
+    assert (made["static 5"].current(), made["static 10"].current()) == ((4, 1), (9, 1))
+    lengths = {made[name].next().events for name in ("abort-driven", "throughput-driven")}
+    assert lengths == {sinusoid.Stretches(9, 1).next().events} == {sinusoid.EVERY}
+    # A horizon of n lets n transactions run besides the head, and no more.
+    operator = listing_4_2(1000)
+    for horizon, others in ((5, 4), (2, 1)):
+        with SlowedEngine(operator, threads=8, predictor=sinusoid.static(horizon)) as slowed:
+            slowed.run(values(0)(20, 1))
+            took = slowed.run(values(0)(60, 1), sleep=0.01)
+            assert took >= 0.01 * 60 / (1 + others)
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_latency_is_that_of_events_that_had_to_wait(setting: str) -> None:
     # Source B sends every 50 ms: what comes from A meanwhile waits for it.
-    latency = mean_latency(
-        listing_4_2(10), setting, lambda generator: {"value": 1, "work": 0}, 200, 9, 0.3, 10, 1
+    load = Load(
+        listing_4_2(10), lambda generator, count: [{"value": 1, "work": 0}] * count, 0.0, 200
     )
-    assert 0.001 < latency < 0.3
+    latency = mean_latency(load, setting, 9, 0.3, 10, 1)
+    assert 0.001 < latency.waiting <= latency.seconds < 0.3
+    assert latency.dropped < 1
+
+
+def test_a_peak_that_the_wait_for_the_other_source_hides_is_told_from_none() -> None:
+    def judged(*milliseconds: float) -> tuple[bool, str]:
+        points = [[ms, ms, ms] for ms in milliseconds]
+        curves = {"milliseconds": {"value": points}, "waiting": [1.0, 2.0, 5.0]}
+        found = peaks_at_equal_rates("", (0.0, 1.0, 4.0), curves, "value")
+        return found.holds, found.because
+
+    assert judged(8.0, 3.0, 7.0)[0]
+    holds, because = judged(8.0, 3.0, 9.0)
+    assert not holds
+    assert because.startswith("the wait for the other source grows")
+    holds, because = judged(2.0, 3.0, 9.0)
+    assert not holds
+    assert because.startswith("Not explained")
+
+
+def test_latency_that_speculation_does_not_shorten_is_explained_by_a_control_only() -> None:
+    def curves(ratio: float) -> dict[str, Any]:
+        return {
+            "milliseconds": {"no speculation": [[5.0, 5.0, 5.0]] * 2},
+            "ratio": {"value": [[1.5, 1.5, 1.5], [ratio, ratio, ratio]]},
+            "waiting": [1.0, 2.0],
+            "dropped": {"value": [0.1, 0.2]},
+        }
+
+    # At equal rates nothing is claimed.
+    assert speculation_is_below("", (0.0, 1.0), curves(0.9), "value").holds
+    for control, begins in ((None, "Not"), (curves(1.0), "Not"), (curves(0.9), "conflicts")):
+        found = speculation_is_below("", (0.0, 1.0), curves(1.1), "value", control)
+        assert not found.holds
+        assert found.because.startswith(begins)
 
 
 def test_where_two_threads_break_even() -> None:

@@ -227,7 +227,8 @@ def test_a_closed_engine_fails_the_query(start: Any) -> None:
 
 @pytest.mark.parametrize("option", ["order_by", "source"])
 def test_a_missing_key_column_is_named(engine: ss.Engine, start: Any, option: str) -> None:
-    feed = ss.spark.foreach_batch(engine, to=lambda table, batch_id: None, **{option: "when"})
+    named: dict[str, Any] = {option: "when"}
+    feed = ss.spark.foreach_batch(engine, to=lambda table, batch_id: None, **named)
     with pytest.raises(StreamingQueryException):
         start(feed).awaitTermination()
     assert isinstance(feed.error, ss.InputError)
@@ -279,12 +280,13 @@ def test_bad_options_are_named(engine: ss.Engine) -> None:
 
 def test_former_names_of_options_work_and_name_the_new_ones(tmp_path: Path) -> None:
     letters = ss.spark.memory_sink("letters")
+    foreach_batch: Any = ss.spark.foreach_batch
     with ss.Engine(chain, horizon=0, rejected_rows="side") as engine:
         with pytest.warns(DeprecationWarning, match=r"rejected_rows_to=") as warned:
-            feed = ss.spark.foreach_batch(engine, to=print, bad_rows_to=letters)
+            feed = foreach_batch(engine, to=print, bad_rows_to=letters)
         assert Path(warned[0].filename) == Path(__file__)
         assert feed.runner.sinks.rejected_rows_to is letters
         with pytest.warns(DeprecationWarning, match=r"prefetch="):
-            feed = ss.spark.foreach_batch(engine, to=print, checkpoint=tmp_path, ahead=True)
+            feed = foreach_batch(engine, to=print, checkpoint=tmp_path, ahead=True)
         assert feed.runner.options.prefetch
         feed.close()

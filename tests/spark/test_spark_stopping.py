@@ -236,6 +236,7 @@ def test_sigterm_while_a_directory_is_streamed_ends_the_program_behind_the_batch
         assert len(list(sink.path.iterdir())) == batches
         # Spark may be stopped before it has noted that one, and hands it over again.
         assert acknowledged(directory) in ([0, 1, 2], list(range(batches)))
+        assert feed.checkpoint is not None
         feed.checkpoint.close()
     assert signal.getsignal(signal.SIGTERM) is before
     run_to_the_end(session, directory)

@@ -1,0 +1,72 @@
+"""``specstream doctor``: what is missing on this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from specstream.cli.errors import reported_errors
+from specstream.cli.options import json_option
+from specstream.doctor.examination import checks
+from specstream.doctor.finding import Finding, is_complete, run, summary
+from specstream.doctor.report import as_json as report
+
+__all__ = ["doctor"]
+
+STYLES = {"ok": "green", "warning": "yellow", "missing": "bold red"}
+
+
+@click.command()
+@click.option(
+    "--spark", is_flag=True, help="Start a Spark session and run two micro-batches, some seconds."
+)
+@click.option(
+    "--checkpoint", metavar="DIR", help="Look at a directory that checkpoint= has or is to have."
+)
+@json_option
+def doctor(*, spark: bool, checkpoint: str | None, as_json: bool) -> None:
+    """Say what is missing on this machine, and what to do.
+
+    Versions, the engine (which is run), permissions, limits and, where PySpark is installed, what
+    Spark needs. Exit status 1: something that is required is missing or broken. Warnings do not
+    count. Of what is written only entries of the compile cache stay. No network is needed.
+    """
+    with reported_errors():
+        stderr = Console(stderr=True)
+        with stderr.status("looking") as status:
+            findings = list(run(checks(spark, checkpoint), say=lambda text: status.update(text)))
+        if as_json:
+            click.echo(json.dumps(report(findings)))
+        else:
+            show(findings)
+    if not is_complete(findings):
+        sys.exit(1)
+
+
+def show(findings: Sequence[Finding]) -> None:
+    """A table of what was found, and below it what to do."""
+    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in findings:
+        verdict = Text(finding.verdict, style=STYLES[finding.verdict])
+        table.add_row(verdict, Text(finding.name), Text(finding.found))
+    console.print(table)
+    todo = [finding for finding in findings if finding.advice]
+    if todo:
+        advice = Table(box=None, pad_edge=False, show_header=False)
+        advice.add_column(no_wrap=True)
+        advice.add_column(overflow="fold")
+        for finding in todo:
+            advice.add_row(Text(finding.name, style=STYLES[finding.verdict]), Text(finding.advice))
+        console.print("\nWhat to do:")
+        console.print(advice)
+    console.print(Text(f"\n{summary(findings)}"))

@@ -1,0 +1,78 @@
+"""What a check has found, and running checks so that none stops the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Check", "Finding", "is_complete", "run", "summary"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        name: of the check.
+        verdict: ``missing`` is for what is required and is not there, or does not work.
+        found: versions, paths and numbers.
+        advice: what to do; empty where there is nothing to do.
+    """
+
+    name: str
+    verdict: Literal["ok", "warning", "missing"]
+    found: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check that can be run.
+
+    Attributes:
+        name: of its finding.
+        look: does it; it may say meanwhile, by the function that it is given, what is going on.
+    """
+
+    name: str
+    look: Callable[[Callable[[str], None]], Finding]
+
+
+def run(checks: Iterable[Check], say: Callable[[str], None]) -> Iterator[Finding]:
+    """The findings, one by one; of a check that raises, that it does.
+
+    >>> list(run([Check("x", lambda say: Finding("x", "ok", str(1 / 0)))], say=print))
+    x
+    [Finding(name='x', verdict='warning', found='the check itself failed: ZeroDivisionError: ...
+    """
+    for check in checks:
+        say(check.name)
+        try:
+            yield check.look(say)
+        except Exception as error:
+            what = f"the check itself failed: {type(error).__name__}: {error}"
+            advice = "look at what is missing above; if nothing is, report it as a bug"
+            yield Finding(check.name, "warning", what, advice)
+
+
+def is_complete(findings: Iterable[Finding]) -> bool:
+    """Whether all that is required is there."""
+    return all(finding.verdict != "missing" for finding in findings)
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """The findings in one sentence.
+
+    >>> summary([Finding("Java", "missing", "none"), Finding("cores", "warning", "1")])
+    'Missing or broken: Java; 1 warning.'
+    >>> summary([])
+    'All that is required is there.'
+    """
+    findings = list(findings)
+    missing = [finding.name for finding in findings if finding.verdict == "missing"]
+    warned = sum(finding.verdict == "warning" for finding in findings)
+    first = f"Missing or broken: {', '.join(missing)}" if missing else (
+        "All that is required is there"
+    )  # fmt: skip
+    return first + (f"; {warned} warning{'s' * (warned > 1)}." if warned else ".")

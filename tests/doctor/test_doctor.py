@@ -1,0 +1,519 @@
+"""``specstream doctor``: it says what is missing, in conditions in which something is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from commands import invoke
+from fed import Fed
+
+import specstream as ss
+from specstream.doctor import checkpoint, engine, installation, machine, spark
+from specstream.doctor.finding import Check, Finding, run
+from specstream.doctor.requirements import satisfies
+
+
+def look(name: str) -> Finding:
+    """What one of the checks says."""
+    rooms = (installation.CHECKS, engine.CHECKS, machine.CHECKS, spark.CHECKS)
+    (check,) = (check for checks in rooms for check in checks if check.name == name)
+    return check.look(lambda text: None)
+
+
+def look_at(place: object) -> Finding:
+    """What the check of a checkpoint says."""
+    return checkpoint.check(str(place)).look(lambda text: None)
+
+
+def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "specstream.cli", "doctor", *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def by_name(text: str) -> dict[str, dict[str, str]]:
+    return {check["name"]: check for check in json.loads(text)["checks"]}
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+# ---- the command ----
+
+
+def test_a_machine_on_which_the_tests_run_lacks_nothing(tmp_path: Path) -> None:
+    done = invoke("doctor", "--json", "--checkpoint", tmp_path / "checkpoint")
+    told = json.loads(done.stdout)
+    wrong = [check for check in told["checks"] if check["verdict"] == "missing"]
+    # Java need not be where tests without Spark run.
+    assert {check["name"] for check in wrong} <= {"Java"}
+    assert told["complete"] == (not wrong)
+    assert done.exit_code == (1 if wrong else 0)
+    assert told["specstream"] == ss.__version__
+    checks = by_name(done.stdout)
+    assert ss._native.__file__ in checks["engine"]["found"]
+    assert checks["checkpoint"]["found"].endswith("not there yet, and can be made")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_what_is_missing_is_in_the_table_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    done = invoke("doctor")
+    assert done.exit_code == 1
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["missing", "Java", "no", "Java", "at"] in [words[:5] for words in lines]
+    assert ["Java", "install", "Java", "17", "or", "21"] in [words[:6] for words in lines]
+    assert done.stdout.splitlines()[-1].startswith("Missing or broken: Java")
+
+
+@pytest.mark.slow
+def test_warnings_do_not_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "bin" / "java", "#!/bin/sh\necho 'openjdk version \"23.0.1\"'\n")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(spark, "has_spark", lambda: True)
+    done = invoke("doctor", "--json")
+    assert by_name(done.stdout)["Java"]["verdict"] == "warning"
+    assert done.exit_code == 0
+
+
+def test_a_check_that_raises_says_so_and_the_next_is_made() -> None:
+    def crash(say: Any) -> Finding:
+        raise OSError("no /proc here")
+
+    fine = Finding("second", "ok", "1")
+    found = list(run([Check("first", crash), Check("second", lambda say: fine)], say=print))
+    assert found[0].verdict == "warning"
+    assert found[0].found == "the check itself failed: OSError: no /proc here"
+    assert found[1] == fine
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", ["numba", "click", "rich"])
+def test_it_runs_where_the_package_or_the_command_line_does_not(
+    broken: str, tmp_path: Path
+) -> None:
+    (tmp_path / f"{broken}.py").write_text(
+        f'raise ModuleNotFoundError("No module named {broken!r}", name="{broken}")\n'
+    )
+    done = command("--json", PYTHONPATH=str(tmp_path))
+    checks = by_name(done.stdout)
+    expected = "missing" if broken == "numba" else "ok"
+    assert checks["engine"]["verdict"] == expected, checks["engine"]
+    assert checks["Python"]["verdict"] == "ok"
+    if broken == "numba":
+        assert done.returncode == 1
+        assert "No module named 'numba'" in checks["engine"]["found"]
+        plain = command(PYTHONPATH=str(tmp_path))
+        assert "\nmissing engine: ModuleNotFoundError: No module named 'numba'\n" in plain.stdout
+        assert "\n        -> " in plain.stdout
+
+
+def test_a_failed_import_names_the_doctor(tmp_path: Path) -> None:
+    (tmp_path / "numba.py").write_text("raise ImportError('Numba needs another NumPy')\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "import specstream"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "ImportError: Numba needs another NumPy\n" in done.stderr
+    assert "specstream doctor" in done.stderr.splitlines()[-1]
+
+
+# ---- the installation ----
+
+
+def test_a_requirement_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert look("packages").verdict == "ok"
+    versions = {"numba": "0.67.0", "pandas": "3.0.1"}
+    real = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: versions.get(name) or real(name))
+    found = look("packages")
+    assert found.verdict == "missing"
+    assert "numba 0.67.0" in found.found
+    assert found.advice == 'pip install "numba<0.69,>=0.68"'
+    assert look("extras").advice == 'pip install "pandas<3,>=2.2"'
+    assert look("PySpark").verdict == "missing"
+
+
+def test_an_extra_that_is_not_installed_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = metadata.version
+
+    def version(name: str) -> str:
+        if name == "matplotlib":
+            raise metadata.PackageNotFoundError
+        return real(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    found = look("extras")
+    assert found.verdict == "ok"
+    assert "plot" in found.found.split("not installed:")[1]
+
+
+def test_python_below_what_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.python_version", lambda: "3.10.4")
+    found = look("Python")
+    assert found.verdict == "missing"
+    assert "specstream needs Python >=3.11" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("version", "versions", "holds"),
+    [
+        ("1.26", ">=1.26.0", True),
+        ("0.69.0rc1", ">=0.68,<0.69", False),
+        ("0.68.1", ">=0.68,<0.69", True),
+        ("4.3.0.dev1", "==4.3.*", True),
+        ("4.30.0", "==4.3.*", False),
+        ("4.2.0", "!=4.3.*", True),
+        ("2.10", ">2.9", True),
+        ("3", "<=2", False),
+        ("1.4.5", "~=1.4.2", True),
+        ("1.5.0", "~=1.4.2", False),
+        ("6.0", "", True),
+    ],
+)
+def test_versions_are_compared_by_numbers(version: str, versions: str, holds: bool) -> None:
+    assert satisfies(version, versions) == holds
+
+
+# ---- the engine and what it compiles ----
+
+
+@pytest.mark.slow
+def test_a_compiler_that_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    found = look("engine")
+    assert found.verdict == "missing"
+    assert found.advice.startswith("unset NUMBA_DISABLE_JIT")
+
+
+def test_a_crash_of_the_engine_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashing = "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n"
+    (tmp_path / "pyarrow.py").write_text(crashing)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = look("engine")
+    assert (found.verdict, found.found) == ("missing", "crashed: SIGSEGV")
+
+
+def test_a_trial_that_hangs_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyarrow.py").write_text("import time\ntime.sleep(1000)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(engine, "SECONDS", 0.5)
+    assert look("engine").found.startswith("not done after")
+
+
+def test_a_cache_in_its_usual_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPECSTREAM_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = look("compile cache")
+    assert found.verdict == "ok"
+    assert found.found.startswith(f"{tmp_path}/specstream (")
+    assert ", 0 entries" in found.found
+    monkeypatch.setenv("SPECSTREAM_CACHE_DIR", "")
+    assert look("compile cache") == Finding(
+        "compile cache", "ok", "none, as SPECSTREAM_CACHE_DIR is empty"
+    )
+
+
+def test_a_cache_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def of(path: Path) -> Finding:
+        monkeypatch.setenv("SPECSTREAM_CACHE_DIR", str(path))
+        found = look("compile cache")
+        assert found.verdict == "warning"
+        assert "SPECSTREAM_CACHE_DIR" in found.advice
+        return found
+
+    file = tmp_path / "file"
+    file.write_text("")
+    assert "cannot be written: Not a directory" in of(file / "cache").found
+    assert "cannot be written: File exists" in of(file).found
+    common = tmp_path / "common"
+    common.mkdir()
+    common.chmod(0o777)
+    found = of(common)
+    assert "can be written by its group or others (mode 777)" in found.found
+    assert f"chmod go-w {common}" in found.advice
+    (tmp_path / "link").symlink_to(common)
+    assert "is a symbolic link" in of(tmp_path / "link").found
+
+
+def test_an_entry_that_others_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    monkeypatch.setenv("SPECSTREAM_CACHE_DIR", str(cache))
+    entry = cache / ("0" * 64)
+    entry.write_bytes(b"x")
+    entry.chmod(0o600)
+    assert look("compile cache").verdict == "ok"
+    entry.chmod(0o666)
+    assert look("compile cache").advice.startswith("1 entries are not used")
+
+
+# ---- the machine ----
+
+
+def groups(root: Path, files: dict[str, str], line: str) -> Path:
+    """A tree with control groups, as a container has it."""
+    for name, text in {"proc/self/cgroup": line, **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+    return root
+
+
+def test_quota_and_limit_of_version_2(tmp_path: Path) -> None:
+    files = {
+        "sys/fs/cgroup/a/cpu.max": "150000 100000",
+        "sys/fs/cgroup/a/b/cpu.max": "max 100000",
+        "sys/fs/cgroup/a/memory.max": "max",
+        "sys/fs/cgroup/a/b/memory.max": "1073741824",
+    }
+    root = groups(tmp_path, files, "0::/a/b")
+    assert machine.quota(root) == 1.5
+    assert machine.memory_limit(root) == 1 << 30
+
+
+def test_quota_and_limit_of_version_1(tmp_path: Path) -> None:
+    files = {
+        "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000",
+        "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712",
+        "sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": "536870912",
+    }
+    root = groups(tmp_path, files, "4:memory:/docker/1\n3:cpu,cpuacct:/docker/1")
+    assert machine.quota(root) == 0.5
+    assert machine.memory_limit(root) == 512 << 20
+
+
+def test_no_limits(tmp_path: Path) -> None:
+    assert machine.quota(tmp_path) is None
+    root = groups(tmp_path, {"sys/fs/cgroup/cpu.max": "max 100000"}, "0::/")
+    assert machine.quota(root) is None
+    assert machine.memory_limit(root) is None
+
+
+def test_limits_of_the_process_are_named() -> None:
+    code = (
+        "from specstream.doctor import machine; import resource as r;"
+        "r.setrlimit(r.RLIMIT_NOFILE, (300, 300)); r.setrlimit(r.RLIMIT_AS, (64 << 30, 64 << 30));"
+        "(check,) = (c for c in machine.CHECKS if c.name == 'limits'); print(check.look(str))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "verdict='warning'" in done.stdout
+    assert "ulimit -n 1024" in done.stdout
+    assert "limited to 64.0 GiB" in done.stdout
+
+
+def test_no_place_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert look("temporary files").verdict == "ok"
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    found = look("temporary files")
+    assert found.verdict == "missing"
+    assert "TMPDIR" in found.advice
+
+
+# ---- Spark ----
+
+
+def test_java_of_another_version_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "java", "#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = look("Java")
+    assert found.verdict == "missing"
+    assert f"{tmp_path}/java (found on PATH) is Java 11" in found.found
+    assert "install Java 17 or 21" in found.advice
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    assert "JAVA_HOME is not set and there is no java on PATH" in look("Java").found
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+    assert f"JAVA_HOME={tmp_path}/gone" in look("Java").found
+
+
+def test_workers_of_another_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    assert look("workers' Python").verdict == "ok"
+    other = program(tmp_path / "python3", "#!/bin/sh\necho 3.9\n")
+    monkeypatch.setenv("PYSPARK_PYTHON", str(other))
+    found = look("workers' Python")
+    assert found.verdict == "missing"
+    assert found.found.startswith(f"3.9, {other}")
+    assert f"export PYSPARK_PYTHON={sys.executable}" in found.advice
+    monkeypatch.setenv("PYSPARK_PYTHON", "./environment/bin/python")
+    assert look("workers' Python").found.startswith("does not start")
+    # What nobody has asked for matters only where a session of the user's own takes it.
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setenv("PATH", f"{tmp_path}")
+    assert look("workers' Python").verdict == "warning"
+
+
+def test_an_address_that_is_not_this_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    assert look("host name").verdict == "ok"
+    monkeypatch.setenv("SPARK_LOCAL_IP", "192.0.2.1")  # for documentation only (RFC 5737)
+    found = look("host name")
+    assert found.verdict == "warning"
+    assert "SPARK_LOCAL_IP=192.0.2.1 is no address of this machine" in found.found
+
+
+def test_a_spark_beside_pyspark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    assert look("PySpark").verdict == "ok"
+    jar = tmp_path / "jars" / "spark-core_2.13-3.5.1.jar"
+    jar.parent.mkdir()
+    jar.write_bytes(b"")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    found = look("PySpark")
+    assert found.verdict == "missing"
+    assert f"SPARK_HOME={tmp_path} has Spark 3.5.1" in found.found
+    jar.rename(jar.with_name(f"spark-core_2.13-{metadata.version('pyspark')}.jar"))
+    assert look("PySpark").verdict == "ok"
+    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
+    assert "unset SPARK_REMOTE" in look("PySpark").advice
+
+
+def test_pyspark_that_is_asked_for_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark, "has_spark", lambda: False)
+    found = look("PySpark")
+    assert found.verdict == "missing"
+    assert 'pip install "specstream[spark]"' in found.advice
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_session_is_started_and_its_rows_are_compared() -> None:
+    done = command("--spark", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = by_name(done.stdout)["Spark session"]
+    assert found["verdict"] == "ok"
+    assert f"Spark {metadata.version('pyspark')}: 2 micro-batches" in found["found"]
+
+
+@pytest.mark.slow
+def test_a_session_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = spark.SESSION.look(lambda text: None)
+    assert found.verdict == "missing"
+    assert "no Java at" in found.found
+
+
+# ---- a checkpoint ----
+
+
+class Total(ss.State):
+    total = ss.scalar(int)
+
+
+@ss.operator(state=Total, event={"x": int}, emits={"total": int})
+def totals(state, event, emit):  # type: ignore[no-untyped-def]
+    state.total += event.x
+    emit(state.total)
+
+
+def test_a_directory_that_checkpoints_can_have(tmp_path: Path) -> None:
+    found = look_at(tmp_path)
+    assert found.found.endswith(": empty")
+    assert not list(tmp_path.iterdir())
+    assert look_at(tmp_path / "a" / "b").found.endswith("not there yet, and can be made")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_where_there_can_be_none(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert look_at(file).found == f"{file} is no directory"
+    below = look_at(file / "checkpoint")
+    assert below.verdict == "missing"
+    assert "Not a directory" in below.found
+    proc = look_at("/proc/self")
+    assert proc.verdict == "missing"
+    assert "making a file does not work in" in proc.found
+    for name in ("offsets", "commits", "metadata"):
+        (tmp_path / "spark" / name).mkdir(parents=True)
+    inside = look_at(tmp_path / "spark" / "checkpoint")
+    assert inside.verdict == "missing"
+    assert "is inside the checkpointLocation" in inside.found
+    assert look_at("dbfs:///cp").verdict == "missing"
+    assert look_at("s3://bucket/cp").verdict == "warning"
+
+
+def test_a_directory_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("")
+    found = look_at(tmp_path)
+    assert found.verdict == "warning"
+    assert "others (notes.txt)" in found.found
+
+
+def test_whose_files_are_there(tmp_path: Path) -> None:
+    with ss.Engine(totals) as engine:
+        feed = Fed(engine, to=lambda table, batch_id: None, checkpoint=tmp_path)
+        for batch_id in range(3):
+            feed.send(batch_id, pa.table({"x": [1, 2]}))
+        feed.close()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    found = look_at(tmp_path)
+    assert found.verdict == "ok"
+    assert "operator 'totals', state 'Total', after batch 2, 3 checkpoint file(s)" in found.found
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+    newest = max(tmp_path.glob("*2.*"))
+    newest.write_bytes(newest.read_bytes()[:-1])
+    found = look_at(tmp_path)
+    assert found.verdict == "warning"
+    assert "after batch 1" in found.found
+    assert f"not usable: {newest.name}: " in found.found
+    for path in tmp_path.glob("0*"):
+        path.write_bytes(b"")
+    assert "none of which can be used" in look_at(tmp_path).found
+
+
+def test_who_uses_it(tmp_path: Path) -> None:
+    code = (
+        "import sys; from specstream.checkpoint.store import LocalStore;"
+        "store = LocalStore(sys.argv[1]); store.open();"
+        "print('locked', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline() == "locked\n"
+        found = look_at(tmp_path)
+        assert found.verdict == "warning"
+        assert f"in use by process {holder.pid}" in found.found
+        holder.stdin.close()
+    # The file that is left means nothing.
+    assert (tmp_path / "lock").exists()
+    assert look_at(tmp_path).verdict == "ok"
