@@ -21,7 +21,7 @@ ROUNDS ?= 2000
 COUNT ?= 100
 INPUTS ?= 25000
 
-.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark bench-containers speed figures pictures docs compat clean
+.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark bench-containers speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo "make figures the figures and tables of the dissertation's chapter 4, and the page that shows them"
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them; measures nothing"
 	@echo "make docs    the documentation site, in build/site"
+	@echo "make wheel   the wheel of this machine and the sdist, in dist/, looked through and tried in clean environments"
 	@echo "make compat  tests with the oldest and newest NumPy and Numba, and other Pythons: an hour or more; COMPAT_ARGS=--quick for less"
 	@echo "make clean   remove the environment and everything built"
 
@@ -127,6 +128,20 @@ docs: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(WITH_JAVA) $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build/site
 	@echo "the site is in build/site/index.html"
+
+# In an environment of its own: what builds and looks through a release is no part of the tests'.
+$(VENV)/release/bin/twine: | $(BIN)/python
+	$(BIN)/python -m venv $(VENV)/release
+	$(VENV)/release/bin/python -m pip --disable-pip-version-check install --quiet build twine auditwheel abi3audit
+
+# The wheel is built from the sdist, in a directory of its own.
+wheel: $(VENV)/release/bin/twine
+	rm -rf dist
+	$(VENV)/release/bin/python -m build --outdir dist .
+	$(VENV)/release/bin/twine check --strict dist/*
+	$(VENV)/release/bin/auditwheel show dist/*.whl
+	$(VENV)/release/bin/abi3audit --strict --report dist/*.whl
+	.ci/try-wheel dist/*.whl dist/*.tar.gz
 
 bench: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native

@@ -1,24 +1,89 @@
-"""Hooks the build of the native runtime, and the README as PyPI shows it.
+"""Hooks the build of the native runtime, and the README as a package index shows it.
 
 Everything else stands in pyproject.toml.
 """
 
+import os
 import re
+import shlex
+import shutil
+import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, PlatformError
+
+DEBIAN = "on Debian or Ubuntu: apt-get install gcc libc6-dev python3-dev"
 
 
 def for_pypi(readme: str) -> str:
-    """The README without pictures and links that lead to files beside it: PyPI has none of them."""
+    """The README without what an index has not: pictures and links that lead to files beside it.
+
+    Comments go as well: they are set-up of the tests.
+    """
     there = r"\((?!https?:)[^)]*\)"
+    readme = re.sub(r"^<!--.*?-->\n\n?", "", readme, flags=re.MULTILINE | re.DOTALL)
     readme = re.sub(rf"^!\[[^]]*\]{there}\n\n", "", readme, flags=re.MULTILINE)
-    return re.sub(rf"\[([^]]*)\]{there}", r"\1", readme)
+    readme = re.sub(rf"\[([^]]*)\]{there}", r"\1", readme)
+    beside = "The pages and files named here are in the source distribution, under `docs/`."
+    return f"{readme}\n{beside}\n"
+
+
+class BuildNative(build_ext):
+    """What is installed has neither debug information nor places of the machine that built it.
+
+    An editable installation keeps the debug information, and so does a build whose ``CFLAGS`` ask
+    for it with ``-g``.
+    """
+
+    def build_extensions(self) -> None:
+        self.look_for_compiler()
+        # Some builds of Python hand on where their own library lies. The extension does not load
+        # it, and nobody else has that directory.
+        rpath = re.compile(r"-Wl,(--?rpath|-R)[,=]")
+        of_python = {
+            word
+            for name in ("LDSHARED", "LDFLAGS", "BLDSHARED")
+            for word in shlex.split(sysconfig.get_config_var(name) or "")
+            if rpath.match(word)
+        }
+        linker = [word for word in self.compiler.linker_so if word not in of_python]
+        if not self.inplace and "-g" not in shlex.split(os.environ.get("CFLAGS", "")):
+            linker.append("-Wl,--strip-all")
+        self.compiler.linker_so = linker
+        try:
+            super().build_extensions()
+        except CompileError as error:
+            raise CompileError(
+                f"{error}\nspecstream's C runtime was not compiled; what the compiler said stands "
+                f"above. It needs GCC or Clang and the headers of the C library and of Python "
+                f"({DEBIAN})."
+            ) from error
+
+    def look_for_compiler(self) -> None:
+        """Say what is missing before a compiler says it in words of its own."""
+        needed = (
+            f"Installing specstream from source compiles its C runtime ({DEBIAN}); "
+            "a wheel needs no compiler."
+        )
+        compiler = self.compiler.compiler_so[0]
+        if shutil.which(compiler) is None:
+            raise PlatformError(f"no C compiler: {compiler!r} is not on PATH. {needed}")
+        if not any((Path(where) / "Python.h").exists() for where in self.compiler.include_dirs):
+            raise PlatformError(
+                f"no Python.h in {sysconfig.get_path('include')}, where the headers of "
+                f"{sys.executable} should be. {needed}"
+            )
 
 
 if __name__ == "__main__":
+    if not sys.platform.startswith("linux"):
+        sys.exit(f"specstream runs on Linux only, and this is {sys.platform!r}")
     setup(
         cffi_modules=["stm_native/build.py:ffibuilder"],
+        cmdclass={"build_ext": BuildNative},
         long_description=for_pypi((Path(__file__).parent / "README.md").read_text()),
         long_description_content_type="text/markdown",
     )

@@ -53,9 +53,10 @@ ffibuilder.cdef(
 ffibuilder.set_source(
     "specstream._native",
     "".join(f'#include "{name}"\n' for name in HEADERS) + f"#define SS_ABI INT64_C({ABI})\n",
-    # Relative to the project's root, where setuptools runs: it refuses absolute paths.
+    # Relative to the project's root, where setuptools runs: it refuses absolute paths, and what is
+    # built then says nothing of where it was built.
     sources=[f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.c"))],
-    include_dirs=[str(ROOT / "include")],
+    include_dirs=["stm_native/include"],
     depends=[f"stm_native/include/{name}" for name in HEADERS]
     + [f"stm_native/src/{path.name}" for path in sorted((ROOT / "src").glob("*.h"))],
     extra_compile_args=[

@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
-from bench.chapter4.margin import MARGIN
 from bench.chapter4.paced_sources import (
     DEFINITIONS,
     DIFFERENCES,
@@ -92,6 +91,6 @@ EXPERIMENT = Experiment(
         f"One thread; source A sends {RATE:.0f} events a second, each has {1000 * HALF / RATE:.2f} "
         "ms of busy work after the accesses: slightly less than half of A's period, as in the "
         f"text. {ROUNDS} rounds of {SECONDS_EQUAL:.0f} seconds at equal rates, where a queue takes "
-        f"long to settle, and of {SECONDS} elsewhere; the first eighth does not count. {MARGIN}"
+        f"long to settle, and of {SECONDS} elsewhere; the first eighth does not count."
     ),
 )

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
-from bench.chapter4.margin import MARGIN, above, quartiles, shown
+from bench.chapter4.margin import above, quartiles, shown
 from bench.chapter4.sinusoid import (
     THREADS,
     THRESHOLD,
@@ -227,6 +227,6 @@ EXPERIMENT = Experiment(
         f"{THREADS} threads; the work of {1e6 * WORK:.0f} µs follows the increment, as in Listing "
         "4.2, and is sleep, as there are fewer cores. The predictors take turns batch by batch; "
         f"{ROUNDS} periods of {SECONDS:.0f} seconds each instead of one of 100, of which the last "
-        f"is drawn. {MARGIN}"
+        f"is drawn."
     ),
 )

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
-from bench.chapter4.margin import MARGIN, above, quartiles, shown
+from bench.chapter4.margin import above, quartiles, shown
 from bench.chapter4.sinusoid import (
     EVERY,
     LIMIT,
@@ -200,6 +200,6 @@ EXPERIMENT = Experiment(
     notes=(
         f"The load of Figure 4.16: {THREADS} threads, {1e6 * WORK:.0f} µs of sleep after the "
         f"increment. {ROUNDS} periods of {SECONDS:.0f} seconds for each, which take turns batch by "
-        f"batch. {MARGIN}"
+        f"batch."
     ),
 )

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
-from bench.chapter4.margin import MARGIN, above, shown
+from bench.chapter4.margin import above, shown
 from bench.chapter4.ready import (
     COUNTS,
     DISTINCT,
@@ -276,6 +276,6 @@ EXPERIMENT = Experiment(
         "stands before the accesses, half after them, as an event of the text computes all the "
         "time. An event per transaction, a horizon of four times the threads. How often the text's "
         f"items repeat is not known; here their frequencies follow Zipf's law (1.3). "
-        f"{MARGIN} {COUNTS}"
+        f"{COUNTS}"
     ),
 )

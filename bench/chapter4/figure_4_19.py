@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.figure_4_18 import SEQUENTIAL, count_of, length_of, speculating
 from bench.chapter4.lab import TRANSACTIONAL
-from bench.chapter4.margin import MARGIN, above, shown
+from bench.chapter4.margin import above, shown
 from bench.chapter4.ready import (
     COUNTS,
     DISTINCT,
@@ -257,6 +257,6 @@ EXPERIMENT = Experiment(
         "Half of the work stands before the accesses, half after them; all of it outside of the "
         "locks. The text's locks are pthread mutexes, ours are those of "
         '`Engine(..., execution="locked")`. Six threads at the text\'s length share two cores. '
-        f"{MARGIN} {COUNTS}"
+        f"{COUNTS}"
     ),
 )

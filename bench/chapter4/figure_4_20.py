@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
-from bench.chapter4.margin import MARGIN, above, shown
+from bench.chapter4.margin import above, shown
 from bench.chapter4.paced_sources import (
     DEFINITIONS,
     DIFFERENCES,
@@ -131,6 +131,6 @@ EXPERIMENT = Experiment(
         "event took on the text's slower machine, where its panel comes from. That is more than "
         f"half of A's period at {RATE:.0f} events a second, and the text names no rate: A sends "
         f"{NEAR_RATE:.0f} a second, so that it is slightly less than half, as in Figure 4.15. The "
-        f"work is a busy loop after the accesses. Rounds and margin as there: {MARGIN}"
+        f"work is a busy loop after the accesses."
     ),
 )

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import specstream as ss
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
-from bench.chapter4.margin import MARGIN, above, quartiles, shown
+from bench.chapter4.margin import above, quartiles, shown
 from bench.chapter4.slowed import SlowedEngine, busy_rounds
 from bench.workloads import listing_4_2, values
 from specstream.figures.palette import look
@@ -278,7 +278,7 @@ EXPERIMENT = Experiment(
     notes=(
         "Above two threads in a busy loop, one for each core. Below the work is sleep, which keeps "
         "the conflicts and frees the core, so that more threads than cores can be looked at; each "
-        f"point stands at what the sleep really took. {MARGIN} A control, not drawn: a state of "
+        f"point stands at what the sleep really took. A control, not drawn: a state of "
         f"{LARGE:,} words."
     ),
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.chapter4.experiment import Experiment, Finding
+from bench.chapter4.margin import MARGIN
 
 __all__ = ["findings_of", "page", "write"]
 
@@ -19,6 +20,8 @@ _HEAD = (
     "this runtime: `make figures` measures them all and writes this page. What the text claims",
     "stands beside what was seen here; *no* means that the shape did not appear, and what was",
     "measured to find out why stands below.",
+    "",
+    MARGIN,
     "",
 )
 _TESTS = "../contributing/evidence.md#stepped-tests"

@@ -3,15 +3,22 @@
  * A *lab* is an engine of the runtime whose threads sleep. The transactions are run by hand, through
  * the protocol's own functions, so that each phase can be timed alone; accesses are inlined as in
  * compiled operators. The rivals protect each word by itself: an atomic instruction, a mutex of the
- * system or a spin lock out of an array of LOCKS, chosen by the word. */
+ * system or a spin lock out of an array of LOCKS, chosen by the word.
+ *
+ * Beside them stand controls, which show what a difference is due to: a lock taken and given back in
+ * the same two calls, but without an atomic instruction; a word of a lock that is not acquired, but
+ * changed by one atomic instruction; `value` with a lock array beside it; words fetched into the
+ * cache before; descriptor and logs allocated anew for each transaction. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "../../stm_native/src/engine.h"
+#include "../../stm_native/src/ownership_records.h"
 #include "../../stm_native/src/protocol.h"
 #include "../../stm_native/src/transaction.h"
 #include "../../stm_native/src/turn.h"
@@ -19,15 +26,23 @@
 #include "../access.h"
 #include "specstream.h"
 
-enum method { NONE, ATOMIC, MUTEX, SPIN, VALUE, EAGER };
+enum method { NONE, ATOMIC, MUTEX, SPIN, VALUE, EAGER, CALLS, TOUCH, RECORDED };
 enum access { READ, WRITE, INCREMENT };
-enum { LOCKS = 1 << 16, HORIZON = 8, ENTRIES = 1 << 12 };
+enum { LOCKS = 1 << 16, HORIZON = 8, ENTRIES = 1 << 12, RECORDS = 1 << 20 };
+/* How a transaction is run; flags. */
+enum { FETCHED = 1, ANEW = 2, RUN_BEFORE = 4, UNSEARCHED = 8 };
+/* Transactions whose memory is collected together, where it is allocated anew; blocks of each. */
+enum { COLLECTED = 64, BLOCKS = 4 };
 
 struct lab {
     struct ss_engine *engine;
     uint64_t *state;
     pthread_mutex_t *mutexes;
     pthread_spinlock_t *spins;
+    int *words;        /* of the locks that are none: CALLS and TOUCH */
+    uint64_t *records; /* the lock array of RECORDED */
+    void *garbage[COLLECTED][BLOCKS];
+    int64_t collected;
     uint64_t sum; /* keeps the reads from being optimised away */
 };
 
@@ -64,7 +79,8 @@ static double clock_cost(void)
     return best;
 }
 
-struct lab *lab_open(uint64_t *state, uint64_t words, enum method method)
+/* `records`: length of the lock array of EAGER; 0: as an engine has it by default. */
+struct lab *lab_open(uint64_t *state, uint64_t words, enum method method, uint64_t records)
 {
     struct lab *lab = calloc(1, sizeof *lab);
     if (lab == NULL)
@@ -77,14 +93,21 @@ struct lab *lab_open(uint64_t *state, uint64_t words, enum method method)
         .threads = 2,
         .read_limit = ENTRIES,
         .redo_limit = ENTRIES,
+        .records = records,
         .protocol = method == EAGER ? SS_PROTOCOL_EAGER : SS_PROTOCOL_VALUE,
     };
     lab->state = state;
     lab->engine = ss_engine_new(&config);
     lab->mutexes = calloc(LOCKS, sizeof *lab->mutexes);
     lab->spins = calloc(LOCKS, sizeof *lab->spins);
-    if (lab->engine == NULL || lab->mutexes == NULL || lab->spins == NULL)
+    lab->words = calloc(LOCKS, sizeof *lab->words);
+    lab->records = malloc(RECORDS * sizeof *lab->records);
+    if (lab->engine == NULL || lab->mutexes == NULL || lab->spins == NULL || lab->words == NULL ||
+        lab->records == NULL)
         return NULL;
+    for (int i = 0; i < LOCKS; i++)
+        lab->words[i] = 0; /* a page of its own each, not the one of zeros */
+    memset(lab->records, 1, RECORDS * sizeof *lab->records);
     for (int i = 0; i < LOCKS; i++) {
         pthread_mutex_init(&lab->mutexes[i], NULL);
         pthread_spin_init(&lab->spins[i], PTHREAD_PROCESS_PRIVATE);
@@ -106,6 +129,8 @@ void lab_close(struct lab *lab)
     ss_engine_free(lab->engine);
     free(lab->mutexes);
     free((void *)lab->spins);
+    free(lab->words);
+    free(lab->records);
     free(lab);
 }
 
@@ -133,6 +158,19 @@ INLINE void atomically(struct lab *lab, enum access access, uint64_t word)
         __atomic_fetch_add(address, 1, __ATOMIC_SEQ_CST);
 }
 
+/* A function that is not inlined, like those of the system's locks. */
+static void __attribute__((noinline)) take_plainly(volatile int *word)
+{
+    while (*word != 0)
+        continue;
+    *word = 1;
+}
+
+static void __attribute__((noinline)) give_plainly(volatile int *word)
+{
+    *word = 0;
+}
+
 INLINE void in_value(struct lab *lab, struct ss_run *run, const struct fixed *fixed,
                      enum access access, uint64_t word)
 {
@@ -141,6 +179,30 @@ INLINE void in_value(struct lab *lab, struct ss_run *run, const struct fixed *fi
         load_transactional(fixed, run, word, &value);
     if (access != READ)
         store_transactional(fixed, run, word, value + 1);
+    lab->sum += value;
+}
+
+/* As in_value, and with what the lock array costs `eager`: the word's entry is read before and after a
+ * read, and exchanged at the first write. */
+INLINE void in_recorded(struct lab *lab, struct ss_run *run, const struct fixed *fixed,
+                        enum access access, uint64_t word)
+{
+    uint64_t *record = &lab->records[word % RECORDS];
+    uint64_t value = word;
+    if (access != WRITE) {
+        uint64_t before = __atomic_load_n(record, __ATOMIC_ACQUIRE);
+        load_transactional(fixed, run, word, &value);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        lab->sum += before ^ __atomic_load_n(record, __ATOMIC_RELAXED);
+    }
+    if (access != READ) {
+        uint64_t stored = run->redo_count;
+        store_transactional(fixed, run, word, value + 1);
+        uint64_t version = __atomic_load_n(record, __ATOMIC_ACQUIRE);
+        if (run->redo_count != stored)
+            __atomic_compare_exchange_n(record, &version, version + 2, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE);
+    }
     lab->sum += value;
 }
 
@@ -184,6 +246,18 @@ INLINE void accesses(struct lab *lab, struct ss_run *run, enum method method, en
         case EAGER:
             in_eager(lab, run, access, word);
             break;
+        case CALLS:
+            take_plainly(&lab->words[word % LOCKS]);
+            plainly(lab, access, word);
+            give_plainly(&lab->words[word % LOCKS]);
+            break;
+        case TOUCH:
+            __atomic_fetch_add(&lab->words[word % LOCKS], 1, __ATOMIC_SEQ_CST);
+            plainly(lab, access, word);
+            break;
+        case RECORDED:
+            in_recorded(lab, run, &fixed, access, word);
+            break;
         }
     }
 }
@@ -208,6 +282,9 @@ static void run_accesses(struct lab *lab, struct ss_run *run, enum method method
         WITH_ACCESS(SPIN)
         WITH_ACCESS(VALUE)
         WITH_ACCESS(EAGER)
+        WITH_ACCESS(CALLS)
+        WITH_ACCESS(TOUCH)
+        WITH_ACCESS(RECORDED)
     }
 #undef WITH_ACCESS
 }
@@ -216,7 +293,7 @@ static void run_accesses(struct lab *lab, struct ss_run *run, enum method method
 
 static bool transactional(enum method method)
 {
-    return method >= VALUE;
+    return method == VALUE || method == EAGER || method == RECORDED;
 }
 
 static struct ss_transaction *begin(struct lab *lab, uint64_t worker, int64_t number)
@@ -252,16 +329,69 @@ static void undo(struct lab *lab, uint64_t worker, struct ss_transaction *transa
     lab->engine->protocol->roll_back(lab->engine, transaction);
 }
 
+/* ---- memory of its own for each transaction ---- */
+
+/* What the ring's own transaction has, while it has memory of one that is new. */
+struct kept {
+    struct ss_read *reads;
+    struct ss_write *redo;
+    struct ss_owned *owned;
+};
+
+/* Descriptor and logs as large as those of the ring. */
+static void allocate(struct lab *lab, enum method method, struct kept *kept)
+{
+    struct ss_transaction *transaction = ss_slot_of(lab->engine, 0);
+    void **blocks = lab->garbage[lab->collected];
+    *kept = (struct kept){transaction->reads, transaction->redo, transaction->owned};
+    blocks[0] = calloc(1, sizeof *transaction);
+    blocks[1] = malloc(ENTRIES * sizeof *transaction->reads);
+    blocks[2] = malloc(ENTRIES * sizeof *transaction->redo);
+    blocks[3] = method == EAGER ? malloc(ENTRIES * sizeof *transaction->owned) : NULL;
+    if (blocks[0] == NULL || blocks[1] == NULL || blocks[2] == NULL ||
+        (method == EAGER && blocks[3] == NULL))
+        abort(); /* a benchmark: nobody could go on */
+    transaction->reads = blocks[1];
+    transaction->redo = blocks[2];
+    transaction->owned = blocks[3];
+}
+
+static void collect(struct lab *lab)
+{
+    for (int i = 0; i < lab->collected; i++)
+        for (int block = 0; block < BLOCKS; block++)
+            free(lab->garbage[i][block]);
+    lab->collected = 0;
+}
+
+/* The transaction is over. Its memory is garbage, and some of it is collected now and then. */
+static void discard(struct lab *lab, const struct kept *kept)
+{
+    struct ss_transaction *transaction = ss_slot_of(lab->engine, 0);
+    transaction->reads = kept->reads;
+    transaction->redo = kept->redo;
+    transaction->owned = kept->owned;
+    if (++lab->collected == COLLECTED)
+        collect(lab);
+}
+
 /* Mean phases of `batches` transactions of `count` accesses each, one batch of words after the other.
- * Without transactions there are only accesses. */
+ * Without transactions there are only accesses. FETCHED: the words are in the cache, but not what
+ * protects them. ANEW: a transaction has memory of its own, and the creation is charged with
+ * collecting it. */
 struct phases lab_phases(struct lab *lab, enum method method, enum access access,
-                         const uint32_t *words, int64_t count, int64_t batches)
+                         const uint32_t *words, int64_t count, int64_t batches, int how)
 {
     struct phases sum = {0, 0, 0};
     struct ss_run *run = &lab->engine->workers[0].run;
+    struct kept kept;
     double clock = clock_cost();
     for (int64_t batch = 0; batch < batches; batch++, words += count) {
+        if (how & FETCHED)
+            run_accesses(lab, run, NONE, READ, words, count);
         double began = now();
+        if (how & ANEW)
+            allocate(lab, method, &kept);
         struct ss_transaction *transaction = transactional(method) ? begin(lab, 0, 0) : NULL;
         double created = now();
         run_accesses(lab, run, method, access, words, count);
@@ -272,39 +402,53 @@ struct phases lab_phases(struct lab *lab, enum method method, enum access access
             sum.commit += now() - accessed - clock;
         }
         sum.access += accessed - created - clock;
+        if (how & ANEW) {
+            double over = now();
+            discard(lab, &kept);
+            sum.create += now() - over - clock;
+        }
     }
+    collect(lab);
     return (struct phases){sum.create / (double)batches, sum.access / (double)batches,
                            sum.commit / (double)batches};
 }
 
 /* Mean nanoseconds of a task that turns a busy loop and then makes its accesses. */
 double lab_tasks(struct lab *lab, enum method method, enum access access, const uint32_t *words,
-                 int64_t count, int64_t tasks, int64_t rounds)
+                 int64_t count, int64_t tasks, int64_t rounds, int how)
 {
     struct ss_run *run = &lab->engine->workers[0].run;
+    struct kept kept;
     uint64_t busy = 1;
     double began = now();
     for (int64_t task = 0; task < tasks; task++, words += count) {
+        if (how & ANEW)
+            allocate(lab, method, &kept);
         struct ss_transaction *transaction = transactional(method) ? begin(lab, 0, 0) : NULL;
         for (int64_t round = 0; round < rounds; round++)
             busy = scramble(busy);
         run_accesses(lab, run, method, access, words, count);
         if (transaction != NULL)
             commit(lab, 0, transaction);
+        if (how & ANEW)
+            discard(lab, &kept);
     }
+    collect(lab);
     double took = now() - began;
     lab->sum += busy;
     return took / (double)tasks;
 }
 
-/* Mean nanoseconds to abort a transaction that has made `count` accesses. */
+/* Mean nanoseconds to abort a transaction that has made `count` accesses; `outside`: it has made none,
+ * they were made beside it, without protection. */
 double lab_undo(struct lab *lab, enum method method, enum access access, const uint32_t *words,
-                int64_t count, int64_t batches)
+                int64_t count, int64_t batches, bool outside)
 {
     double sum = 0, clock = clock_cost();
     for (int64_t batch = 0; batch < batches; batch++, words += count) {
         struct ss_transaction *transaction = begin(lab, 0, 0);
-        run_accesses(lab, &lab->engine->workers[0].run, method, access, words, count);
+        run_accesses(lab, &lab->engine->workers[0].run, outside ? NONE : method, access, words,
+                     count);
         double began = now();
         undo(lab, 0, transaction);
         sum += now() - began - clock;
@@ -321,7 +465,19 @@ struct interference {
     const uint32_t *words;
     int64_t count;
     int core;
+    bool swaps; /* only exchange the entries of `records` */
 };
+
+/* Exchanges an entry of the lock array for each of the words, as a lock is taken and given back. */
+static void swap_entries(struct lab *lab, const uint32_t *words, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t *record = &lab->records[words[i] % RECORDS];
+        uint64_t version = __atomic_load_n(record, __ATOMIC_ACQUIRE);
+        __atomic_compare_exchange_n(record, &version, version + 2, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE);
+    }
+}
 
 /* False: this machine does not let the thread choose its core. */
 static bool move_to(int core)
@@ -339,6 +495,10 @@ static void *interfere(void *argument)
     struct lab *lab = other->lab;
     if (!move_to(other->core))
         return NULL;
+    if (other->swaps) {
+        swap_entries(lab, other->words, other->count);
+        return argument;
+    }
     struct ss_transaction *transaction = transactional(other->method) ? begin(lab, 1, 0) : NULL;
     run_accesses(lab, &lab->engine->workers[1].run, other->method, INCREMENT, other->words,
                  other->count);
@@ -358,18 +518,19 @@ static bool interfere_elsewhere(struct interference *other)
 }
 
 /* Mean nanoseconds of one access of the first thread to words that it has accessed before, and the
- * first `changed` of which a thread on `other_core` has incremented meanwhile. Negative: the threads
- * could not be placed. */
+ * first `changed` of which a thread on `other_core` has incremented meanwhile; `unprotected`: without
+ * the method, so that locks and records stay where they are. Negative: the threads could not be placed. */
 double lab_interference(struct lab *lab, enum method method, enum access access,
                         const uint32_t *words, int64_t count, int64_t batches, int64_t changed,
-                        int core, int other_core)
+                        bool unprotected, int core, int other_core)
 {
     struct ss_run *run = &lab->engine->workers[0].run;
     double sum = 0, clock = clock_cost();
     if (!move_to(core))
         return -1;
     for (int64_t batch = 0; batch < batches; batch++, words += count) {
-        struct interference other = {lab, method, words, changed, other_core};
+        struct interference other = {lab,     unprotected ? NONE : method, words,
+                                     changed, other_core,                  false};
         struct ss_transaction *transaction = transactional(method) ? begin(lab, 0, 1) : NULL;
         run_accesses(lab, run, method, access, words, count);
         if (transaction != NULL)
@@ -387,6 +548,26 @@ double lab_interference(struct lab *lab, enum method method, enum access access,
     return sum / (double)(batches * count);
 }
 
+/* Mean nanoseconds of exchanging an entry of the lock array that was exchanged before, and the first
+ * `changed` of which a thread on `other_core` has exchanged meanwhile. Negative: as above. */
+double lab_swaps(struct lab *lab, const uint32_t *words, int64_t count, int64_t batches,
+                 int64_t changed, int core, int other_core)
+{
+    double sum = 0, clock = clock_cost();
+    if (!move_to(core))
+        return -1;
+    for (int64_t batch = 0; batch < batches; batch++, words += count) {
+        struct interference other = {lab, NONE, words, changed, other_core, true};
+        swap_entries(lab, words, count);
+        if (changed != 0 && !interfere_elsewhere(&other))
+            return -1;
+        double began = now();
+        swap_entries(lab, words, count);
+        sum += now() - began - clock;
+    }
+    return sum / (double)(batches * count);
+}
+
 /* A transaction that is aborted by an earlier one and runs again; in nanoseconds. */
 struct rerun {
     double first; /* the run */
@@ -395,17 +576,24 @@ struct rerun {
 };
 
 /* Means over `batches`. The earlier transaction, on `other_core`, increments the first `changed` of
- * the words that the other one reads or increments. */
+ * the words that the other one reads or writes. RUN_BEFORE: the first run finds its data in the cache,
+ * as one before it has had the same. UNSEARCHED: who was robbed of locks gives back the others without
+ * looking for the words of those. */
 struct rerun lab_rerun(struct lab *lab, enum method method, enum access access,
                        const uint32_t *words, int64_t count, int64_t batches, int64_t changed,
-                       int core, int other_core)
+                       int how, int core, int other_core)
 {
     struct rerun sum = {0, 0, 0};
     double clock = clock_cost();
     if (!move_to(core))
         return (struct rerun){-1, -1, -1};
     for (int64_t batch = 0; batch < batches; batch++, words += count) {
-        struct interference other = {lab, method, words, changed, other_core};
+        struct interference other = {lab, method, words, changed, other_core, false};
+        if (how & RUN_BEFORE) {
+            struct ss_transaction *before = begin(lab, 0, 1);
+            run_accesses(lab, &lab->engine->workers[0].run, method, access, words, count);
+            undo(lab, 0, before);
+        }
         double began = now();
         struct ss_transaction *transaction = begin(lab, 0, 1);
         run_accesses(lab, &lab->engine->workers[0].run, method, access, words, count);
@@ -413,7 +601,9 @@ struct rerun lab_rerun(struct lab *lab, enum method method, enum access access,
         if (!interfere_elsewhere(&other))
             return (struct rerun){-1, -1, -1};
         double resumed = now();
-        if (commit(lab, 0, transaction))
+        if (how & UNSEARCHED)
+            transaction->reason = SS_ABORT_CONFLICT;
+        else if (commit(lab, 0, transaction))
             return (struct rerun){-2, -2, -2}; /* it should not have committed */
         undo(lab, 0, transaction);
         double undone = now();

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
-from bench.chapter4.margin import MARGIN, above, shown
+from bench.chapter4.margin import above, shown
 from bench.chapter4.ready import (
     COARSE,
     COUNTS,
@@ -236,6 +236,6 @@ EXPERIMENT = Experiment(
         "The text had a core for each of six threads; here they sleep, so that they need none, or "
         "share two. Half of the work stands before the accesses, half after them. Chunks of one "
         f"event, a horizon of twice the threads. All variants in turn, in one process. "
-        f"{MARGIN} {COUNTS}"
+        f"{COUNTS}"
     ),
 )

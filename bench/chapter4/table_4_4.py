@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.lab import TRANSACTIONAL
-from bench.chapter4.margin import MARGIN, above, shown
+from bench.chapter4.margin import above, shown
 from bench.chapter4.ready import (
     COUNTS,
     FEW_REPEATS,
@@ -270,6 +270,6 @@ EXPERIMENT = Experiment(
     },
     notes=(
         "Six threads; the work is sleep, ten times the text's length asked for, half of it before "
-        f"the accesses and half after them. Batches of {EVENTS} events, in turn. {MARGIN} {COUNTS}"
+        f"the accesses and half after them. Batches of {EVENTS} events, in turn. {COUNTS}"
     ),
 )

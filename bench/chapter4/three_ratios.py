@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from bench.chapter4.experiment import Data, Effort, Experiment, Finding, Say
 from bench.chapter4.figure_4_18 import SEQUENTIAL, count_of
-from bench.chapter4.margin import MARGIN, above, shown
+from bench.chapter4.margin import above, shown
 from bench.chapter4.ready import (
     BEFORE,
     COUNTS,
@@ -191,6 +191,6 @@ EXPERIMENT = Experiment(
     },
     notes=(
         "Half of the work stands before the accesses, half after them. Thin lines are quartiles. "
-        f"{MARGIN} {COUNTS}"
+        f"{COUNTS}"
     ),
 )

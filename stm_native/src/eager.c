@@ -348,6 +348,7 @@ static struct ss_place place_below(const struct ss_engine *engine,
 
 static void roll_back(struct ss_engine *engine, struct ss_transaction *transaction)
 {
+    const struct ss_owned *lost = NULL;
     for (uint64_t i = 0; i < transaction->owned_count; i++) {
         struct ss_owned *entry = &transaction->owned[i];
         uint64_t mine = ss_reference(engine, transaction, i);
@@ -358,9 +359,12 @@ static void roll_back(struct ss_engine *engine, struct ss_transaction *transacti
             atomic_compare_exchange_strong_explicit(&engine->records[entry->record], &mine,
                                                     ss_unlocked(version), memory_order_release,
                                                     memory_order_relaxed);
-        if (!kept && transaction->reason == SS_ABORT_STOLEN)
-            transaction->conflict = place_below(engine, transaction, entry);
+        if (!kept && lost == NULL)
+            lost = entry;
     }
+    /* One place is named, so one is searched for: an earlier transaction may have taken them all. */
+    if (lost != NULL && transaction->reason == SS_ABORT_STOLEN)
+        transaction->conflict = place_below(engine, transaction, lost);
     transaction->owned_count = 0;
     transaction->redo_count = 0;
     ss_changes_roll_back(engine, transaction);

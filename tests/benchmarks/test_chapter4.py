@@ -5,6 +5,7 @@
 
 import json
 import math
+import re
 import threading
 import time
 from pathlib import Path
@@ -16,9 +17,29 @@ import pytest
 
 import specstream as ss
 from bench.chapter4 import __main__ as command
-from bench.chapter4 import figure_4_16, figures_4_7_4_8, gallery, sinusoid
+from bench.chapter4 import (
+    figure_4_5,
+    figure_4_6,
+    figure_4_9,
+    figure_4_11,
+    figure_4_12,
+    figure_4_16,
+    figures_4_7_4_8,
+    gallery,
+    sinusoid,
+)
+from bench.chapter4.experiment import Effort, Experiment
 from bench.chapter4.experiments import EXPERIMENTS
-from bench.chapter4.lab import METHODS, TRANSACTIONAL, opened, random_words
+from bench.chapter4.lab import (
+    CONTROLS,
+    METHODS,
+    SMALL_RECORDS,
+    TRANSACTIONAL,
+    opened,
+    opened_all,
+    random_words,
+)
+from bench.chapter4.margin import above, quartiles
 from bench.chapter4.paced_sources import (
     SETTINGS,
     Load,
@@ -98,7 +119,7 @@ def test_every_experiment_has_a_name_of_its_own() -> None:
     assert len({experiment.name for experiment in EXPERIMENTS}) == len(EXPERIMENTS) == 16
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, *CONTROLS])
 def test_the_lab_really_accesses_the_state(method: str) -> None:
     words = random_words(10, 20)
     with opened(method) as lab:
@@ -113,11 +134,112 @@ def test_the_lab_really_accesses_the_state(method: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", TRANSACTIONAL)
-def test_a_transaction_whose_words_have_changed_runs_again(protocol: str) -> None:
+@pytest.mark.parametrize("kind", figure_4_12.INTERFERENCE)
+@pytest.mark.parametrize("how", [{}, {"fetched": True}, {"unsearched": True}])
+def test_a_transaction_whose_words_have_changed_runs_again(
+    protocol: str, kind: str, how: dict[str, bool]
+) -> None:
+    words = random_words(50, 5)
     with opened(protocol) as lab:
+        before = lab.state[words]
         # Raises where such a transaction commits.
-        times = lab.rerun("read", random_words(50, 5), 50, 1)
+        access = figure_4_12.INTERFERENCE[kind][protocol]
+        times = lab.rerun(access, words, 50, 50, **how)
+        # What it has written itself is gone; what the other one has written stays.
+        assert (lab.state[words] == before + 1).all()
     assert min(times["first"], times["again"]) > 0
+
+
+def test_writes_alone_do_not_conflict_in_value() -> None:
+    with opened("value") as lab, pytest.raises(AssertionError, match="committed"):
+        lab.rerun("write", random_words(50, 5), 50, 50)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("unprotected", [False, True])
+def test_the_other_core_changes_the_words_that_it_is_told(method: str, unprotected: bool) -> None:
+    words = random_words(10, 5)
+    with opened(method) as lab:
+        before = lab.state[words]
+        lab.interference("read", words, 10, 4, unprotected=unprotected)
+        grown = (lab.state[words] - before).reshape(5, 10)
+    assert (grown == [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]).all()
+
+
+@pytest.mark.parametrize("protocol", TRANSACTIONAL)
+def test_transactions_with_memory_of_their_own_commit_and_pay_for_it(protocol: str) -> None:
+    words = random_words(10, 200)
+    with opened_all(TRANSACTIONAL) as labs:
+        lab = labs[protocol]
+        before = lab.state[words]
+        reused = [lab.phases("increment", words, 10)["create"] for _ in range(3)]
+        anew = [lab.phases("increment", words, 10, anew=True)["create"] for _ in range(3)]
+        lab.tasks("increment", words, 10, 0, anew=True)
+        assert (lab.state[words] == before + 7).all()
+        # What is reused is whole.
+        lab.phases("increment", words, 10)
+        assert (lab.state[words] == before + 8).all()
+    assert min(anew) > 2 * min(reused)
+
+
+def test_a_small_lock_array_has_a_record_for_each_word_as_well() -> None:
+    words = random_words(100, 20)
+    with opened("eager", SMALL_RECORDS) as lab:
+        before = lab.state[words]
+        lab.phases("increment", words, 100)
+        assert (lab.state[words] == before + 1).all()
+
+
+def test_what_the_rounds_explain_is_no_difference() -> None:
+    assert quartiles([5.0, 1.0, 3.0, 2.0, 4.0]) == [2.0, 3.0, 4.0]
+    assert above([2.0, 3.0, 4.0], [1.0, 1.5, 1.9])
+    assert not above([2.0, 3.0, 4.0], [1.0, 1.5, 2.0])
+
+
+LAB_EXPERIMENTS = [
+    figure_4_5.EXPERIMENT,
+    figure_4_6.EXPERIMENT,
+    figures_4_7_4_8.EXPERIMENT,
+    figure_4_9.EXPERIMENT,
+    figure_4_11.EXPERIMENT,
+    figure_4_12.EXPERIMENT,
+]
+
+
+def _turned_over(data: Any) -> Any:
+    """Whatever was the greater is now the smaller."""
+    if isinstance(data, dict):
+        return {name: of if name == "work" else _turned_over(of) for name, of in data.items()}
+    if data and all(isinstance(value, float) for value in data):
+        return sorted(1 / max(value, 1e-6) for value in data)
+    return [_turned_over(of) for of in data]
+
+
+@pytest.mark.parametrize("experiment", LAB_EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_whatever_comes_out_each_no_has_its_cause(experiment: Experiment) -> None:
+    data = json.loads(to_text(experiment.measure(Effort(quick=True), lambda text: None)))
+    assert len(to_text(data)) < 40_000
+    missed = set()
+    for seen in (data, _turned_over(data)):
+        findings = experiment.judge(seen)
+        assert len({finding.what for finding in findings}) == len(findings)
+        for finding in findings:
+            assert finding.seen
+            if not finding.holds:
+                missed.add(finding.what)
+                # With what was measured to show it.
+                assert re.search(r"\d|each case above", finding.because), finding.what
+    assert missed
+
+
+def test_dips_are_more_than_noise() -> None:
+    def point(middle: float, spread: float) -> list[float]:
+        return [middle - spread, middle, middle + spread]
+
+    rising = [point(0.5, 0.1), point(1.5, 0.1), point(1.9, 0.1), point(1.9, 0.1)]
+    assert figures_4_7_4_8.dips(rising) == []
+    assert figures_4_7_4_8.dips([*rising, point(1.5, 0.1), point(1.9, 0.1)]) == [4]
+    assert figures_4_7_4_8.dips([*rising, point(1.5, 0.4), point(1.87, 0.001)]) == []
 
 
 @pytest.mark.parametrize("protocol", TRANSACTIONAL)
