@@ -16,11 +16,12 @@ BENCH_SPARK_ARGS ?= --plot
 BENCH_CONTAINERS_ARGS ?= --plot
 SPEED_ARGS ?= --plot
 FIGURES_ARGS ?=
+COMPAT_ARGS ?=
 ROUNDS ?= 2000
 COUNT ?= 100
 INPUTS ?= 25000
 
-.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark bench-containers speed figures pictures docs wheel clean
+.PHONY: help demo test quick lint stress stress-closing stress-spark stress-files mutants model bench bench-spark bench-containers speed figures pictures docs wheel compat clean
 .DELETE_ON_ERROR:
 
 help:
@@ -42,6 +43,7 @@ help:
 	@echo "make pictures  all pictures of the documentation once more, from the data beside them; measures nothing"
 	@echo "make docs    the documentation site, in build/site"
 	@echo "make wheel   the wheel of this machine and the sdist, in dist/, looked through and tried in clean environments"
+	@echo "make compat  tests with the oldest and newest NumPy and Numba, and other Pythons: an hour or more; COMPAT_ARGS=--quick for less"
 	@echo "make clean   remove the environment and everything built"
 
 $(BIN)/python:
@@ -168,6 +170,10 @@ figures: $(VENV)/installed-test
 pictures: $(VENV)/installed-test
 	@$(MAKE) --silent $(VENV)/native
 	$(BIN)/python -m bench.pictures
+
+# An environment for each combination, one after the other; nothing of it is in `make test`.
+compat: $(VENV)/installed-test
+	$(BIN)/python .ci/compat.py --json $(VENV)/compat.json $(COMPAT_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info specstream/_native.* .mypy_cache .pytest_cache \

@@ -444,7 +444,8 @@ class Check:
                 self.refuse(node, "np.random cannot be used", FORBIDDEN_MODULES["random"])
             known = (*NUMPY, *OF_ARRAYS, *numbers.NUMPY_CONSTANTS)
             if module is np and node.attr not in known:
-                functions = [one for one in known if isinstance(getattr(np, one), np.ufunc)]
+                # NumPy 1 has not all of them, and warns of some.
+                functions = [one for one in known if isinstance(vars(np).get(one), np.ufunc)]
                 self.refuse(node, *of_numpy(node.attr, [*functions, "clip", *OF_ARRAYS]))
             if (
                 module is math

@@ -14,6 +14,8 @@ import types
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from specstream.columns.instants import when
 from specstream.compiler import library_types as library
 from specstream.compiler import value_types as of
@@ -250,7 +252,10 @@ def _is_numeric(value: Any, is_text: bool) -> bool:
     module = str(getattr(value, "__module__", None)).split(".")[0]
     if module == "math" and math_name(value) is None:
         return True
-    return module == "numpy" or (is_text and (module == "math" or value in (abs, round, pow)))
+    # Before NumPy 2.2 a ufunc did not say its module.
+    if module == "numpy" or isinstance(value, np.ufunc):
+        return True
+    return is_text and (module == "math" or value in (abs, round, pow))
 
 
 def is_impure(value: Any) -> bool:

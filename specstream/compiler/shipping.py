@@ -56,6 +56,13 @@ class _Raised:
     qualname: str
     bases: tuple[_Raised, ...]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A record of version 0.1 has the name of the builtin class that it derives from.
+        base = state.pop("base", None)
+        if base is not None:
+            state["bases"] = (_Raised("builtins", base, ()),)
+        self.__dict__.update(state)
+
 
 @dataclass(frozen=True)
 class _Partial:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import warnings
 
-__all__ = ["renamed"]
+__all__ = ["GONE_WITH", "renamed"]
+
+GONE_WITH = "0.3"
+"""The version that has the old names no more: those that version 0.2 has changed."""
 
 
 def renamed(old: str, new: str, *, stacklevel: int = 3) -> None:
@@ -16,7 +19,7 @@ def renamed(old: str, new: str, *, stacklevel: int = 3) -> None:
         stacklevel: whose line the warning names; 3 is the caller of the function that calls this.
     """
     warnings.warn(
-        f"{old} is now called {new}; the old name goes with the next release",
+        f"{old} is now called {new}; the old name goes with version {GONE_WITH}",
         DeprecationWarning,
         stacklevel=stacklevel,
     )

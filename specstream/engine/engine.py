@@ -98,7 +98,7 @@ class Engine:
         on_commit: called in order, when an event's run is validated and nobody has seen its effects
             yet; ``raise ss.Abort`` has the event run again.
         on_post_commit: called after a commit, in no order.
-        bad_rows: old name of ``rejected_rows``, for one release.
+        bad_rows: old name of ``rejected_rows``, until version 0.3.
 
     A hook is called with a :class:`specstream.Notification`, in a thread of the engine. It may look
     at ``stats`` and ``profile()``; all else that it asks of the engine, closing it included, raises
@@ -380,7 +380,7 @@ class Engine:
             return self._parts.committed.rejected.take()
 
     def bad_rows(self) -> pa.Table | None:
-        """Old name of :meth:`rejected_rows`, for one release."""
+        """Old name of :meth:`rejected_rows`, until version 0.3."""
         renamed("Engine.bad_rows()", "Engine.rejected_rows()")
         return self.rejected_rows()
 
@@ -629,7 +629,7 @@ class Engine:
             migrate: called with the snapshot's fields, arrays by name as ``state.to_dict()`` has
                 them; returns the new state's fields likewise. Those that it leaves out get their
                 fill. It is called whenever it is given, whatever the snapshot's fields are.
-            image: the former name of ``snapshot``, for one release.
+            image: the former name of ``snapshot``, until version 0.3.
 
         Raises:
             SnapshotError: it is damaged or no snapshot, or its fields, those returned by
@@ -687,12 +687,12 @@ class Engine:
         self._durable.rollback(instance("to", to, Savepoint, "what savepoint() returned"))
 
     def mark(self) -> Savepoint:
-        """Old name of :meth:`savepoint`, for one release."""
+        """Old name of :meth:`savepoint`, until version 0.3."""
         renamed("Engine.mark()", "Engine.savepoint()")
         return self.savepoint()
 
     def rewind(self, mark: Savepoint) -> None:
-        """Old name of :meth:`rollback`, for one release."""
+        """Old name of :meth:`rollback`, until version 0.3."""
         renamed("Engine.rewind()", "Engine.rollback()")
         self.rollback(mark)
 

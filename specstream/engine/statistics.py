@@ -103,7 +103,7 @@ class Statistics:
 
     @property
     def bad_rows(self) -> int:
-        """Old name of ``rejected_rows``, for one release."""
+        """Old name of ``rejected_rows``, until version 0.3."""
         renamed("stats.bad_rows", "stats.rejected_rows")
         return self.rejected_rows
 
@@ -180,7 +180,7 @@ class Statistics:
         plain = replace(self, aborts=dict(self.aborts), reached=reached)
         return {
             **asdict(plain),
-            "bad_rows": self.rejected_rows,  # the old name, for one release
+            "bad_rows": self.rejected_rows,  # the old name, until version 0.3
             "decisions": [asdict(decision) for decision in self.decisions],
             "time_per_event": self.time_per_event,
             "abort_rate": self.abort_rate,

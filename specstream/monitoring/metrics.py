@@ -36,8 +36,8 @@ specstream_emitted_rows_total         counter rows emitted into the sink
 specstream_batch_seconds              summary time of micro-batches, by ``phase``
 ===================================== ======= =========================================
 
-``specstream_bad_rows`` is the old name of ``specstream_rejected_rows``, and is told beside it for
-one release. The last four are those of a feed. All have the labels ``operator`` and ``engine``. The
+``specstream_bad_rows`` is the old name of ``specstream_rejected_rows``, and is told beside it until
+version 0.3. The last four are those of a feed. All have the labels ``operator`` and ``engine``. The
 lag is in seconds where the order column holds times.
 """
 
@@ -96,7 +96,7 @@ GAUGES: tuple[tuple[str, str, Callable[[Statistics], float | None]], ...] = (
     ("rejected_rows", "Rows left out because they cannot be events.", lambda s: s.rejected_rows),
     (
         "bad_rows",
-        "Old name of specstream_rejected_rows, for one release.",
+        "Old name of specstream_rejected_rows, until version 0.3.",
         lambda s: s.rejected_rows,
     ),
     ("running", "1 while a batch is in flight.", lambda stats: stats.running),

@@ -62,7 +62,7 @@ class SequentialRun:
 
     @property
     def bad_rows(self) -> pa.Table | None:
-        """Old name of ``rejected_rows``, for one release."""
+        """Old name of ``rejected_rows``, until version 0.3."""
         renamed("SequentialRun.bad_rows", "SequentialRun.rejected_rows")
         return self.rejected_rows
 
@@ -272,7 +272,7 @@ class Operator:
                 timer that raises, which has fired.
             rejected_rows: "side" leaves out rows that cannot be events, as an engine does.
             progress: called with the number of events done, about every thousand.
-            bad_rows: old name of ``rejected_rows``, for one release.
+            bad_rows: old name of ``rejected_rows``, until version 0.3.
             end: no event follows: the timers that are left fire, once.
 
         Raises:

@@ -43,7 +43,7 @@ __all__ = ["BatchFeed", "FeedStats", "Sink", "foreach_batch"]
 
 P = ParamSpec("P")
 
-# Of options, for one release.
+# Of options, until version 0.3.
 FORMER_NAMES = {"bad_rows_to": "rejected_rows_to", "ahead": "prefetch"}
 
 

@@ -3,6 +3,9 @@
 ``version_0_1/`` has the checkpoint of seven batches (full files, increments, and the inputs
 of the last three, each with its operator) and two snapshots: one between batches, and one with
 events that wait. Beside them is what version 0.1 itself emitted when it went on from there.
+
+``version_0_1/event_time/`` has a stream with a watermark, of which 0.1 ran five batches: its
+checkpoint, a snapshot, and the rows that it emitted. ``version_0_1/write_event_time.py`` wrote it.
 """
 
 # Operators carry no types, as those of users do not.
@@ -10,24 +13,32 @@ events that wait. Beside them is what version 0.1 itself emitted when it went on
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
+import ledger
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
+from fed import Fed
 from trades import rows_of
 
 import specstream as ss
 from specstream.checkpoint.checkpoint import Checkpoint
 from specstream.checkpoint.file_format import CheckpointFile
 from specstream.checkpoint.recorded_operator import MOVED
+from specstream.cli import main
 
 FILES = Path(__file__).with_name("version_0_1")
+EVENT_TIME = FILES / "event_time"
+WRITTEN = 5  # batches of the stream with a watermark
 SOURCES = ("web", "phone", "shop")
 
 
@@ -128,6 +139,76 @@ def test_events_that_wait_are_restored_and_gone_on_from() -> None:
         rejected = engine.rejected_rows()
         assert rejected is not None
         assert rejected.equals(pq.read_table(FILES / "waiting_rejected.parquet"))
+
+
+def in_order(batches: list[pa.Table]) -> ss.SequentialRun:
+    """The sequential run over all rows, sorted apart from specstream."""
+    rows = pa.concat_tables(batches).to_pandas()
+    rows = rows.sort_values(["day", "source"], kind="stable").reset_index(drop=True)
+    return ledger.ledger.run_sequential(pa.Table.from_pandas(rows, ledger.batches()[0].schema))
+
+
+def assert_sequential(engine: ss.Engine, output: list[pa.Table], whole: ss.SequentialRun) -> None:
+    emitted = pa.concat_tables(table for table in output if table.num_rows)
+    assert emitted.combine_chunks().equals(whole.output.combine_chunks())
+    np.testing.assert_equal(engine.state.to_dict(), whole.state.to_dict())
+
+
+@pytest.mark.parametrize("settings", [{"horizon": 0}, {"threads": 2, "horizon": 8, "chunk": 2}])
+def test_a_stream_with_a_watermark_goes_on_as_if_it_had_never_stopped(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    place = shutil.copytree(EVENT_TIME / "checkpoint", tmp_path / "checkpoint")
+    output = [pq.read_table(EVENT_TIME / "output.parquet")]
+    batches = ledger.batches()
+    options = {
+        "order_by": "day",
+        "source": "source",
+        "watermark": f"{ledger.DELAY} seconds",
+        "sources": ledger.SOURCES,
+        "to": lambda table, batch_id: output.append(table),
+        "checkpoint": place,
+    }
+    engine = ss.Engine(ledger.ledger, seed=3, **settings)
+    fed = Fed(engine, **options)
+    assert engine.stats.pending == 26
+    # What came last comes again, as after a crash: the sink has its rows twice, the state once.
+    fed.send(WRITTEN - 1, batches[WRITTEN - 1])
+    assert fed.stats.repeated == 1
+    repeated = output.pop()
+    assert repeated.equals(output[0].slice(output[0].num_rows - repeated.num_rows))
+    for batch_id in range(WRITTEN, ledger.BATCHES):
+        if batch_id == WRITTEN + 1:  # again from files, of both versions
+            fed.close()
+            engine = ss.Engine(ledger.ledger, seed=3, **settings)
+            fed = Fed(engine, **options)
+        fed.send(batch_id, batches[batch_id])
+    for source in ledger.SOURCES:
+        engine.advance(source)
+    output.append(engine.poll(timeout=None))
+    assert_sequential(engine, output, in_order(batches))
+    fed.close()
+
+
+def test_a_snapshot_of_every_kind_of_field_is_restored_with_what_waits() -> None:
+    snapshot = (EVENT_TIME / "ledger.snapshot").read_bytes()
+    emitted = pq.read_table(EVENT_TIME / "output.parquet")
+    with ss.Engine(ledger.ledger, horizon=4, seed=3, restore=snapshot) as engine:
+        for source in ledger.SOURCES:
+            engine.advance(source)
+        rest = engine.poll(timeout=None)
+        assert_sequential(engine, [emitted, rest], in_order(ledger.batches()[:WRITTEN]))
+
+
+@pytest.mark.parametrize("batch", [3, 4])
+def test_the_command_replays_a_batch_with_a_watermark(batch: int) -> None:
+    command = ["replay", str(EVENT_TIME / "checkpoint"), "--batch", str(batch), "--json"]
+    ran = CliRunner().invoke(main, command)
+    assert ran.exit_code == 0, ran.output
+    said = json.loads(ran.stdout)
+    assert said["operator"] == "ledger"
+    assert said["identical"] is True
+    assert said["events"] == said["applied"] > 10
 
 
 def test_modules_that_a_record_may_name_are_there() -> None:

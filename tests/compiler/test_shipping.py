@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import specstream as ss
+from specstream.compiler import shipping
 
 if TYPE_CHECKING:
     NotThere = int
@@ -128,3 +129,14 @@ except ValueError as error:
     ).stdout.splitlines()
     assert found[0] == str(weigh.run_sequential(TABLE).output["total"].to_pylist())
     assert found[1] == "TooMuch 101 is more than 100"
+
+
+def test_an_exception_class_that_version_0_1_has_shipped_is_made_again() -> None:
+    # Then only the builtin class that it derives from was written down.
+    shipped = shipping._Raised.__new__(shipping._Raised)
+    shipped.__setstate__({"module": "nowhere", "qualname": "Lost", "base": "KeyError"})
+    made = shipping._original(shipped, [], {})
+    assert issubclass(made, KeyError)
+    assert (made.__module__, made.__qualname__) == ("nowhere", "Lost")
+    again = pickle.loads(pickle.dumps(shipping._raised(made)))
+    assert again == shipped

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Runs tests over the oldest and newest NumPy and Numba, and over other Pythons: ``make compat``.
+
+The ends are those of ``pyproject.toml``. Each combination gets an environment of its own, in which
+pip resolves the requirements of the wheel of this checkout, so that what the wheel asks for is
+tried as well. The tests run against the wheel, never against the sources beside them.
+
+Which Pythons there are: those on PATH, and pyenv's. What cannot be had is skipped, with a word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+OLDEST, NEWEST = "oldest", "newest"
+MARKS = "not spark and not slow and not large"
+# What compiled code and columns do. Neither needs Spark, which has one version.
+TESTS = (
+    "tests/compiler",
+    "tests/engine",
+    "tests/out_of_order",
+    "tests/structures",
+    "tests/operators",
+    "tests/checkpoint/test_version_0_1.py",
+    "tests/checkpoint/test_checkpoint.py",
+)
+# Those with which it is soon seen whether a version is worth the rest.
+QUICK_TESTS = (
+    "tests/compiler/test_compiler.py",
+    "tests/compiler/test_exceptions.py",
+    "tests/compiler/test_functions.py",
+    "tests/compiler/test_mistakes.py",
+    "tests/compiler/test_optional_values.py",
+    "tests/compiler/test_state_containers.py",
+    "tests/compiler/test_values.py",
+    "tests/engine/test_containers.py",
+    "tests/engine/test_engine.py",
+    "tests/engine/test_snapshot.py",
+    "tests/checkpoint/test_version_0_1.py",
+)
+# What the tests import beside specstream, with its extras `testing` and `cli`.
+BESIDE = ("pandas>=2.2,<3", "polars>=1.0", "duckdb>=1.0", "pyte>=0.8.2")
+
+
+@dataclass
+class Combination:
+    """A Python and what is asked of two packages; then what came of it."""
+
+    python: str
+    numba: str
+    numpy: str
+    versions: dict[str, str] = field(default_factory=dict)
+    result: str = ""
+    """``passed``, ``failed`` or ``skipped``."""
+    said: str = ""
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """As ``--only`` has it."""
+        return f"python{self.python}-numba-{self.numba}-numpy-{self.numpy}"
+
+
+def combinations() -> Iterator[Combination]:
+    """All four ends on the first Python, and both ends of Numba on the others."""
+    for numba, numpy in itertools.product((OLDEST, NEWEST), repeat=2):
+        yield Combination(PYTHONS[0], numba, numpy)
+    for python in PYTHONS[1:]:
+        yield Combination(python, OLDEST, NEWEST)
+        yield Combination(python, NEWEST, NEWEST)
+
+
+def lowest(package: str) -> str:
+    """The version that pyproject.toml begins a package's range with.
+
+    Raises:
+        ValueError: it has no such range.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in project["dependencies"]:
+        if found := re.match(rf"{package}>=([0-9.]+)", requirement):
+            parts = found[1].split(".")
+            return ".".join([*parts, "0", "0"][:3])
+    raise ValueError(f"pyproject.toml has no {package}>=VERSION")
+
+
+def interpreter(python: str) -> str | None:
+    """A Python of that version that starts; None: there is none."""
+    candidates = [found] if (found := shutil.which(f"python{python}")) else []
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    candidates += map(str, sorted(pyenv.glob(f"{python}.*/bin/python"), reverse=True))
+    code = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+    for one in candidates:
+        asked = subprocess.run([one, "-c", code], capture_output=True, text=True, check=False)
+        if asked.stdout.strip() == python:
+            return one
+    return None
+
+
+def tell(text: str) -> None:
+    """Progress; what is printed to standard output is the table alone."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def run(command: list[str], log: Path, **environment: str) -> int:
+    """Runs it, all output to a file; its exit status."""
+    with log.open("a") as output:
+        output.write(f"$ {' '.join(command)}\n")
+        output.flush()
+        return subprocess.run(
+            command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, check=False,
+            env={**os.environ, **environment},
+        ).returncode  # fmt: skip
+
+
+def last_line(log: Path, pattern: str) -> str:
+    """The last line in which the pattern is found."""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    found = (line for line in reversed(lines) if re.search(pattern, line))
+    return next(found, lines[-1] if lines else "").strip("= ")
+
+
+def install(one: Combination, home: Path, wheel: Path, log: Path) -> Path | None:
+    """An environment with the combination; None where it cannot be had, and then it says why."""
+    found = interpreter(one.python)
+    if found is None:
+        one.result, one.said = "skipped", f"no Python {one.python} here"
+        return None
+    shutil.rmtree(home, ignore_errors=True)
+    python = home / "bin" / "python"
+    if run([found, "-m", "venv", str(home)], log):
+        one.result, one.said = "skipped", "its venv cannot be made"
+        return None
+    # The oldest Numba decides over the newest NumPy: it names the highest that it takes. Newer
+    # pyarrow does not start with NumPy 1, without saying so to pip; so the oldest go together.
+    ends = {"numba": one.numba, "numpy": one.numpy, "pyarrow": one.numpy}
+    asked = [f"{name}=={lowest(name)}" for name, end in ends.items() if end == OLDEST]
+    # No compiler: a version without a wheel for this Python counts as not to be had.
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    needed = [f"specstream[testing,cli] @ {wheel.as_uri()}", *BESIDE, *asked]
+    if run([*pip, "--only-binary=:all:", *needed], log):
+        one.result = "skipped"
+        one.said = last_line(log, "ERROR: (No matching|Cannot install|Could not find)")
+        return None
+    code = (
+        "import importlib.metadata as m, json, platform;"
+        "found = {n: m.version(n) for n in ('numba', 'numpy', 'llvmlite', 'pyarrow')};"
+        "print(json.dumps({'python': platform.python_version(), **found}))"
+    )
+    one.versions = json.loads(subprocess.check_output([str(python), "-c", code], text=True))
+    return python
+
+
+def test(one: Combination, python: Path, tests: list[str], log: Path) -> None:
+    """Runs the tests and notes what came of them."""
+    # -P: the sources in this folder are not to be imported. NUMBA_OPT=0: as in `make test`.
+    command = [
+        str(python), "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", MARKS, *tests,
+    ]  # fmt: skip
+    status = run(command, log, NUMBA_OPT="0", PYTHONSAFEPATH="1", CI="1")
+    one.result = "passed" if status == 0 else "failed"
+    one.said = last_line(log, r"\d+ (passed|failed|error)")
+
+
+def build_wheel(python: str, to: Path, log: Path) -> Path:
+    """One for all: it is made for the stable interface of Python."""
+    # What an earlier build left would go into it.
+    for left in (to, *ROOT.glob("build/lib*"), *ROOT.glob("build/temp*"), *ROOT.glob("build/bd*")):
+        shutil.rmtree(left, ignore_errors=True)
+    command = [python, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(to), "."]
+    if run(command, log):
+        sys.exit(f"the wheel cannot be built: see {log}")
+    return next(to.glob("*.whl"))
+
+
+def table(done: list[Combination]) -> str:
+    """What is printed at the end."""
+    head = ("python", "numba", "numpy", "llvmlite", "pyarrow", "result", "")
+    rows = [
+        (
+            one.versions.get("python", one.python),
+            *(one.versions.get(key, "") for key in head[3:5]),
+            one.result,
+            one.said,
+        )
+        for one in done
+    ]
+    asked = [
+        tuple(one.versions.get(key, getattr(one, key)) for key in ("numba", "numpy"))
+        for one in done
+    ]
+    lines = [head, *((row[0], *two, *row[1:]) for row, two in zip(rows, asked, strict=True))]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(head) - 1)]
+    return "\n".join(
+        "  ".join([*(text.ljust(n) for text, n in zip(line, widths, strict=False)), line[-1]])
+        .rstrip()
+        for line in lines
+    )  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a few files of tests in each")
+    parser.add_argument("--only", default="", help="names of combinations that have this in them")
+    parser.add_argument("--list", action="store_true", help="name the combinations and end")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the results, as JSON")
+    parser.add_argument("--keep", action="store_true", help="keep the environments")
+    parser.add_argument("--to", type=Path, default=ROOT / ".venv" / "compat", help="where they are")
+    parser.add_argument("tests", nargs="*", help="other tests than the usual")
+    given = parser.parse_args()
+    chosen = [one for one in combinations() if given.only in one.name]
+    if given.list or not chosen:
+        print("\n".join(one.name for one in (chosen or combinations())))
+        return 0 if given.list else 2
+    to = given.to.resolve()
+    to.mkdir(parents=True, exist_ok=True)
+    tests = given.tests or list(QUICK_TESTS if given.quick else TESTS)
+    log = to / "wheel.log"
+    log.unlink(missing_ok=True)
+    wheel = build_wheel(sys.executable, to / "wheel", log)
+    for number, one in enumerate(chosen, 1):
+        tell(f"[{number}/{len(chosen)}] {one.name}: installing")
+        log, home = to / f"{one.name}.log", to / one.name
+        log.unlink(missing_ok=True)
+        began = time.monotonic()
+        python = install(one, home, wheel, log)
+        if python is not None:
+            shown = ", ".join(f"{name} {version}" for name, version in one.versions.items())
+            tell(f"    {shown}: testing, the log is {log}")
+            test(one, python, tests, log)
+        if not given.keep:
+            shutil.rmtree(home, ignore_errors=True)
+        one.seconds = round(time.monotonic() - began, 1)
+        tell(f"    {one.result} after {one.seconds:.0f} s: {one.said}")
+        if given.json is not None:  # after each: what was done is kept if the next is interrupted
+            results = [{"name": this.name, **asdict(this)} for this in chosen[:number]]
+            given.json.write_text(json.dumps({"tests": tests, "results": results}, indent=1) + "\n")
+    print(table(chosen))
+    return 1 if any(one.result == "failed" for one in chosen) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
