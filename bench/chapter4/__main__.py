@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -61,7 +62,7 @@ def _run(experiment: Experiment, folder: Path, effort: Effort, redraw: bool) -> 
         began = time.perf_counter()
         with _progress() as say:
             data = experiment.measure(effort, say)
-        stored = {"machine": describe(), "data": data}
+        stored = {"machine": {**describe(), "commit": _commit()}, "data": data}
         file.write_text(to_text(stored))
         print(f"  {time.perf_counter() - began:.0f} s")
     elif not file.exists():
@@ -72,6 +73,15 @@ def _run(experiment: Experiment, folder: Path, effort: Effort, redraw: bool) -> 
     for finding in findings:
         print(f"  {'yes' if finding.holds else 'NO '}  {finding.what}: {finding.seen}", flush=True)
     return sum(not finding.holds for finding in findings)
+
+
+def _commit() -> str:
+    """What was measured; "unknown": outside of a checkout."""
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 @contextmanager
