@@ -76,12 +76,14 @@ def _run(experiment: Experiment, folder: Path, effort: Effort, redraw: bool) -> 
 
 
 def _commit() -> str:
-    """What was measured; "unknown": outside of a checkout."""
-    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    """The last change of what is measured; "unknown": outside of a checkout."""
+    root = Path(__file__).parents[2]
+    asked = ["git", "log", "-1", "--format=%h", "--", "specstream", "stm_native/src", "operators"]
     try:
-        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        told = subprocess.run(asked, cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return told.stdout.strip() or "unknown"
 
 
 @contextmanager

@@ -231,6 +231,8 @@ def _why_no_growth(first: list[float], best: float) -> str:
 
 
 def _why_no_worse(small: Mapping[str, Any], large: Mapping[str, Any]) -> str:
+    if small["all"][1] < large["all"][1]:
+        return "the medians are in this order, and the rounds differ by more."
     if "done" not in small:
         seen = (
             f"{small['per transaction']:.3f} runs per transaction were dropped, with a state of "

@@ -23,6 +23,7 @@ __all__ = [
     "TRANSACTIONAL",
     "WORDS",
     "Lab",
+    "handover",
     "opened",
     "opened_all",
     "random_words",
@@ -61,6 +62,7 @@ double lab_undo(struct lab *lab, int method, int access, const uint32_t *words, 
 double lab_interference(struct lab *lab, int method, int access, const uint32_t *words,
                         int64_t count, int64_t batches, int64_t changed, bool unprotected,
                         int core, int other_core);
+double lab_handover(int64_t rounds, int core, int other_core);
 double lab_swaps(struct lab *lab, const uint32_t *words, int64_t count, int64_t batches,
                  int64_t changed, int core, int other_core);
 struct rerun lab_rerun(struct lab *lab, int method, int access, const uint32_t *words,
@@ -201,6 +203,16 @@ class Lab:
         if rerun.first == -2:
             raise AssertionError("a transaction committed whose words had been changed")
         return {"first": rerun.first, "abort": rerun.abort, "again": rerun.again}
+
+
+def handover(rounds: int) -> float:
+    """Nanoseconds until one core sees what the other one has written, mean.
+
+    Two cores that share the cache next to them, as two hardware threads of one core do, take a
+    fraction of what two cores with caches of their own take.
+    """
+    with _two_cores() as cores:
+        return _placed(_library()[1].lab_handover(rounds, *cores))
 
 
 def _placed(took: float) -> float:

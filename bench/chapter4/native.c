@@ -517,6 +517,45 @@ static bool interfere_elsewhere(struct interference *other)
     return result != NULL;
 }
 
+/* A word that two threads hand to and fro. */
+struct handover {
+    _Alignas(SS_CACHE_LINE) _Atomic int64_t turn;
+    int64_t rounds;
+    int core;
+};
+
+static void *hand_back(void *argument)
+{
+    struct handover *handover = argument;
+    /* Also where it may not choose its core: the other one waits. */
+    bool placed = move_to(handover->core);
+    for (int64_t round = 0; round < handover->rounds; round++) {
+        while (atomic_load_explicit(&handover->turn, memory_order_acquire) != 2 * round + 1)
+            ;
+        atomic_store_explicit(&handover->turn, 2 * round + 2, memory_order_release);
+    }
+    return placed ? argument : NULL;
+}
+
+/* Mean nanoseconds until one core sees what the other has written. Negative: as below. */
+double lab_handover(int64_t rounds, int core, int other_core)
+{
+    struct handover handover = {0, rounds, other_core};
+    pthread_t thread;
+    void *placed = NULL;
+    if (!move_to(core) || pthread_create(&thread, NULL, hand_back, &handover) != 0)
+        return -1;
+    double began = now();
+    for (int64_t round = 0; round < rounds; round++) {
+        atomic_store_explicit(&handover.turn, 2 * round + 1, memory_order_release);
+        while (atomic_load_explicit(&handover.turn, memory_order_acquire) != 2 * round + 2)
+            ;
+    }
+    double took = now() - began;
+    pthread_join(thread, &placed);
+    return placed != NULL ? took / (2.0 * (double)rounds) : -1;
+}
+
 /* Mean nanoseconds of one access of the first thread to words that it has accessed before, and the
  * first `changed` of which a thread on `other_core` has incremented meanwhile; `unprotected`: without
  * the method, so that locks and records stay where they are. Negative: the threads could not be placed. */

@@ -232,8 +232,8 @@ def _hardly_matters(near: Mapping[str, Any], protocol: str) -> Finding:
             )
         else:
             causes.append(
-                f"not explained: {seen}; five threads with static 10 are at {shown(fewer)}, static "
-                f"10 that stops every {EVERY} events at {shown(stretches)}"
+                f"not explained, or only in part: {seen}; five threads with static 10 are at "
+                f"{shown(fewer)}, static 10 that stops every {EVERY} events at {shown(stretches)}"
             )
     return Finding(
         f"the slowest predictor reaches {CLOSE} of the fastest (nearest neighbours, {protocol})",
