@@ -249,7 +249,6 @@ def _lock_array_is_the_reason(data: Data, access: str) -> Finding:
 
 
 def judge(data: Data) -> list[Finding]:
-    costs = data["nanoseconds"]
     findings = [
         _stm_is_dearest(data, protocol, pattern)
         for protocol in reversed(TRANSACTIONAL)
@@ -263,19 +262,20 @@ def judge(data: Data) -> list[Finding]:
         for access in ACCESSES
     ]
     findings += [_lock_array_is_the_reason(data, access) for access in ACCESSES]
-    findings += [_value_is_near(costs, pattern) for pattern in PATTERNS[2:]]
+    findings += [_value_is_near(data, pattern) for pattern in PATTERNS[2:]]
     return findings
 
 
-def _value_is_near(costs: Costs, pattern: str) -> Finding:
+def _value_is_near(data: Data, pattern: str) -> Finding:
     """That it has no lock array is what it is for."""
+    costs = data["nanoseconds"]
     bare, near, far = (costs[method][pattern] for method in ("none", "value", "eager"))
     fetched = costs["value"][f"{pattern.partition(',')[0]}, {FETCHED}"]
     return Finding(
         f"value adds less than half of what eager adds to a bare access ({pattern}; ours)",
         f"{near[1] - bare[1]:.1f} against {far[1] - bare[1]:.1f} ns",
         near[2] - bare[0] < (far[0] - bare[2]) / 2,
-        f"where the words have been fetched before, value costs {fetched[1]:.1f} ns: not explained.",
+        f"where the words have been fetched, value costs {fetched[1]:.1f} ns: not explained.",
     )
 
 

@@ -65,7 +65,7 @@ def measure(effort: Effort, say: Say) -> Data:
                 for protocol, sizes in protocols.items()
             }
             for memory, protocols in taken.items()
-        }
+        },
     }
 
 

@@ -22,8 +22,8 @@ SET = 100
 BATCHES = 40
 ROUNDS = 31
 HANDOVERS = 10_000
-# Nanoseconds that a line takes between cores with caches of their own, at least; hardware threads of
-# one core share the cache next to them.
+# Nanoseconds that a line takes at least between cores with caches of their own; hardware threads
+# of one core share the cache next to them.
 APART = 30.0
 ALONE, OTHER = "no interference", "other core"
 PATTERNS = (ALONE, OTHER)
@@ -46,10 +46,15 @@ def measure(effort: Effort, say: Say) -> Data:
         for kind in KINDS
     }
     between: list[float] = []
+    lone: dict[str, list[float]] = {pattern: [] for pattern in PATTERNS}
     with opened_all(methods) as labs:
         for number in range(effort.times(ROUNDS, 3)):
             say(f"round {number + 1}")
             between.append(handover(HANDOVERS))
+            for pattern, took_of_one in lone.items():
+                changed = 0 if pattern == ALONE else 1
+                words = random_words(1, SET * batches // 10)
+                took_of_one.append(labs["none"].interference("write", words, 1, changed))
             for kind in KINDS:
                 for pattern, of_methods in taken[kind].items():
                     for method in methods:
@@ -63,13 +68,14 @@ def measure(effort: Effort, say: Say) -> Data:
                         of_methods[method].append(took)
     return {
         "handover": quartiles(between),
+        "lone": {pattern: quartiles(took) for pattern, took in lone.items()},
         "nanoseconds": {
             kind: {
                 pattern: {method: quartiles(took) for method, took in methods_of.items()}
                 for pattern, methods_of in patterns.items()
             }
             for kind, patterns in taken.items()
-        }
+        },
     }
 
 
@@ -112,7 +118,20 @@ def _why_not_cheaper(costs: Costs, protocol: str, lock: str) -> str:
     return f"{told}: most of the difference arises {most}."
 
 
-def _moved_is_dearer(costs: Costs, kind: str, between: Quartiles) -> Finding:
+def _why_flat(between: Quartiles, lone: Mapping[str, Quartiles]) -> str:
+    told = (
+        f"what one core writes the other sees after {between[1]:.0f} ns, and a set of one bare "
+        f"word takes {lone[ALONE][1]:.0f} ns without interference and {lone[OTHER][1]:.0f} with it"
+    )
+    if between[2] < APART:
+        return f"{told}: the cores share the cache next to them, so that nothing has to move."
+    if above(lone[OTHER], lone[ALONE]):
+        return f"{told}: of {SET} words the core waits for many at once, so that little is left."
+    return f"{told}: not explained."
+
+
+def _moved_is_dearer(data: Data, kind: str) -> Finding:
+    costs = data["nanoseconds"][kind]
     flat = [m for m in METHODS if not above(costs[OTHER][m], costs[ALONE][m])]
     told = "; ".join(
         f"{m} {', '.join(f'{part} {took:.1f} ns' for part, took in _parts(costs, m).items())}"
@@ -122,13 +141,7 @@ def _moved_is_dearer(costs: Costs, kind: str, between: Quartiles) -> Finding:
         f"what another core has written is dearer to come back to ({kind}s)",
         ", ".join(f"{m} {costs[ALONE][m][1]:.0f} -> {costs[OTHER][m][1]:.0f} ns" for m in METHODS),
         not flat,
-        f"what one core writes the other sees after {between[1]:.0f} ns: "
-        + (
-            "the two share the cache next to them, so that nothing has to move. "
-            if between[2] < APART
-            else "they have caches of their own. "
-        )
-        + f"Not clearly for {', '.join(flat)} ({told}): the rounds differ by more.",
+        f"{_why_flat(data['handover'], data['lone'])} Not clearly for {', '.join(flat)} ({told}).",
     )
 
 
@@ -137,7 +150,7 @@ def judge(data: Data) -> list[Finding]:
     cheaper: dict[str, list[str]] = {protocol: [] for protocol in reversed(TRANSACTIONAL)}
     for kind in KINDS:
         costs = data["nanoseconds"][kind]
-        findings.append(_moved_is_dearer(costs, kind, data["handover"]))
+        findings.append(_moved_is_dearer(data, kind))
         for protocol, cases in cheaper.items():
             for lock in LOCKS:
                 mine, its = costs[OTHER][protocol], costs[OTHER][lock]
@@ -201,7 +214,8 @@ EXPERIMENT = Experiment(
         ),
     },
     notes=(
-        "Two cores: there are the two patterns that such a machine has. Controls, not in the "
+        "Two cores: there are the two patterns that such a machine has. Threads wait for each "
+        "other without sleeping, as a core that sleeps may empty its caches. Controls, not in the "
         "picture: the second thread increments the words without the method, so that locks and "
         "records do not move; an atomic addition to a word as large as a spin lock in place of "
         "acquiring it."

@@ -307,7 +307,7 @@ def _others_are_small(data: Data, writes: int, protocol: str) -> Finding:
 
 def _added(of_writes: Mapping[str, Any], protocol: str, method: str) -> float:
     """Nanoseconds that a method adds to a task without work; of a protocol they were measured."""
-    first = {name: ratios[0][1] for name, ratios in of_writes["ratio"].items()}
+    first = {name: float(ratios[0][1]) for name, ratios in of_writes["ratio"].items()}
     bare: float = of_writes["parts"][protocol]["all"][1] / (first[protocol] - 1)
     return (first[method] - 1) * bare
 

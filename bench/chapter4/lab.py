@@ -23,6 +23,7 @@ __all__ = [
     "TRANSACTIONAL",
     "WORDS",
     "Lab",
+    "Words",
     "handover",
     "opened",
     "opened_all",

@@ -10,6 +10,7 @@
  * changed by one atomic instruction; `value` with a lock array beside it; words fetched into the
  * cache before; descriptor and logs allocated anew for each transaction. */
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -82,6 +83,10 @@ static double clock_cost(void)
 /* `records`: length of the lock array of EAGER; 0: as an engine has it by default. */
 struct lab *lab_open(uint64_t *state, uint64_t words, enum method method, uint64_t records)
 {
+    /* What is freed stays with the process: else a transaction whose memory is allocated anew pays for
+     * new pages or does not, by what else is in the heap. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     struct lab *lab = calloc(1, sizeof *lab);
     if (lab == NULL)
         return NULL;
@@ -466,7 +471,11 @@ struct interference {
     int64_t count;
     int core;
     bool swaps; /* only exchange the entries of `records` */
+    pthread_t thread;
+    atomic_int stage;
 };
+
+enum { WRITING, WRITTEN, MEASURED };
 
 /* Exchanges an entry of the lock array for each of the words, as a lock is taken and given back. */
 static void swap_entries(struct lab *lab, const uint32_t *words, int64_t count)
@@ -489,32 +498,53 @@ static bool move_to(int core)
 }
 
 /* Increments the words, in an earlier transaction that commits. */
-static void *interfere(void *argument)
+static void write_words(const struct interference *other)
 {
-    const struct interference *other = argument;
     struct lab *lab = other->lab;
-    if (!move_to(other->core))
-        return NULL;
     if (other->swaps) {
         swap_entries(lab, other->words, other->count);
-        return argument;
+        return;
     }
     struct ss_transaction *transaction = transactional(other->method) ? begin(lab, 1, 0) : NULL;
     run_accesses(lab, &lab->engine->workers[1].run, other->method, INCREMENT, other->words,
                  other->count);
     if (transaction != NULL)
         commit(lab, 1, transaction);
-    return argument;
 }
 
-static bool interfere_elsewhere(struct interference *other)
+static void *interfere(void *argument)
 {
-    pthread_t thread;
-    void *result = NULL;
-    if (pthread_create(&thread, NULL, interfere, other) != 0)
-        return false;
-    pthread_join(thread, &result);
-    return result != NULL;
+    struct interference *other = argument;
+    write_words(other);
+    atomic_store(&other->stage, WRITTEN);
+    while (atomic_load(&other->stage) != MEASURED)
+        ;
+    return NULL;
+}
+
+/* Both threads turn until the other one is done: a core that sleeps may empty its caches, and then
+ * words come from the same place whoever has written them. */
+static bool begin_interference(struct interference *other)
+{
+    atomic_store(&other->stage, WRITING);
+    /* It begins there: beside this thread, which does not wait asleep, it would wait for its turn. */
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(other->core, &set);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    bool begun = pthread_attr_setaffinity_np(&attributes, sizeof set, &set) == 0 &&
+                 pthread_create(&other->thread, &attributes, interfere, other) == 0;
+    pthread_attr_destroy(&attributes);
+    while (begun && atomic_load(&other->stage) == WRITING)
+        ;
+    return begun;
+}
+
+static void end_interference(struct interference *other)
+{
+    atomic_store(&other->stage, MEASURED);
+    pthread_join(other->thread, NULL);
 }
 
 /* A word that two threads hand to and fro. */
@@ -568,19 +598,23 @@ double lab_interference(struct lab *lab, enum method method, enum access access,
     if (!move_to(core))
         return -1;
     for (int64_t batch = 0; batch < batches; batch++, words += count) {
-        struct interference other = {lab,     unprotected ? NONE : method, words,
-                                     changed, other_core,                  false};
+        struct interference other = {.lab = lab,
+                                     .method = unprotected ? NONE : method,
+                                     .words = words,
+                                     .count = changed,
+                                     .core = other_core};
         struct ss_transaction *transaction = transactional(method) ? begin(lab, 0, 1) : NULL;
         run_accesses(lab, run, method, access, words, count);
         if (transaction != NULL)
             undo(lab, 0, transaction);
-        if (!interfere_elsewhere(&other))
+        if (!begin_interference(&other))
             return -1;
         if (transaction != NULL)
             transaction = begin(lab, 0, 1);
         double began = now();
         run_accesses(lab, run, method, access, words, count);
         sum += now() - began - clock;
+        end_interference(&other);
         if (transaction != NULL)
             undo(lab, 0, transaction);
     }
@@ -596,13 +630,20 @@ double lab_swaps(struct lab *lab, const uint32_t *words, int64_t count, int64_t 
     if (!move_to(core))
         return -1;
     for (int64_t batch = 0; batch < batches; batch++, words += count) {
-        struct interference other = {lab, NONE, words, changed, other_core, true};
+        struct interference other = {.lab = lab,
+                                     .method = NONE,
+                                     .words = words,
+                                     .count = changed,
+                                     .core = other_core,
+                                     .swaps = true};
         swap_entries(lab, words, count);
-        if (changed != 0 && !interfere_elsewhere(&other))
+        if (changed != 0 && !begin_interference(&other))
             return -1;
         double began = now();
         swap_entries(lab, words, count);
         sum += now() - began - clock;
+        if (changed != 0)
+            end_interference(&other);
     }
     return sum / (double)(batches * count);
 }
@@ -627,7 +668,11 @@ struct rerun lab_rerun(struct lab *lab, enum method method, enum access access,
     if (!move_to(core))
         return (struct rerun){-1, -1, -1};
     for (int64_t batch = 0; batch < batches; batch++, words += count) {
-        struct interference other = {lab, method, words, changed, other_core, false};
+        struct interference other = {.lab = lab,
+                                     .method = method,
+                                     .words = words,
+                                     .count = changed,
+                                     .core = other_core};
         if (how & RUN_BEFORE) {
             struct ss_transaction *before = begin(lab, 0, 1);
             run_accesses(lab, &lab->engine->workers[0].run, method, access, words, count);
@@ -637,7 +682,7 @@ struct rerun lab_rerun(struct lab *lab, enum method method, enum access access,
         struct ss_transaction *transaction = begin(lab, 0, 1);
         run_accesses(lab, &lab->engine->workers[0].run, method, access, words, count);
         double ran = now();
-        if (!interfere_elsewhere(&other))
+        if (!begin_interference(&other))
             return (struct rerun){-1, -1, -1};
         double resumed = now();
         if (how & UNSEARCHED)
@@ -649,6 +694,7 @@ struct rerun lab_rerun(struct lab *lab, enum method method, enum access access,
         transaction = begin(lab, 0, 1);
         run_accesses(lab, &lab->engine->workers[0].run, method, access, words, count);
         double ended = now();
+        end_interference(&other);
         undo(lab, 0, transaction);
         sum.first += ran - began - clock;
         sum.abort += undone - resumed - clock;

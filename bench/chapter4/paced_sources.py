@@ -265,8 +265,8 @@ def peaks_at_equal_rates(
         because = f"the wait for the other source grows with the difference: {own}. That peaks."
     elif all(less[0][1] > other[1] for other in less[1:]):
         because = (
-            f"the wait for the other source grows with the difference: {own}. The medians peak, and "
-            "the rounds differ by more."
+            f"the wait for the other source grows with the difference: {own}. The medians peak, "
+            "and the rounds differ by more."
         )
     else:
         because = f"Not explained by the wait for the other source: {own}."

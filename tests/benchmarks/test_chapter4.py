@@ -35,6 +35,7 @@ from bench.chapter4.lab import (
     METHODS,
     SMALL_RECORDS,
     TRANSACTIONAL,
+    Words,
     opened,
     opened_all,
     random_words,
@@ -119,6 +120,13 @@ def test_every_experiment_has_a_name_of_its_own() -> None:
     assert len({experiment.name for experiment in EXPERIMENTS}) == len(EXPERIMENTS) == 16
 
 
+def distinct_words(count: int, batches: int) -> Words:
+    """Random words of which none comes twice, so that each is changed as often as was said."""
+    drawn = random_words(count, batches + 1)
+    first = np.sort(np.unique(drawn, return_index=True)[1])
+    return drawn[first[: count * batches]]
+
+
 @pytest.mark.parametrize("method", [*METHODS, *CONTROLS])
 def test_the_lab_really_accesses_the_state(method: str) -> None:
     words = random_words(10, 20)
@@ -139,7 +147,7 @@ def test_the_lab_really_accesses_the_state(method: str) -> None:
 def test_a_transaction_whose_words_have_changed_runs_again(
     protocol: str, kind: str, how: dict[str, bool]
 ) -> None:
-    words = random_words(50, 5)
+    words = distinct_words(50, 5)
     with opened(protocol) as lab:
         before = lab.state[words]
         # Raises where such a transaction commits.
@@ -158,7 +166,7 @@ def test_writes_alone_do_not_conflict_in_value() -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("unprotected", [False, True])
 def test_the_other_core_changes_the_words_that_it_is_told(method: str, unprotected: bool) -> None:
-    words = random_words(10, 5)
+    words = distinct_words(10, 5)
     with opened(method) as lab:
         before = lab.state[words]
         lab.interference("read", words, 10, 4, unprotected=unprotected)
@@ -168,7 +176,7 @@ def test_the_other_core_changes_the_words_that_it_is_told(method: str, unprotect
 
 @pytest.mark.parametrize("protocol", TRANSACTIONAL)
 def test_transactions_with_memory_of_their_own_commit_and_pay_for_it(protocol: str) -> None:
-    words = random_words(10, 200)
+    words = distinct_words(10, 200)
     with opened_all(TRANSACTIONAL) as labs:
         lab = labs[protocol]
         before = lab.state[words]
@@ -183,7 +191,7 @@ def test_transactions_with_memory_of_their_own_commit_and_pay_for_it(protocol: s
 
 
 def test_a_small_lock_array_has_a_record_for_each_word_as_well() -> None:
-    words = random_words(100, 20)
+    words = distinct_words(100, 20)
     with opened("eager", SMALL_RECORDS) as lab:
         before = lab.state[words]
         lab.phases("increment", words, 100)

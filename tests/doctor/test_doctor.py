@@ -147,13 +147,13 @@ def test_a_failed_import_names_the_doctor(tmp_path: Path) -> None:
 
 def test_a_requirement_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     assert look("packages").verdict == "ok"
-    versions = {"numba": "0.67.0", "pandas": "3.0.1"}
+    versions = {"numba": "0.60.0", "pandas": "3.0.1"}
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: versions.get(name) or real(name))
     found = look("packages")
     assert found.verdict == "missing"
-    assert "numba 0.67.0" in found.found
-    assert found.advice == 'pip install "numba<0.69,>=0.68"'
+    assert "numba 0.60.0" in found.found
+    assert found.advice == 'pip install "numba<0.69,>=0.61"'
     assert look("extras").advice == 'pip install "pandas<3,>=2.2"'
     assert look("PySpark").verdict == "missing"
 
