@@ -103,7 +103,11 @@ def draw(data: Data) -> Figure:
     from_zero([axes[protocol] for protocol in TRANSACTIONAL])
     axes["value"].set_ylabel("time of the abort (µs)")
     groups = {
-        protocol: {pattern: tuple(data["slopes"][protocol][pattern]) for pattern in PATTERNS}
+        # An abort that does not grow has slopes on both sides of nothing.
+        protocol: {
+            pattern: tuple(max(slope, 0.0) for slope in data["slopes"][protocol][pattern])
+            for pattern in PATTERNS
+        }
         for protocol in TRANSACTIONAL
     }
     draw_bars(axes["growth"], groups, "{:.2f}", LOOKS, room=1.1)

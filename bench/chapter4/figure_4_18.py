@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -21,7 +22,7 @@ from bench.chapter4.ready import (
     rates,
     why_no_faster,
 )
-from specstream.figures.palette import SPARE
+from specstream.figures.palette import look
 from specstream.figures.style import from_zero, in_style, legend, line_at, new_figure, plot_line
 
 # Of the text, with four cores.
@@ -32,7 +33,10 @@ LENGTHS = ("the text's length", "today's length", "asleep")
 THREADS = {"the text's length": (1, 2), "today's length": (1, 2), "asleep": (1, 2, 4, 6)}
 # The control: without most conflicts.
 FREE = {f"{protocol}, distinct items": protocol for protocol in TRANSACTIONAL}
-LOOKS = dict(zip(FREE, SPARE, strict=False))
+LOOKS = {
+    name: replace(look(protocol), line=":", marker="D", width=1.2)
+    for name, protocol in FREE.items()
+}
 SECONDS = 0.08
 ROUNDS = 15
 

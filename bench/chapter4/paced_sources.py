@@ -25,7 +25,7 @@ import specstream as ss
 from bench.chapter4.experiment import Data, Effort, Finding, Say
 from bench.chapter4.margin import above, quartiles, shown
 from bench.chapter4.slowed import SlowedEngine, busy_rounds
-from specstream.figures.palette import Look
+from specstream.figures.palette import QUIET, Look
 from specstream.figures.style import from_zero, in_style, legend, new_figure, plot_line
 
 __all__ = [
@@ -64,7 +64,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 SPECULATIVE = ("value", "eager")
 WAITING = "wait for the other source"
-LOOKS = {WAITING: Look("#999999", "", "-", "", 1.4)}
+LOOKS = {WAITING: Look(QUIET, "", "-", "", 1.4)}
 DEFINITIONS = {
     "latency": "mean time from the arrival of an event to the moment when its rows are there, ms",
     "difference": "A sends (1 + d) times as many events as B; 0 %: equally many",

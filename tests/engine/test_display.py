@@ -126,10 +126,10 @@ def test_a_sequential_run_says_what_it_made() -> None:
 
 
 def test_statistics_say_what_was_decided() -> None:
-    with ss.Engine(shop, threads=2) as engine:
+    moving = ss.ThroughputDriven(every=100, chunk=1)
+    with ss.Engine(shop, threads=2, predictor=moving) as engine:
         assert "latest decision" not in repr(engine.stats)
-        while not engine.stats.decisions:
-            engine.process(events(5000))
+        engine.process(events(5000))
         stats = engine.stats
     assert f"latest decision  {stats.decisions[-1].reason}" in repr(stats)
     shown = Checked(stats)

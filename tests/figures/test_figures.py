@@ -24,6 +24,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from bench import pictures
+from bench.chapter4.figures_4_7_4_8 import APART, APART_LOOK
+from bench.chapter4.paced_sources import LOOKS as WAITING
 from bench.containers.plot import LOOKS as CONTAINERS
 from bench.spark.plot import LOOKS as SPARK
 from specstream.demo.plot import Batch, draw_demo
@@ -123,7 +125,7 @@ def test_every_picture_of_the_documentation_is_drawn_from_data_beside_it() -> No
 
 def test_what_has_a_name_has_the_colour_of_that_name(figure: Any) -> None:
     others: Other = {"dropped runs": palette.CONFLICTS, "the text": palette.PUBLISHED}
-    others |= {**CONTAINERS, **SPARK}
+    others |= {**CONTAINERS, **SPARK, **WAITING, APART: APART_LOOK}
     spare = {one.colour for one in SPARE}
     for one in legends(figure):
         handles = dict(
@@ -367,7 +369,11 @@ def test_the_table_of_the_page_is_what_the_picture_shows() -> None:
     rows = json.loads((ROOT / "docs" / "speed" / "threads.json").read_text())["rows"]
     for row in rows:
         if row["kind"] == "compiled":
-            cells = [f"{one['speed']:.2f}" for one in row["results"].values()]
+            took = row["nanoseconds"]
+            cells = [f"{took:.0f} ns" if took < 1000 else f"{took / 1000:.1f} µs"]
+            for name in ("value", "eager", "plain", "lock", "Auto"):
+                of = row["results"].get(name)
+                cells.append("" if of is None else f"{of['speed']:.2f}")
             assert f"| {row['title']} | {' | '.join(cells)} |" in page
 
 
