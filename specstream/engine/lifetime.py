@@ -148,16 +148,16 @@ class Lifetime:
                 pass
 
     def _end_now(self) -> None:
-        if not self.closed:
+        # An interrupted step is begun anew, and what is freed has nothing to tell any more.
+        if not self._native.is_freed:
             try:
                 self.settle()
             except Exception:  # no memory for rows that nobody can ask for any more
                 self.unsettled = None
             for last in self.at_end:
                 last()
-            if not self._native.is_freed:
-                self._native.free()
-            self.closed = True
+            self._native.free()
+        self.closed = True
         self.at_end.clear()
 
     def inside(self, act: Callable[[], T]) -> T:

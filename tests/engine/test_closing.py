@@ -41,6 +41,23 @@ def pairs(output: str) -> list[tuple[str, str]]:
     return [tuple(line.split(" ", 1)) for line in output.splitlines()[:-1]]  # type: ignore[misc]
 
 
+def test_what_is_interrupted_behind_the_end_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = ss.Engine(transfer, threads=2, horizon=2, chunk=1)
+    native = engine.parts.native
+    free = native.free
+
+    def interrupted() -> None:
+        free()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(native, "free", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.close()
+    assert engine.closed
+    engine.profile()
+    engine.close()
+
+
 def test_closing_waits_for_who_reads_the_state() -> None:
     """The reader has no part in the batch, and no lock: it only waits for the turn."""
     for _ in range(5):
