@@ -10,7 +10,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from specstream.doctor.finding import Check, Finding
-from specstream.doctor.requirements import PACKAGE, required, satisfies, version_of
+from specstream.doctor.requirements import PACKAGE, installed, pip_install, satisfies, version_of
 
 __all__ = ["CHECKS", "has_spark", "install"]
 
@@ -80,44 +80,26 @@ def _package(say: Callable[[str], None]) -> Finding:
 
 
 def _packages(say: Callable[[str], None]) -> Finding:
-    versions, wrong = [], []
-    for needed in required(None):
-        version = version_of(needed.name)
-        versions.append(f"{needed.name} {version or 'not installed'}")
-        if version is None or not satisfies(version, needed.versions):
-            wrong.append(f"{needed.name}{needed.versions}")
+    needed = list(installed(None))
+    versions = [str(package) for package in needed]
     if version := version_of("llvmlite"):
         versions.append(f"llvmlite {version}")
     found = ", ".join(versions)
-    if wrong:
-        return Finding("packages", "missing", found, f"pip install {quoted(wrong)}")
+    if wrong := [package for package in needed if not package.fits]:
+        return Finding("packages", "missing", found, pip_install(wrong))
     return Finding("packages", "ok", found)
 
 
 def _extras(say: Callable[[str], None]) -> Finding:
-    there: list[str] = []
-    absent: list[str] = []
-    wrong: list[str] = []
-    for extra in EXTRAS:
-        is_whole = True
-        for needed in required(extra):
-            version = version_of(needed.name)
-            if version is None:
-                is_whole = False
-            elif not satisfies(version, needed.versions):
-                wrong.append(f"{needed.name}{needed.versions}")
-        (there if is_whole else absent).append(extra)
-    found = ", ".join(there) or "none"
+    needed = {extra: list(installed(extra)) for extra in EXTRAS}
+    absent = [extra for extra in EXTRAS if any(p.version is None for p in needed[extra])]
+    found = ", ".join(extra for extra in EXTRAS if extra not in absent) or "none"
     if absent:
         found += f"; not installed: {', '.join(absent)}"
-    if wrong:
-        return Finding("extras", "warning", found, f"pip install {quoted(wrong)}")
+    there = [package for extra in EXTRAS for package in needed[extra] if package.version]
+    if wrong := [package for package in there if not package.fits]:
+        return Finding("extras", "warning", found, pip_install(wrong))
     return Finding("extras", "ok", found)
-
-
-def quoted(requirements: list[str]) -> str:
-    """Requirements as a shell takes them."""
-    return " ".join(f'"{one}"' for one in dict.fromkeys(requirements))
 
 
 CHECKS = (

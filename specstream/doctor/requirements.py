@@ -1,64 +1,59 @@
 """What the installed package declares that it needs, against what is installed.
 
-The declaration is the package's own metadata, so that it is written once. Of the language of
-requirements (PEP 508) this reads what the package uses: names, extras, and comparisons of
-releases.
+The declaration is the package's own metadata, so that it is written once. ``packaging`` is
+imported where it is used: where it is missing, the doctor's other checks run all the same.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 
-__all__ = ["Requirement", "parse", "required", "satisfies", "version_of"]
+__all__ = ["PACKAGE", "Installed", "installed", "pip_install", "satisfies", "version_of"]
 
 PACKAGE = "specstream"
-_REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*(?:\[([^]]*)\])?\s*\(?([^;)]*)\)?\s*(?:;\s*(.*))?")
-_CLAUSE = re.compile(r"\s*(~=|===?|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
-_EXTRA = re.compile(r"""extra\s*==\s*["']([\w.-]+)["']""")
 
 
 @dataclass(frozen=True)
-class Requirement:
-    """One line of the declaration.
+class Installed:
+    """A package that is needed, and what there is of it.
 
     Attributes:
-        name: the package that is needed.
-        versions: which of it, as ``>=1.26,<3``.
-        extra: of specstream, that needs it; None: specstream itself does.
-        extras: of that package, that are needed as well.
+        name: the package.
+        versions: which of it are asked for, as ``<3,>=1.26``.
+        version: the one that is installed; None: none is.
     """
 
     name: str
     versions: str
-    extra: str | None
-    extras: tuple[str, ...]
+    version: str | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is installed, in a version that is asked for."""
+        return self.version is not None and satisfies(self.version, self.versions)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version or 'not installed'}"
 
 
-def parse(text: str) -> Requirement:
-    """A line of ``Requires-Dist``.
-
-    >>> parse('pandas<3,>=2.2; extra == "spark"')
-    Requirement(name='pandas', versions='<3,>=2.2', extra='spark', extras=())
-    """
-    match = _REQUIREMENT.fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no requirement that is understood")
-    name, extras, versions, marker = match.groups()
-    extra = _EXTRA.search(marker or "")
-    inner = tuple(part.strip() for part in (extras or "").split(",") if part.strip())
-    return Requirement(name, versions.strip(), extra[1] if extra else None, inner)
-
-
-def required(extra: str | None) -> list[Requirement]:
+def installed(extra: str | None) -> Iterator[Installed]:
     """What specstream itself, or one of its extras, needs, without its other extras.
 
     Raises:
         PackageNotFoundError: specstream has no metadata, as it is not installed.
     """
-    lines = map(parse, metadata.distribution(PACKAGE).requires or [])
-    return [line for line in lines if line.extra == extra and line.name != PACKAGE]
+    from packaging.requirements import Requirement
+
+    def is_asked(needed: Requirement, by: str) -> bool:
+        return needed.marker is None or needed.marker.evaluate({"extra": by})
+
+    for needed in map(Requirement, metadata.distribution(PACKAGE).requires or []):
+        always = is_asked(needed, "")
+        is_wanted = always if extra is None else is_asked(needed, extra) and not always
+        if is_wanted and needed.name != PACKAGE:
+            yield Installed(needed.name, str(needed.specifier), version_of(needed.name))
 
 
 def version_of(name: str) -> str | None:
@@ -70,37 +65,20 @@ def version_of(name: str) -> str | None:
 
 
 def satisfies(version: str, versions: str) -> bool:
-    """Whether a version is one of those that are asked for, by its release number.
+    """Whether a version, which may be a preliminary one, is one of those that are asked for.
 
     >>> satisfies("4.3.1", "==4.3.*"), satisfies("4.4.0", "==4.3.*"), satisfies("0.69.0", "<0.69")
     (True, False, False)
     """
-    return all(_holds(version, clause) for clause in versions.split(",") if clause.strip())
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(versions).contains(version, prereleases=True)
 
 
-def _holds(version: str, clause: str) -> bool:
-    match = _CLAUSE.match(clause)
-    if match is None:
-        raise ValueError(f"{clause!r} is no comparison of versions that is understood")
-    operator, text, is_prefix = match.groups()
-    own, other = _release(version), _release(text)
-    if operator == "~=":
-        return own >= other and own[: len(other) - 1] == other[:-1]
-    if is_prefix:
-        return (own[: len(other)] == other) == (operator == "==")
-    length = max(len(own), len(other))
-    own, other = (part + (0,) * (length - len(part)) for part in (own, other))
-    return {
-        "==": own == other,
-        "===": own == other,
-        "!=": own != other,
-        "<=": own <= other,
-        ">=": own >= other,
-        "<": own < other,
-        ">": own > other,
-    }[operator]
+def pip_install(packages: list[Installed]) -> str:
+    """The command that installs packages in versions that fit.
 
-
-def _release(version: str) -> tuple[int, ...]:
-    numbers = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, numbers[0].split("."))) if numbers else ()
+    >>> pip_install([Installed("numba", "<0.69,>=0.61", "0.60.0")])
+    'pip install "numba<0.69,>=0.61"'
+    """
+    return " ".join(["pip install", *dict.fromkeys(f'"{p.name}{p.versions}"' for p in packages)])

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from specstream.doctor.finding import Check, Finding
-from specstream.doctor.installation import has_spark, install, quoted
-from specstream.doctor.requirements import required, satisfies, version_of
+from specstream.doctor.installation import has_spark, install
+from specstream.doctor.requirements import installed, pip_install, version_of
 from specstream.doctor.trial import TrialFailed, attempt
 
 __all__ = ["CHECKS", "SESSION", "WITHOUT"]
@@ -30,17 +30,12 @@ def _without(say: Callable[[str], None]) -> Finding:
 
 def _pyspark(say: Callable[[str], None]) -> Finding:
     name = "PySpark"
-    versions, wrong = [], []
-    for needed in required("spark"):
-        version = version_of(needed.name)
-        versions.append(f"{needed.name} {version or 'not installed'}")
-        if version is None or not satisfies(version, needed.versions):
-            wrong.append(f"{needed.name}{needed.versions}")
-    found = ", ".join(versions)
+    needed = list(installed("spark"))
+    found = ", ".join(map(str, needed))
     if not has_spark():
         return Finding(name, "missing", found, install("spark"))
-    if wrong:
-        advice = f"pip install {quoted(wrong)}; on a cluster, Spark has to be of that version too"
+    if wrong := [package for package in needed if not package.fits]:
+        advice = f"{pip_install(wrong)}; on a cluster, Spark has to be of that version too"
         return Finding(name, "missing", found, advice)
     if home := os.environ.get("SPARK_HOME"):
         own = version_of("pyspark")

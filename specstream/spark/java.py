@@ -19,6 +19,8 @@ from specstream.errors import ConfigurationError
 __all__ = ["Java", "find_java"]
 
 OLDEST = 17
+# A Java on a file system that does not answer would keep the caller for ever.
+SECONDS = 60
 # Spark 4 resolves this module at start-up; runtimes cut down to a few modules lack it.
 VECTOR_MODULE = "jdk.incubator.vector"
 WAY_OUT = (
@@ -55,10 +57,17 @@ def parse_version(text: str) -> int | None:
 def _output(*command: str) -> tuple[int, str]:
     try:
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
         )
     except OSError as error:
         return -1, str(error)
+    except subprocess.TimeoutExpired:
+        return -1, f"no answer within {SECONDS} s"
     return done.returncode, done.stdout
 
 

@@ -222,6 +222,7 @@ def test_a_crash_of_the_engine_is_a_finding(
 
 
 def test_a_trial_that_hangs_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sleep stands for an import that never ends; its process is ended long before."""
     (tmp_path / "pyarrow.py").write_text("import time\ntime.sleep(1000)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(engine, "SECONDS", 0.5)
@@ -287,28 +288,34 @@ def groups(root: Path, files: dict[str, str], line: str) -> Path:
     return root
 
 
-def test_quota_and_limit_of_version_2(tmp_path: Path) -> None:
-    files = {
-        "sys/fs/cgroup/a/cpu.max": "150000 100000",
-        "sys/fs/cgroup/a/b/cpu.max": "max 100000",
-        "sys/fs/cgroup/a/memory.max": "max",
-        "sys/fs/cgroup/a/b/memory.max": "1073741824",
-    }
-    root = groups(tmp_path, files, "0::/a/b")
-    assert machine.quota(root) == 1.5
-    assert machine.memory_limit(root) == 1 << 30
+VERSION_1 = {
+    "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000",
+    "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
+    "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712",
+    "sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": "536870912",
+}
+VERSION_2 = {
+    "sys/fs/cgroup/a/cpu.max": "150000 100000",
+    "sys/fs/cgroup/a/b/cpu.max": "max 100000",
+    "sys/fs/cgroup/a/memory.max": "max",
+    "sys/fs/cgroup/a/b/memory.max": "1073741824",
+}
 
 
-def test_quota_and_limit_of_version_1(tmp_path: Path) -> None:
-    files = {
-        "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000",
-        "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
-        "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712",
-        "sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": "536870912",
-    }
-    root = groups(tmp_path, files, "4:memory:/docker/1\n3:cpu,cpuacct:/docker/1")
-    assert machine.quota(root) == 0.5
-    assert machine.memory_limit(root) == 512 << 20
+@pytest.mark.parametrize(
+    ("files", "line", "quota", "limit"),
+    [
+        (VERSION_1, "4:memory:/docker/1\n3:cpu,cpuacct:/docker/1", 0.5, 512 << 20),
+        (VERSION_2, "0::/a/b", 1.5, 1 << 30),
+    ],
+    ids=["version 1", "version 2"],
+)
+def test_quota_and_limit(
+    files: dict[str, str], line: str, quota: float, limit: int, tmp_path: Path
+) -> None:
+    root = groups(tmp_path, files, line)
+    assert machine.quota(root) == quota
+    assert machine.memory_limit(root) == limit
 
 
 def test_no_limits(tmp_path: Path) -> None:

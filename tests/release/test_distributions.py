@@ -88,32 +88,30 @@ def test_the_sdist_has_all_files_of_the_project_and_no_other(sdist: Path) -> Non
     assert names - made == set(under_version_control())
 
 
-def test_a_missing_compiler_is_named_and_how_to_get_one(unpacked: Path, tmp_path: Path) -> None:
-    """Before anything is compiled, and as the last thing that is said."""
+def failed_build(source: Path, into: Path, **environment: str) -> list[str]:
+    """What a build says that must fail."""
     done = subprocess.run(
-        [sys.executable, "setup.py", "build", "--build-base", str(tmp_path)],
-        cwd=unpacked,
-        env={**os.environ, "CC": "no-such-compiler"},
+        [sys.executable, "setup.py", "build", "--build-base", str(into)],
+        cwd=source,
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
     )
     assert done.returncode != 0
-    said = done.stderr.strip().splitlines()[-1]
-    assert "no C compiler: 'no-such-compiler' is not on PATH" in said
-    assert "apt-get install gcc" in said
+    return done.stderr.strip().splitlines()
+
+
+def test_a_missing_compiler_is_named_and_how_to_get_one(unpacked: Path, tmp_path: Path) -> None:
+    """Before anything is compiled, and as the last thing that is said."""
+    said = failed_build(unpacked, tmp_path, CC="no-such-compiler")
+    assert "no C compiler: 'no-such-compiler' is not on PATH" in said[-1]
+    assert "apt-get install gcc" in said[-1]
 
 
 def test_a_compiler_that_fails_is_followed_by_what_it_needs(unpacked: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "setup.py", "build", "--build-base", str(tmp_path)],
-        cwd=unpacked,
-        env={**os.environ, "CFLAGS": "-include no-such-header.h"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode != 0
-    assert "no-such-header.h: No such file" in done.stderr
-    assert "headers of the C library and of Python" in done.stderr.strip().splitlines()[-1]
+    said = failed_build(unpacked, tmp_path, CFLAGS="-include no-such-header.h")
+    assert "no-such-header.h: No such file" in "\n".join(said)
+    assert "headers of the C library and of Python" in said[-1]
 
 
 def test_one_wheel_serves_every_python_from_3_11_on(wheel: Path) -> None:

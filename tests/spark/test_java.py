@@ -37,3 +37,12 @@ def test_java_is_found_and_a_wrong_one_is_explained(tmp_path: Path) -> None:
     )
     with pytest.raises(ss.ConfigurationError, match=r"without the module jdk\.incubator\.vector"):
         ss.spark.find_java(small)
+
+
+def test_a_java_that_does_not_answer_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specstream.spark.java.SECONDS", 0.2)
+    # Stands for a Java on a file system that hangs; it is ended after the time above.
+    with pytest.raises(ss.ConfigurationError, match=r"does not start: no answer within 0\.2 s"):
+        ss.spark.find_java(java_that(tmp_path, "exec sleep 1000"))
