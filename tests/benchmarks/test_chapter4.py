@@ -28,7 +28,7 @@ from bench.chapter4 import (
     gallery,
     sinusoid,
 )
-from bench.chapter4.experiment import Effort, Experiment
+from bench.chapter4.experiment import Experiment
 from bench.chapter4.experiments import EXPERIMENTS
 from bench.chapter4.lab import (
     CONTROLS,
@@ -225,8 +225,7 @@ def _turned_over(data: Any) -> Any:
 
 @pytest.mark.parametrize("experiment", LAB_EXPERIMENTS, ids=lambda experiment: experiment.name)
 def test_whatever_comes_out_each_no_has_its_cause(experiment: Experiment) -> None:
-    data = json.loads(to_text(experiment.measure(Effort(quick=True), lambda text: None)))
-    assert len(to_text(data)) < 40_000
+    data = json.loads((command.FOLDER / f"{experiment.name}.json").read_text())["data"]
     missed = set()
     for seen in (data, _turned_over(data)):
         findings = experiment.judge(seen)
