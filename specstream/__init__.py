@@ -50,6 +50,7 @@ try:
         SpecstreamError,
     )
     from specstream.operator.operator import Operator, SequentialRun, operator
+    from specstream.pipelines.pipeline import Pipeline
     from specstream.predictors.abort_driven import AbortDriven
     from specstream.predictors.automatic import Auto
     from specstream.predictors.fixed import Fixed
@@ -78,6 +79,7 @@ __all__ = [
     "Operator",
     "OperatorCrashError",
     "Partial",
+    "Pipeline",
     "Profile",
     "Record",
     "SequentialRun",

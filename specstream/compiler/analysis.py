@@ -62,6 +62,7 @@ class Analysis(ABC):
         open: functions on the way from the operator's to the present one.
         strings: string literals met so far.
         reads_timestamp: whether ``event.timestamp`` was met.
+        attributes: names of all attributes that were met.
         catches: whether any of its functions has a try statement.
         errors: the exception classes met so far.
         tells: whether texts of caught exceptions are emitted.
@@ -86,6 +87,7 @@ class Analysis(ABC):
         self.open: list[types.FunctionType] = []
         self.strings: list[str] = []
         self.reads_timestamp = False
+        self.attributes: set[str] = set()
         self.catches = False
         self.errors = ErrorClasses()
         self.tells = False

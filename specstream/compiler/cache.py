@@ -61,7 +61,7 @@ _DIGEST_BYTES = 32
 _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
 
 # What decides about machine code: these folders, and which code stands for which string.
-_ROOMS = ("declarations", "structures", "compiler")
+_ROOMS = ("declarations", "structures", "compiler", "pipelines")
 _FILES = ("columns/strings.py",)
 
 # Of this process: warnings that it has seen, and whether it has looked for entries to remove.

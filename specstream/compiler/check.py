@@ -421,6 +421,7 @@ class Check:
                 "is_null takes the name of one column, written out",
                 'write event.is_null("x")',
             )
+        self.analysis.attributes.add(name.value)
         if name.value not in event.names:
             self.refuse(
                 node,
@@ -436,6 +437,7 @@ class Check:
             )
 
     def attribute(self, node: ast.Attribute) -> None:
+        self.analysis.attributes.add(node.attr)
         if node.attr == "timestamp":
             self.analysis.reads_timestamp = True
         if isinstance(node.value, ast.Name) and node.value.id not in self.locals:

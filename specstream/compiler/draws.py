@@ -41,8 +41,8 @@ def _draw(name: str, takes: tuple[str, ...], result: types.Type, write: Any) -> 
                 raise refuse(f"{name} takes integers, and gets {types.unliteral(one)}: {way_out}")
 
         def code(context: Any, builder: Any, sig: Any, values: Sequence[Value]) -> Value:
-            run = Run(context, builder, values[0])
-            return write(run, draw_key(run, event, values[-1]), *values[1:-1])
+            run, *key = draw_key(context, builder, event, values[0], values[-1])
+            return write(run, key, *values[1:-1])
 
         return result, [event, *[types.int64] * len(takes)], code
 

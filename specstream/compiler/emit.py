@@ -25,7 +25,38 @@ from specstream.declarations.element_types import Number
 from specstream.declarations.forms import head_of
 from specstream.declarations.schema import Schema
 
-__all__ = ["emit_row"]
+__all__ = ["WRITERS", "OutputRow", "emit_row"]
+
+
+class OutputRow:
+    """A row at the end of the output."""
+
+    def __init__(self, context: Any, builder: Any, emit: EmitType, value: Value) -> None:
+        self.run = Run(context, builder, value)
+        self.words = emit.schema.row_words
+
+    def begin(self) -> Value:
+        """Makes room; where the row is, of which the first word is written."""
+        run, builder = self.run, self.run.builder
+        top = run.load_member("emit_top", POINTER)
+        following = builder.gep(top, [I64(8 * self.words)], inbounds=True)
+        end = run.load_member("emit_end", POINTER)
+        with builder.if_then(builder.icmp_unsigned(">", following, end), likely=False):
+            grown = run.call("ss_emit_grow", ir.IntType(1), run.pointer)
+            run.leave_if(builder.not_(grown))
+        self.top = run.load_member("emit_top", POINTER)
+        row = builder.bitcast(self.top, I64.as_pointer())
+        builder.store(run.load_member("event"), row)
+        return row
+
+    def end(self) -> None:
+        """The row is written."""
+        following = self.run.builder.gep(self.top, [I64(8 * self.words)], inbounds=True)
+        self.run.store_member("emit_top", following)
+
+
+WRITERS: dict[type, Any] = {}
+"""Who writes rows that go elsewhere, by the type of ``emit``; else :class:`OutputRow`."""
 
 
 @intrinsic
@@ -40,17 +71,8 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
     given, order, forms = _checked(emit, names, values)
 
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Value:
-        run = Run(context, builder, args[0])
-        words = emit.schema.row_words
-        top = run.load_member("emit_top", POINTER)
-        following = builder.gep(top, [I64(8 * words)], inbounds=True)
-        end = run.load_member("emit_end", POINTER)
-        with builder.if_then(builder.icmp_unsigned(">", following, end), likely=False):
-            grown = run.call("ss_emit_grow", ir.IntType(1), run.pointer)
-            run.leave_if(builder.not_(grown))
-        top = run.load_member("emit_top", POINTER)
-        row = builder.bitcast(top, I64.as_pointer())
-        builder.store(run.load_member("event"), row)
+        writer = WRITERS.get(type(emit), OutputRow)(context, builder, emit, args[0])
+        run, row = writer.run, writer.begin()
         row_types = list(sig.args[2])
         row_values = cgutils.unpack_tuple(builder, args[2], len(row_types))
         row_of = dict(zip(order, zip(row_types, row_values, strict=True), strict=True))
@@ -83,7 +105,7 @@ def emit_row(typing_context: Any, emit: Any, names: Any, *values: Any) -> Any:
             builder.store(bits, builder.gep(row, [I64(1 + number)], inbounds=True))
         for word, marks in nulls.items():
             builder.store(marks, builder.gep(row, [I64(word)], inbounds=True))
-        run.store_member("emit_top", builder.gep(top, [I64(8 * words)], inbounds=True))
+        writer.end()
         return context.get_dummy_value()
 
     return types.void(

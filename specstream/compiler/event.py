@@ -29,7 +29,10 @@ from specstream.compiler.ways_out import names_it_has
 from specstream.declarations.derived import Place
 from specstream.declarations.schema import Kind
 
-__all__ = ["METHODS", "column_number", "draw_key", "event_is_null", "null_bit"]
+__all__ = [
+    *("METHODS", "READERS", "column_number", "draw_key", "event_column", "event_is_null"),
+    *("event_null", "null_bit"),
+]
 
 
 @infer_getattr
@@ -48,9 +51,22 @@ class _EventAttribute(AttributeTemplate):
         return NUMBA_KINDS[kind]
 
 
+READERS: dict[type, Any] = {}
+"""What is done for an event of another kind, by its type. Each is made of (context, builder, type,
+value), and has ``run``, ``column``, ``null`` and ``seed``."""
+
+
 @lower_getattr_generic(EventType)
 def _event_getattr(context: Any, builder: Any, event: EventType, value: Value, name: str) -> Value:
-    run = Run(context, builder, value)
+    reader = READERS.get(type(event))
+    if reader is not None:
+        read: Value = reader(context, builder, event, value).column(name)
+        return read
+    return event_column(Run(context, builder, value), event, name)
+
+
+def event_column(run: Run, event: EventType, name: str) -> Value:
+    """A column, or a derived value, of the running row of the batch."""
     place = event.schema.derived_place(name)
     return _event_column(run, event, name) if place is None else _derived(run, place)
 
@@ -137,23 +153,41 @@ def event_is_null(typing_context: Any, event: Any, name: Any) -> Any:
 
 def null_bit(context: Any, builder: Any, event: EventType, pointer: Value, name: str) -> Value:
     """Whether a nullable column is null."""
+    reader = READERS.get(type(event))
+    if reader is not None:
+        read: Value = reader(context, builder, event, pointer).null(name)
+        return read
+    return event_null(Run(context, builder, pointer), event, name)
+
+
+def event_null(run: Run, event: EventType, name: str) -> Value:
+    """The same of the running row of the batch."""
     schema = event.schema
     number = len(RESERVED_COLUMNS) + len(schema) + schema.nullable.index(name)
-    run = Run(context, builder, pointer)
     return _element(run, run.load_member("event"), number, "bool")
 
 
 def _random_word(
     context: Any, builder: Any, event: EventType, pointer: Value, draw: Value
 ) -> Value:
-    run = Run(context, builder, pointer)
-    return run.call("ss_random_bits", I64, *draw_key(run, event, draw))
+    run, *key = draw_key(context, builder, event, pointer, draw)
+    return run.call("ss_random_bits", I64, *key)
 
 
-def draw_key(run: Run, event: EventType, draw: Value) -> list[Value]:
-    """What a random number is a function of."""
+def draw_key(
+    context: Any, builder: Any, event: EventType, pointer: Value, draw: Value
+) -> list[Any]:
+    """The run, and what a random number is a function of."""
+    reader = READERS.get(type(event))
+    if reader is not None:
+        of = reader(context, builder, event, pointer)
+        run, seed = of.run, of.seed()
+    else:
+        run = Run(context, builder, pointer)
+        seed = run.load_member("seed", invariant=True)
     return [
-        run.load_member("seed", invariant=True),
+        run,
+        seed,
         _event_column(run, event, "timestamp"),
         _event_column(run, event, "source"),
         _event_column(run, event, "sequence"),

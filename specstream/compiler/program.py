@@ -67,6 +67,8 @@ class Program:
         derived: values of the event that Python computes before the operator runs.
         forms: formatted strings that are emitted as their parts.
         reads_timestamp: whether the code reads ``event.timestamp``.
+        attributes: names of all attributes in the code: a column that is not among them is not
+            read.
         written: the functions as they were written, those that are called before their callers.
         operations: of the boosted fields, by their numbers.
         catches: whether the code catches exceptions.
@@ -85,6 +87,7 @@ class Program:
     strings: tuple[str, ...]
     fingerprint: str
     reads_timestamp: bool
+    attributes: frozenset[str] = frozenset()
     written: dict[types.FunctionType, Written] = field(default_factory=dict, repr=False)
     operations: tuple[CompiledOperation, ...] = ()
     catches: bool = False

@@ -20,8 +20,9 @@ import ast
 import inspect
 import textwrap
 import types
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -35,6 +36,7 @@ from specstream.compiler.check import Check
 from specstream.compiler.error_texts import tells_text
 from specstream.compiler.exceptions import has_try, trees_reached
 from specstream.compiler.frozen import Frozen, digest_of
+from specstream.compiler.inputs import flatten
 from specstream.compiler.joining import Joining, Known
 from specstream.compiler.lifting import Lifting
 from specstream.compiler.looking_ahead import LookUp, look_ups
@@ -45,15 +47,35 @@ from specstream.compiler.rewrite_oracle import OracleRewriter
 from specstream.compiler.scopes import bound_names, is_named_lambda, named_lambda, separate
 from specstream.compiler.signatures import parameters_of
 from specstream.compiler.spelling import respell
+from specstream.declarations.derived import Derived
 from specstream.declarations.operations import Operation
 from specstream.declarations.schema import Column, Schema
 from specstream.declarations.state import Field, Layout
 from specstream.errors import CompileError, DeclarationError
 
-__all__ = ["analyse"]
+__all__ = ["ALONE", "Place", "analyse"]
 
 # The columns that a timer has, as an event, but for the words of its key.
 _TIMER = Schema(("at",), (Column("int", pa.int64()),))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an operator stands among those that are compiled together.
+
+    Attributes:
+        first_site: of its first line; 0 stands for no line.
+        derived: values of the event that those before it have derived.
+        lifts: whether Python sees its events before it runs, so that what depends on the event
+            alone can be computed then.
+    """
+
+    first_site: int = 1
+    derived: tuple[Derived, ...] = ()
+    lifts: bool = True
+
+
+ALONE = Place()
 
 
 def told(value: Any) -> str:
@@ -68,9 +90,16 @@ def analyse(
     emits: Schema,
     layout: Layout,
     on_timer: Any = None,
+    inputs: Collection[str] = (),
+    place: Place = ALONE,
 ) -> Program:
     """Checks and rewrites an operator's function, the operations on its boosted fields, and what
     runs when a timer fires.
+
+    Args:
+        inputs: names of its inputs, where it has several: the columns of the event are then those
+            that :mod:`specstream.compiler.inputs` says.
+        place: among the operators that are compiled together with it.
 
     Raises:
         CompileError: a function has something that cannot be compiled; names line and way out.
@@ -92,7 +121,8 @@ def analyse(
             f"{what} has no on_timer=, and its state has the timers {timers.name!r}: give "
             "@ss.operator(..., on_timer=f) with def f(state, timer, emit), or leave the field out"
         )
-    program = _Analysis(operator, event, emits, layout).program(checked)
+    analysis = _Analysis(operator, event, emits, layout, tuple(inputs), place)
+    program = analysis.program(checked)
     program.reads_timestamp = program.reads_timestamp or layout.goes_by_time
     if timers is not None and on_timer is not None:
         of_timer = _Analysis(operator, _TIMER, emits, layout)
@@ -156,9 +186,18 @@ def _settle_defaults(function: types.FunctionType, tree: ast.FunctionDef) -> Non
 
 
 class _Analysis(Analysis):
-    def __init__(self, operator: str, event: Schema, emits: Schema, layout: Layout) -> None:
+    def __init__(
+        self,
+        operator: str,
+        event: Schema,
+        emits: Schema,
+        layout: Layout,
+        inputs: tuple[str, ...] = (),
+        place: Place = ALONE,
+    ) -> None:
         super().__init__(operator, event, emits, {one.name for _, one in layout.operations})
         self.layout = layout
+        self.inputs = inputs
         arrays = [one for one in layout.fields if one.container is None and one.record is None]
         fields = [one for one in arrays if one.space != "locks"]
         self.text_fields = {one.name for one in fields if one.storage.number == "str"}
@@ -174,11 +213,12 @@ class _Analysis(Analysis):
         self.written: dict[types.FunctionType, Written] = {}
         self.known = Known(event, layout, lambda one: self.parse(one).tree, {}, [])
         self.of_operator: types.FunctionType | None = None
-        self.next_site = 1  # 0 stands for no line
+        self.next_site = place.first_site
         self.parsed: dict[types.FunctionType, FunctionSource] = {}
         self.lifting = Lifting(self, self.parse, layout)
+        self.lifting.derived += place.derived
         self.look_ups: tuple[LookUp, ...] = ()
-        self.lifts = True  # what depends on the event alone can be computed before
+        self.lifts = place.lifts
 
     def program(self, function: types.FunctionType) -> Program:
         self.of_operator = function
@@ -201,6 +241,7 @@ class _Analysis(Analysis):
             strings=tuple(dict.fromkeys((*self.layout.strings, *self.strings))),
             fingerprint="\n".join(self.fingerprint),
             reads_timestamp=self.reads_timestamp,
+            attributes=frozenset(self.attributes),
             written=self.written,
             operations=operations,
             catches=self.catches,
@@ -344,17 +385,23 @@ class _Analysis(Analysis):
         if original is self.of_operator:
             _settle_defaults(original, found[0])
         parameters = parameters_of(found[0].args).names
+        if self.inputs and self.of_operator is not None:
+            event = list(inspect.signature(self.of_operator).parameters)[1]
+            flatten(found[0], event, self.inputs, self.event, partial(self.refuse_at, original))
         spelled = self.respell(original, found[0])
         separate(found[0])
         source = FunctionSource(original, found[0], code.co_filename, parameters, text)
         source.spelled = spelled
         return source
 
-    def respell(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, Any]:
-        def refuse(node: ast.AST, problem: str, way_out: str) -> NoReturn:
-            line = getattr(node, "lineno", tree.lineno)
-            filename = original.__code__.co_filename
-            raise CompileError(self.operator, filename, line, problem, way_out)
+    def refuse_at(
+        self, original: types.FunctionType, node: ast.AST, problem: str, way_out: str
+    ) -> NoReturn:
+        code = original.__code__
+        line = getattr(node, "lineno", code.co_firstlineno)
+        raise CompileError(self.operator, code.co_filename, line, problem, way_out)
 
+    def respell(self, original: types.FunctionType, tree: ast.FunctionDef) -> dict[str, Any]:
+        refuse = partial(self.refuse_at, original)
         names = bound_names(tree) - {tree.name} | set(parameters_of(tree.args).names)
         return respell(tree, names, lambda name: look_up(original, name), refuse)

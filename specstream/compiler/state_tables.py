@@ -107,7 +107,7 @@ class Declared(ContainerType):
     def __init__(self, state: StateType, field: Field) -> None:
         assert field.container is not None
         self.state, self.field, self.container = state, field, field.container
-        self.number, self.variant = state.layout.containers.index(field), state.variant
+        self.number, self.variant = state.layout.container_number(field), state.variant
         self._key = shape_type(self.container.key)
         self.written = f"state.{field.name}"
         name = f"specstream.state_{self.container.kind}({field.name}, {state.name})"

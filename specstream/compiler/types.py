@@ -107,9 +107,10 @@ class BoostedType(_Pointer):
 
     def operation(self, name: str) -> tuple[int, CompiledOperation] | None:
         """An operation and its number; None: there is none of that name."""
-        for number, (field, one) in enumerate(self.state.layout.operations):
+        layout = self.state.layout
+        for number, (field, one) in enumerate(layout.operations):
             if field == self.field and one.name == name:
-                return number, self.state.program.operations[number]
+                return layout.first_operation + number, self.state.program.operations[number]
         return None
 
     def view(self, variant: Variant) -> ViewType:
@@ -125,7 +126,7 @@ class ContainerType(_Pointer):
         self.state = state
         self.field = field
         self.container = field.container
-        self.number = state.layout.containers.index(field)
+        self.number = state.layout.container_number(field)
         super().__init__(f"specstream.state_{self.container.kind}({field.name}, {state.name})")
 
 

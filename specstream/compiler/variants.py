@@ -140,7 +140,7 @@ def _look_ahead(
         several = builder.icmp_signed(">", builder.sub(last, row), I64(1))
         with builder.if_then(builder.and_(begins, several), likely=False):
             for name, columns in look_ups:
-                number = state_type.layout.containers.index(state_type.layout.field(name))
+                number = state_type.layout.container_number(state_type.layout.field(name))
                 packed = sum(
                     column_number(event, one) << (16 * at) for at, one in enumerate(columns)
                 )

@@ -27,7 +27,10 @@ from specstream.declarations.options import integer, one_of, shown, text
 from specstream.declarations.record_types import Record, columns_declared
 from specstream.errors import DeclarationError
 
-__all__ = ["Column", "Declared", "Kind", "Schema", "decimal", "nullable", "timestamp"]
+__all__ = [
+    *("Column", "Declared", "EVENT_ATTRIBUTES", "Kind", "Schema"),
+    *("decimal", "nullable", "timestamp"),
+]
 
 Kind = Literal["int", "float", "bool", "str"]
 
@@ -36,7 +39,7 @@ DIGITS = 19
 # Of the 64 bits, so that a word is never negative.
 NULLS_PER_WORD = 63
 _UNITS = ("s", "ms", "us", "ns")
-_EVENT_ATTRIBUTES = (
+EVENT_ATTRIBUTES = (
     *("timestamp", "source", "sequence", "random", "random_bits", "normal", "integer", "choice"),
     "is_null",
 )
@@ -261,10 +264,10 @@ class Schema:
                     f"{what}= has column name {name!r}; expected a Python identifier, because the "
                     f"operator reads it as an attribute: rename the column"
                 )
-            if what == "event" and name in _EVENT_ATTRIBUTES:
+            if what == "event" and name in EVENT_ATTRIBUTES:
                 raise DeclarationError(
                     f"event= has a column {name!r}, which every event has already "
-                    f"({', '.join(_EVENT_ATTRIBUTES)}): rename the column"
+                    f"({', '.join(EVENT_ATTRIBUTES)}): rename the column"
                 )
             columns.append(_column(of, f"{what} column {name!r}"))
             if what == "emits":

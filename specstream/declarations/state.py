@@ -8,7 +8,7 @@ import mmap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypedDict, cast, get_args
+from typing import Any, ClassVar, Literal, TypedDict, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ from specstream.declarations.records import (
 from specstream.errors import DeclarationError
 from specstream.files.untrusted import Malformed
 
-__all__ = ["Description", "Field", "Layout", "State", "array", "scalar", "scratch"]
+__all__ = ["Description", "Field", "Layout", "Part", "State", "array", "scalar", "scratch"]
 
 Space = Literal["state", "scratch", "locks"]
 Fill = int | float | bool | str | tuple[Any, ...]
@@ -200,6 +200,7 @@ class Layout:
 
     name: str
     fields: tuple[Field, ...]
+    first_operation: ClassVar[int] = 0
 
     @classmethod
     def pack(cls, name: str, declared: Mapping[str, Declaration | Declared]) -> Layout:
@@ -260,6 +261,57 @@ class Layout:
                 "2**32: declare narrower types, shorter arrays, or a smaller limit= of a container"
             )
         return cls(name, tuple(fields))
+
+    @classmethod
+    def joined(cls, name: str, parts: Mapping[str, Layout], more: Layout | None) -> Layout:
+        """Several layouts one after the other, as one; a field is called ``part.field`` there.
+
+        Args:
+            more: fields with names of their own, behind all others.
+        """
+        fields: list[Field] = []
+        used: dict[Space, int] = {"state": 0, "scratch": 0, "locks": 0}
+        named = [(f"{part}.", layout) for part, layout in parts.items()]
+        for prefix, layout in [*named, ("", more)] if more is not None else named:
+            fields += [
+                dataclasses.replace(
+                    one, name=prefix + one.name, offset=one.offset + used[one.space]
+                )
+                for one in layout.fields
+            ]
+            for space in used:
+                used[space] = sum(one.words for one in fields if one.space == space)
+        placed, words = _with_regions(fields, used["state"])
+        if words > MOST_WORDS:
+            raise DeclarationError(
+                f"the states of {name} take {words} words of 8 bytes; together they hold less than "
+                "2**32: declare narrower types, shorter arrays, or smaller limits of containers"
+            )
+        return cls(name, tuple(placed))
+
+    def part(self, prefix: str, name: str) -> Part:
+        """One of those that :meth:`joined` has joined, where it lies now."""
+        found = [one for one in self.fields if one.name.rpartition(".")[0] == prefix]
+        before = self.fields[: self.fields.index(found[0])]
+        local = tuple(
+            dataclasses.replace(one, name=one.name.removeprefix(f"{prefix}.")) for one in found
+        )
+        return Part(
+            name=name,
+            fields=local,
+            first_container=sum(one.container is not None for one in before),
+            first_operation=sum(len(one.operations) for one in before),
+            first_change=self._first_change
+            + sum(one.container is not None and not one.container.is_keyed for one in before),
+        )
+
+    @property
+    def _first_change(self) -> int:
+        return self.words("scratch") - len(self._sequences)
+
+    def container_number(self, field: Field) -> int:
+        """Which of the runtime's containers a field is."""
+        return self.containers.index(field)
 
     @property
     def containers(self) -> tuple[Field, ...]:
@@ -351,11 +403,12 @@ class Layout:
     def changes_of(self, sequence: Field) -> int:
         """The word of the scratch in which an event counts what it puts into a sequence and takes
         out of it: who goes through one is told."""
-        return self.words("scratch") - len(self._sequences) + self._sequences.index(sequence)
+        return self._first_change + self._sequences.index(sequence)
 
     @property
     def operations(self) -> tuple[tuple[Field, Operation], ...]:
-        """Operations on boosted fields, those of one field side by side; numbered from 0."""
+        """Operations on boosted fields, those of one field side by side; numbered from
+        ``first_operation`` on."""
         return tuple((field, one) for field in self.fields for one in field.operations)
 
     def with_operations(self, operations: Sequence[Operation]) -> Layout:
@@ -454,6 +507,28 @@ class Layout:
                     f"state {name!r}, field {given['name']!r}: {dict(given)} is no field"
                 )
         return packed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(Layout):
+    """A layout within another one: its fields are where they are in all of it.
+
+    Attributes:
+        first_container: what the runtime's number of its first container is.
+        first_operation: likewise of its first operation on a boosted field.
+        first_change: likewise the word of its first count of changes.
+    """
+
+    first_container: int
+    first_operation: int  # type: ignore[misc]
+    first_change: int
+
+    @property
+    def _first_change(self) -> int:
+        return self.first_change
+
+    def container_number(self, field: Field) -> int:
+        return self.first_container + self.containers.index(field)
 
 
 def _description(field: Field) -> Description:

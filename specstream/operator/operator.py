@@ -22,14 +22,15 @@ from specstream.columns.lifetimes import check_unit, settle_unit
 from specstream.columns.rejected_rows import Policy, checked_policy
 from specstream.columns.strings import StringTable
 from specstream.columns.tables import as_table
+from specstream.compiler.inputs import ASKED, flattened
 from specstream.compiler.oracle import Oracle
 from specstream.compiler.program import Program
 from specstream.compiler.shipping import pack, unpack
-from specstream.compiler.source import analyse
+from specstream.compiler.source import ALONE, Place, analyse
 from specstream.declarations.deprecated import renamed
 from specstream.declarations.options import flag, function, integer, one_of, shown, text
 from specstream.declarations.record_types import Record
-from specstream.declarations.schema import Schema
+from specstream.declarations.schema import EVENT_ATTRIBUTES, Schema
 from specstream.declarations.state import Layout, State
 from specstream.declarations.state_view import StateView
 from specstream.display.sheet import Sheet
@@ -100,16 +101,19 @@ class Operator:
         event: columns of an event.
         emits: columns of an emitted row.
         on_timer: the function that runs when a timer fires, as written; None: it has no timers.
+        inputs: columns of each input by its name, of a vertex that has several; ``event`` then has
+            those of all of them. Empty: it takes events.
     """
 
     def __init__(
         self,
         function: Callable[..., None],
         state: type[State],
-        event: Record,
+        event: Record | None,
         emits: Record,
         name: str | None,
         on_timer: Callable[..., None] | None = None,
+        inputs: Mapping[str, Record] | None = None,
     ) -> None:
         if not (isinstance(state, type) and issubclass(state, State)):
             raise DeclarationError(
@@ -117,13 +121,21 @@ class Operator:
             )
         text("name", name, "a text, or None", DeclarationError)
         name = name or str(getattr(function, "__name__", "operator"))
+        if (event is None) == (inputs is None):
+            raise DeclarationError(
+                f"operator {name!r} is declared with {'neither' if event is None else 'both'} "
+                "event= and inputs=; expected one of them: event={...}, or for a vertex of a "
+                'pipeline that has several inputs inputs={"left": {...}, "right": {...}}'
+            )
+        of_inputs = {} if inputs is None else _inputs(inputs)
         self._declare(
             function,
             name,
             state.layout(),
-            Schema.of(event, "event"),
+            flattened(of_inputs) if event is None else Schema.of(event, "event"),
             Schema.of(emits, "emits"),
             on_timer,
+            of_inputs,
         )
 
     @classmethod
@@ -153,17 +165,44 @@ class Operator:
         event: Schema,
         emits: Schema,
         on_timer: Callable[..., None] | None = None,
+        inputs: Mapping[str, Schema] | None = None,
     ) -> None:
         self.function = function
         self.on_timer = on_timer
         self.name = name
         self.layout = layout
-        self.program: Program = analyse(
-            function, name, event.declared, emits.declared, layout, on_timer
-        )
+        self.inputs: dict[str, Schema] = dict(inputs or {})
+        self.program: Program = self.compiled_as(ALONE, event.declared, emits.declared)
         self.event = replace(event, derived=self.program.derived)
         self.emits = replace(emits, forms=self.program.forms)
         self.__doc__ = function.__doc__
+
+    def compiled_as(
+        self,
+        place: Place,
+        event: Schema,
+        emits: Schema,
+        layout: Layout | None = None,
+        name: str | None = None,
+    ) -> Program:
+        """Its function rewritten, perhaps for a place beside others.
+
+        Args:
+            event: columns of its events, as declared.
+            emits: of its rows, likewise.
+            layout: where the fields of its state lie; None: as in a state of its own.
+            name: what it is called in messages; None: as ever.
+        """
+        return analyse(
+            self.function,
+            self.name if name is None else name,
+            event,
+            emits,
+            self.layout if layout is None else layout,
+            self.on_timer,
+            self.inputs,
+            place,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # By value: the module that it was declared in need not be where it is unpickled.
@@ -184,6 +223,7 @@ class Operator:
                 for _, one in self.layout.operations
             ),
             "on_timer": None if self.on_timer is None else places[self.on_timer],
+            "inputs": self.inputs,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -417,10 +457,27 @@ def pack_rows(rows: list[tuple[Any, ...]], emits: Schema) -> Any:
     return packed
 
 
+def _inputs(declared: Mapping[str, Record]) -> dict[str, Schema]:
+    if not isinstance(declared, Mapping) or not declared:
+        raise DeclarationError(
+            f"inputs= is {shown(declared)}; expected the columns of each input by its name: "
+            'inputs={"left": {"price": float}, "right": {"price": float}}'
+        )
+    taken = (*EVENT_ATTRIBUTES, *ASKED, "name")
+    for name in declared:
+        if not isinstance(name, str) or not name.isidentifier() or name in taken:
+            raise DeclarationError(
+                f"inputs= has an input {name!r}; expected a Python identifier, other than "
+                f"{', '.join(taken)}, because the operator reads event.{name}.column: rename it"
+            )
+    return {name: Schema.of(of, f"inputs, {name!r}") for name, of in declared.items()}
+
+
 def operator(
     *,
     state: type[State],
-    event: Record,
+    event: Record | None = None,
+    inputs: Mapping[str, Record] | None = None,
     emits: Record | None = None,
     name: str | None = None,
     on_timer: Callable[..., None] | None = None,
@@ -437,6 +494,9 @@ def operator(
             ``ss.nullable(...)`` of one of these, which is also written ``float | None``. Or a
             dataclass, ``TypedDict`` or ``NamedTuple`` class, a ``pyarrow.Schema``, or Spark's
             ``StructType``.
+        inputs: in place of ``event``, of a vertex of a :class:`specstream.Pipeline` that has
+            several inputs: the columns of each by its name. The function reads
+            ``event.left.price``, and asks ``event.changed("left")`` and ``event.known("left")``.
         emits: columns of the rows it emits, declared likewise.
         name: used in messages; the function's name by default.
         on_timer: a plain function ``on_timer(state, timer, emit)``, which runs when a timer fires;
@@ -447,4 +507,4 @@ def operator(
         CompileError: the function uses what cannot be compiled.
     """
     declared = {} if emits is None else emits
-    return lambda function: Operator(function, state, event, declared, name, on_timer)
+    return lambda function: Operator(function, state, event, declared, name, on_timer, inputs)

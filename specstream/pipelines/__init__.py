@@ -1,0 +1,1 @@
+"""Pipelines: graphs of operators, run phase by phase."""

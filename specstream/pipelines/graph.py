@@ -1,0 +1,215 @@
+"""A pipeline's graph: sources, vertices, sinks, and the streams between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from specstream.compiler.ways_out import names_it_has
+from specstream.declarations.schema import Column, Schema
+from specstream.errors import DeclarationError
+from specstream.operator.operator import Operator
+from specstream.pipelines.numbering import numbered
+
+__all__ = ["Graph", "Input", "Sink", "Source", "Stream", "Vertex"]
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """What a source or a vertex sends: the rows of one phase after the other.
+
+    Attributes:
+        pipeline: name of the pipeline that it belongs to.
+        name: of the source or vertex.
+        columns: of its rows.
+    """
+
+    pipeline: str
+    name: str
+    columns: Schema
+    graph: object = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where events come in.
+
+    Attributes:
+        name: of the source.
+        columns: of its events, as declared.
+    """
+
+    name: str
+    columns: Schema
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of a vertex.
+
+    Attributes:
+        name: as the operator calls it; empty for the only input of one that takes events.
+        columns: that the operator reads of it.
+        stream: name of the source or vertex that it reads.
+    """
+
+    name: str
+    columns: Schema
+    stream: str
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """An operator in its place.
+
+    Attributes:
+        name: of the vertex.
+        operator: that runs in it.
+        inputs: in the order in which the operator declares them.
+    """
+
+    name: str
+    operator: Operator
+    inputs: tuple[Input, ...]
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where rows leave.
+
+    Attributes:
+        name: of the sink.
+        stream: name of the source or vertex whose rows it gets.
+        columns: of these rows.
+    """
+
+    name: str
+    stream: str
+    columns: Schema
+
+
+@dataclass
+class Graph:
+    """All of it.
+
+    Attributes:
+        name: of the pipeline, for messages.
+        sources: by name, in the order of their declaration, as are the others.
+    """
+
+    name: str
+    sources: dict[str, Source] = field(default_factory=dict)
+    vertices: dict[str, Vertex] = field(default_factory=dict)
+    sinks: dict[str, Sink] = field(default_factory=dict)
+    waiting: list[tuple[str, str]] = field(default_factory=list)
+
+    def refuse(self, problem: str, way_out: str) -> NoReturn:
+        """Raises DeclarationError."""
+        raise DeclarationError(f"pipeline {self.name!r}: {problem}; {way_out}")
+
+    @property
+    def names(self) -> Iterator[str]:
+        """Of sources and vertices."""
+        yield from self.sources
+        yield from self.vertices
+
+    def columns(self, stream: str) -> Schema:
+        """Columns of the rows that a source or a vertex sends."""
+        if stream in self.sources:
+            return self.sources[stream].columns
+        return self.vertices[stream].operator.emits.declared
+
+    def predecessors(self) -> dict[str, list[str]]:
+        """Of each source and vertex."""
+        found: dict[str, list[str]] = {name: [] for name in self.sources}
+        for name, vertex in self.vertices.items():
+            found[name] = [one.stream for one in vertex.inputs]
+        return found
+
+    def readers(self, stream: str) -> list[tuple[Vertex, int]]:
+        """The vertices that read a stream, and which of their inputs do."""
+        return [
+            (vertex, number)
+            for vertex in self.vertices.values()
+            for number, one in enumerate(vertex.inputs)
+            if one.stream == stream
+        ]
+
+    def sinks_of(self, stream: str) -> list[Sink]:
+        """The sinks that get a stream."""
+        return [sink for sink in self.sinks.values() if sink.stream == stream]
+
+    # ---- checks ----
+
+    def check_fits(self, vertex: str, one: Input) -> None:
+        """Whether the columns of a stream are those that an input of a vertex declares."""
+        has = dict(self.columns(one.stream))
+        reader = f"input {one.name!r} of vertex {vertex!r}" if one.name else f"vertex {vertex!r}"
+        producer = f"{'source' if one.stream in self.sources else 'vertex'} {one.stream!r}"
+        for name, wanted in one.columns:
+            column = has.get(name)
+            if column is None:
+                self.refuse(
+                    f"{reader} reads the column {name!r}, which {producer} does not send",
+                    names_it_has(name, has),
+                )
+            if not _fits(column, wanted):
+                self.refuse(
+                    f"{reader} reads the column {name!r} as {wanted}, and {producer} sends "
+                    f"{column}",
+                    "declare both alike" + _more(column, wanted),
+                )
+
+    def check(self) -> list[str]:
+        """Looks at the whole of it; the order of the vertices' numbers.
+
+        Raises:
+            DeclarationError: names both ends of what does not fit.
+        """
+        if not self.sources:
+            self.refuse("it has no source", 'expected p.source("name", {"column": type, ...})')
+        if not self.sinks:
+            self.refuse("it has no sink", 'expected p.sink("name", stream)')
+        for stream, by in self.waiting:
+            if stream not in self.names:
+                self.refuse(
+                    f"{by} reads {stream!r}, which is neither a source nor a vertex",
+                    names_it_has(stream, self.names),
+                )
+        for name, vertex in self.vertices.items():
+            for one in vertex.inputs:
+                self.check_fits(name, one)
+        order = numbered(self.predecessors())
+        if len(order) < len(list(self.names)):
+            self._refuse_cycle(set(order))
+        for name in self.names:
+            if not self.readers(name) and not self.sinks_of(name):
+                what = "source" if name in self.sources else "vertex"
+                self.refuse(
+                    f"nobody reads {what} {name!r}",
+                    f"let a vertex read it, add p.sink({name!r}, stream), or leave it out",
+                )
+        return order
+
+    def _refuse_cycle(self, numbered: set[str]) -> NoReturn:
+        before = self.predecessors()
+        name = next(one for one in self.names if one not in numbered)
+        way: list[str] = []
+        while name not in way:
+            way.append(name)
+            name = next(one for one in before[name] if one not in numbered)
+        circle = [*way[way.index(name) :], name][::-1]
+        self.refuse(
+            f"vertex {circle[-2]!r} reads what comes from itself: {' -> '.join(circle)}",
+            "a phase goes from the sources to the sinks once; keep what is to come back in the "
+            "state of one vertex",
+        )
+
+
+def _fits(column: Column, wanted: Column) -> bool:
+    return column.arrow == wanted.arrow and (wanted.nullable or not column.nullable)
+
+
+def _more(column: Column, wanted: Column) -> str:
+    return f", like ss.nullable({column.kind})" if column.arrow == wanted.arrow else ""

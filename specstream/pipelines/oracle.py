@@ -1,0 +1,252 @@
+"""A pipeline under plain Python: phase after phase, vertex after vertex, path after path.
+
+It is what compiled code is compared with, and shares nothing with it but the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from specstream._native import lib
+from specstream.columns.strings import string_code
+from specstream.compiler.numbers import Int64
+from specstream.compiler.oracle import OracleEmit, OracleEvent
+from specstream.compiler.oracle_elements import LOAD
+from specstream.compiler.text import Text
+from specstream.declarations.codes import EMPTY
+from specstream.declarations.derived import numbers_of
+from specstream.declarations.schema import Column, Kind, Schema
+from specstream.pipelines.graph import Sink
+from specstream.pipelines.plan import SINK, SOURCE, Plan, Planned
+
+__all__ = ["phase_oracle"]
+
+_OF_EVENT = ("timestamp", "source", "sequence")
+Path = tuple[int, ...]
+Rows = dict[Path, tuple[Any, ...]]
+"""Of one stream in one phase: the words of each row, as ``emit`` makes them, by its path."""
+
+
+def phase_oracle(plan: Plan) -> Callable[[Any, Any, Any], None]:
+    """What runs one phase; parameters (state, event, emit)."""
+
+    def phase(state: Any, event: OracleEvent, emit: OracleEmit) -> None:
+        source = _source_of(plan, event)
+        sent: dict[str, Rows] = {name: {} for name in plan.order}
+        is_sent = {name: name == source for name in plan.graph.sources}
+        for name, planned in plan.vertices.items():
+            _Run(plan, planned, state, event).phase(sent, is_sent)
+            for sink in plan.graph.sinks_of(name):
+                for path in sorted(sent[name]):
+                    row = sent[name][path]
+                    emit.rows.append((emit.row, *_of_sink(plan, sink, planned.emits, row)))
+        for sink in plan.graph.sinks_of(source):
+            row = _row_of_event(plan, sink, event)
+            emit.rows.append((emit.row, *_of_sink(plan, sink, sink.columns, row)))
+
+    return phase
+
+
+def _source_of(plan: Plan, event: OracleEvent) -> str:
+    names = list(plan.graph.sources)
+    if len(names) == 1:
+        return names[0]
+    given = str(getattr(event, SOURCE))
+    if given not in names:
+        raise ValueError(
+            f"the event is of {given!r}, which is no source of pipeline {plan.graph.name!r}: it "
+            f"has {', '.join(names)}"
+        )
+    return given
+
+
+class _State:
+    """The fields of one vertex in the state of all."""
+
+    def __init__(self, state: Any, vertex: str) -> None:
+        self.__dict__["_of"] = state, vertex
+
+    def __getattr__(self, name: str) -> Any:
+        state, vertex = self.__dict__["_of"]
+        return getattr(state, f"{vertex}.{name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        state, vertex = self.__dict__["_of"]
+        setattr(state, f"{vertex}.{name}", value)
+
+
+class _Event:
+    """What one run of a vertex reads: columns that are there, or kept, or of the event itself."""
+
+    def __init__(
+        self, whole: OracleEvent, salt: int, path: Path, values: dict[str, Any], nulls: set[str]
+    ) -> None:
+        self._whole, self._values, self._nulls = whole, values, nulls
+        seed = (whole._seed ^ salt) & (2**64 - 1)
+        for axis, part in enumerate(path):
+            if part:
+                seed = int(lib.ss_random_bits(seed, axis, part, 0, 0))
+        self._seed = seed
+
+    def __getattr__(self, name: str) -> Any:
+        values = self.__dict__["_values"]
+        if name in values:
+            return values[name]
+        whole = self.__dict__["_whole"]
+        if name in _OF_EVENT or numbers_of(name) is not None:
+            return getattr(whole, name)
+        raise AttributeError(f"the event has no column {name!r}; it has {', '.join(values)}")
+
+    def is_null(self, name: str) -> bool:
+        return name in self._nulls
+
+    _key = OracleEvent._key
+    random_bits, random = OracleEvent.random_bits, OracleEvent.random
+    normal, integer, choice = OracleEvent.normal, OracleEvent.integer, OracleEvent.choice
+
+
+class _Run:
+    """A vertex in one phase."""
+
+    def __init__(self, plan: Plan, planned: Planned, state: Any, event: OracleEvent) -> None:
+        self.plan, self.planned, self.state, self.event = plan, planned, state, event
+
+    def phase(self, sent: dict[str, Rows], is_sent: dict[str, bool]) -> None:
+        planned, origin = self.planned, (0,) * self.plan.axes
+        rows: list[Rows | None] = []
+        paths: set[Path] = set()
+        for one in planned.inputs:
+            if one.stream in is_sent:
+                rows.append(None)
+                paths |= {origin} if is_sent[one.stream] else set()
+            else:
+                rows.append(sent[one.stream])
+                paths |= set(sent[one.stream])
+        state = _State(self.state, planned.name)
+        for path in sorted(paths):
+            changed = [
+                path == origin and is_sent[one.stream] if of is None else path in of
+                for one, of in zip(planned.inputs, rows, strict=True)
+            ]
+            values, nulls = self.read(path, rows, changed)
+            event = _Event(self.event, planned.salt, path, values, nulls)
+            emit = OracleEmit(planned.emits, self.event._strings)
+            try:
+                planned.program.oracle(state, event, emit)
+            except Exception as error:
+                shown = ", ".join(map(str, path)) or "0"
+                error.add_note(
+                    f"raised by vertex {planned.name!r} of pipeline {self.plan.graph.name!r}, "
+                    f"path ({shown})"
+                )
+                raise
+            for number, row in enumerate(emit.rows):
+                own = list(path)
+                if planned.axis is not None:
+                    own[planned.axis] = number
+                sent[planned.name][tuple(own)] = row[1:]
+
+    def read(
+        self, path: Path, rows: Sequence[Rows | None], changed: Sequence[bool]
+    ) -> tuple[dict[str, Any], set[str]]:
+        """The columns of this run, and which of them are null; and keeps the last values."""
+        values: dict[str, Any] = {}
+        nulls: set[str] = set()
+        for port, one in enumerate(self.planned.inputs):
+            prefix = f"{one.name}." if one.name else ""
+            for name, column in one.columns:
+                if changed[port]:
+                    value, null = self.now(port, path, rows[port], name, column)
+                    self.keep(port, name, value, null)
+                else:
+                    value, null = self.last(port, name, column)
+                values[prefix + name] = value
+                if null:
+                    nulls.add(prefix + name)
+            known = self.planned.known[port]
+            if known is not None:
+                if changed[port]:
+                    setattr(self.state, known, True)
+                values[f"known.{one.name}"] = getattr(self.state, known)
+            if one.name:
+                values[f"changed.{one.name}"] = changed[port]
+        return values, nulls
+
+    def now(
+        self, port: int, path: Path, rows: Rows | None, name: str, column: Column
+    ) -> tuple[Any, bool]:
+        one = self.planned.inputs[port]
+        if rows is None:
+            whole = self.plan.column_of_event(one.stream, name)
+            is_nullable = whole in self.plan.event.nullable
+            null = is_nullable and column.nullable and self.event.is_null(whole)
+            return getattr(self.event, whole), null
+        schema = self.plan.vertices[one.stream].emits
+        number, row = schema.names.index(name), rows[path]
+        place = schema.null_bits.get(number)
+        null = place is not None and bool(row[place[0] - 1] >> place[1] & 1)
+        return self.value(column.kind, row[number]), null
+
+    def value(self, kind: Kind, word: Any) -> Any:
+        if kind == "str":
+            return Text(word, self.event._strings)
+        return LOAD[kind](word)
+
+    def keep(self, port: int, name: str, value: Any, null: bool) -> None:
+        kept = self.planned.last[port].get(name)
+        if kept is not None:
+            setattr(self.state, kept.value, value)
+            if kept.null is not None:
+                setattr(self.state, kept.null, null)
+
+    def last(self, port: int, name: str, column: Column) -> tuple[Any, bool]:
+        kept = self.planned.last[port].get(name)
+        if kept is None:
+            zeros = {"int": Int64(0), "float": 0.0, "bool": False, "str": Text(EMPTY, "")}
+            return zeros[column.kind], column.nullable
+        null = getattr(self.state, kept.null) if kept.null is not None else False
+        return getattr(self.state, kept.value), null
+
+
+# ---- sinks ----
+
+
+def _of_sink(plan: Plan, sink: Sink, of: Schema, row: Sequence[Any]) -> list[Any]:
+    """A row of a stream as one of the pipeline's rows, without the number of the event."""
+    schema = plan.emits
+    words: list[Any] = [0.0 if kind == "float" else 0 for kind in schema.kinds]
+    words += [0] * (schema.row_words - 1 - len(schema))
+    first = schema.names.index(plan.column_of_row(sink.name, sink.columns.names[0]))
+    own = range(first, first + len(of))
+    for number, column in enumerate(schema.columns):
+        null = True
+        if number in own:
+            at = number - first
+            words[number] = row[at]
+            place = of.null_bits.get(at)
+            null = place is not None and bool(row[place[0] - 1] >> place[1] & 1)
+        elif schema.names[number] == SINK and len(plan.graph.sinks) > 1:
+            words[number], null = string_code(sink.name), False
+        if column.nullable and null:
+            word, bit = schema.null_bits[number]
+            words[word - 1] |= 1 << bit
+    ends = [*of.form_words.values(), of.row_words][1:]
+    for (number, at), end in zip(of.form_words.items(), ends, strict=True):
+        to = schema.form_words[first + number]
+        words[to - 1 : to - 1 + end - at] = row[at - 1 : end - 1]
+        if words[to - 1]:
+            words[to - 1] += plan.first_form(sink)
+    return words
+
+
+def _row_of_event(plan: Plan, sink: Sink, event: OracleEvent) -> tuple[Any, ...]:
+    """An event as a row of the stream that its source sends."""
+    values = []
+    for name, column in sink.columns:
+        whole = plan.column_of_event(sink.stream, name)
+        null = column.nullable and event.is_null(whole)
+        values.append(None if null else getattr(event, whole))
+    emit = OracleEmit(sink.columns, event._strings)
+    emit(*values)
+    return emit.rows[0][1:]

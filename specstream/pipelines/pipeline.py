@@ -1,0 +1,301 @@
+"""The pipeline, as a user declares it; to all else it is an operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specstream.compiler.program import CompiledOperation, Program
+from specstream.declarations.options import shown, text
+from specstream.declarations.record_types import Record
+from specstream.declarations.schema import Schema
+from specstream.errors import DeclarationError
+from specstream.operator.operator import Operator
+from specstream.pipelines.graph import Graph, Input, Sink, Source, Stream, Vertex
+from specstream.pipelines.native import phase_function
+from specstream.pipelines.oracle import phase_oracle
+from specstream.pipelines.plan import SINK, SOURCE, Plan
+
+__all__ = ["Pipeline"]
+
+
+class Pipeline(Operator):
+    """A graph of operators that feed each other, with the answer of one phase after the other.
+
+    A phase is one event on its way from its source to the sinks. In it a vertex runs when at least
+    one of its inputs has a row, and not at all otherwise. An input without a row has the values of
+    its last one; the operator can ask, with ``event.changed("input")`` and
+    ``event.known("input")``. After Zimmerman and Chandy, *A Parallel Algorithm for Correlating
+    Event Streams*.
+
+    Everything that takes an operator takes a pipeline. With the first use its graph is settled.
+
+    Args:
+        name: used in messages, and in checkpoints.
+
+    Raises:
+        DeclarationError: from the methods, and with the first use: names both ends of what does
+            not fit.
+
+    >>> import specstream as ss
+    >>> class Mean(ss.State):
+    ...     sum = ss.scalar(float)
+    ...     count = ss.scalar(int)
+    >>> class Seen(ss.State):
+    ...     alerts = ss.scalar(int)
+    >>> @ss.operator(state=Mean, event={"price": float}, emits={"mean": float})
+    ... def average(state, event, emit):
+    ...     state.sum += event.price
+    ...     state.count += 1
+    ...     emit(state.sum / state.count)
+    >>> @ss.operator(
+    ...     state=Seen,
+    ...     inputs={"tick": {"price": float}, "mean": {"mean": float}},
+    ...     emits={"price": float, "mean": float},
+    ... )
+    ... def above(state, event, emit):
+    ...     if event.tick.price > 1.5 * event.mean.mean:
+    ...         state.alerts += 1
+    ...         emit(event.tick.price, event.mean.mean)
+    >>> p = ss.Pipeline("alerts")
+    >>> ticks = p.source("ticks", {"price": float})
+    >>> p.sink("alerts", p.add(above, tick=ticks, mean=p.add(average, ticks)))
+    >>> with ss.Engine(p, threads=2) as engine:
+    ...     engine.process({"price": [1.0, 1.0, 4.0]}).to_pylist()
+    [{'price': 4.0, 'mean': 2.0}]
+    """
+
+    def __init__(self, name: str) -> None:
+        text("name", name, "a text", DeclarationError)
+        self._graph = Graph(name)
+        self._settled: Plan | None = None
+        self._program: Program | None = None
+        self.name = name
+        self.function = None  # type: ignore[assignment]
+        self.on_timer = None
+        self.inputs = {}
+
+    def __repr__(self) -> str:
+        graph = self._graph
+        return (
+            f"Pipeline({self.name!r}: {len(graph.sources)} sources, {len(graph.vertices)} "
+            f"vertices, {len(graph.sinks)} sinks)"
+        )
+
+    # ---- declaration ----
+
+    def source(self, name: str, columns: Record) -> Stream:
+        """Where events come in.
+
+        Args:
+            name: of the source.
+            columns: of its events, as of :func:`specstream.operator`.
+        """
+        self._new(name, "source")
+        schema = Schema.of(columns, "event")
+        if not len(schema):
+            self._graph.refuse(f"source {name!r} has no columns", "declare at least one")
+        self._graph.sources[name] = Source(name, schema)
+        return self._stream(name)
+
+    def add(
+        self,
+        operator: Operator,
+        *stream: Stream | str,
+        name: str | None = None,
+        **streams: Stream | str,
+    ) -> Stream:
+        """A vertex: an operator that reads streams.
+
+        Args:
+            operator: made by :func:`specstream.operator`.
+            stream: what it reads, if it is declared with ``event=``: the stream, or the name of a
+                source or vertex, which may be declared later.
+            name: of the vertex; by default the operator's.
+            streams: of an operator that is declared with ``inputs=``, what each input reads.
+
+        Returns:
+            The stream of the rows that it emits.
+        """
+        if not isinstance(operator, Operator) or isinstance(operator, Pipeline):
+            found = f"pipeline {operator.name!r}" if isinstance(operator, Pipeline) else None
+            self._graph.refuse(
+                f"add takes an operator, and gets {found or shown(operator)}",
+                "expected what @ss.operator(...) has made",
+            )
+        name = operator.name if name is None else name
+        self._new(name, "vertex")
+        what = f"vertex {name!r}"
+        if operator.on_timer is not None:
+            self._graph.refuse(
+                f"operator {operator.name!r} of {what} has timers",
+                "run it in an engine of its own: vertices with timers are not supported yet",
+            )
+        if not operator.inputs:
+            if len(stream) != 1 or streams:
+                self._graph.refuse(
+                    f"{what} reads one stream, and gets {len(stream) + len(streams)}"
+                    + (" by name" if streams else ""),
+                    f"write p.add({operator.name}, stream)",
+                )
+            given = {"": (stream[0], operator.event.declared)}
+        else:
+            missing = [one for one in operator.inputs if one not in streams]
+            extra = [one for one in streams if one not in operator.inputs]
+            if stream or missing or extra:
+                told = [f"nothing for input {missing[0]!r}"] if missing else []
+                told += [f"a stream for {extra[0]!r}, which is none of its inputs"] if extra else []
+                told += ["a stream without the name of an input"] if stream else []
+                ways = ", ".join(f"{one}=stream" for one in operator.inputs)
+                self._graph.refuse(
+                    f"{what} gets {' and '.join(told)}", f"write p.add({operator.name}, {ways})"
+                )
+            given = {one: (streams[one], of) for one, of in operator.inputs.items()}
+        inputs = tuple(
+            Input(one, columns, self._name_of(of, f"input {one!r} of {what}" if one else what))
+            for one, (of, columns) in given.items()
+        )
+        self._graph.vertices[name] = Vertex(name, operator, inputs)
+        for one in inputs:
+            if one.stream in self._graph.names and one.stream != name:
+                try:
+                    self._graph.check_fits(name, one)
+                except DeclarationError:
+                    del self._graph.vertices[name]
+                    raise
+        return self._stream(name)
+
+    def sink(self, name: str, stream: Stream | str) -> None:
+        """Where rows leave.
+
+        Args:
+            name: of the sink.
+            stream: whose rows it gets.
+        """
+        self._check_open()
+        if not isinstance(name, str) or not name.isidentifier():
+            self._graph.refuse(f"a sink is called {shown(name)}", "expected a Python identifier")
+        if name in self._graph.sinks:
+            other = self._graph.sinks[name].stream
+            self._graph.refuse(
+                f"there are two sinks {name!r}, of {other!r} and of "
+                f"{self._name_of(stream, f'sink {name!r}')!r}",
+                "rename one",
+            )
+        of = self._name_of(stream, f"sink {name!r}")
+        if of not in self._graph.names:
+            self._graph.refuse(
+                f"sink {name!r} gets {of!r}, which is neither a source nor a vertex",
+                "declare that first",
+            )
+        columns = self._graph.columns(of)
+        if not len(columns):
+            self._graph.refuse(
+                f"sink {name!r} gets {of!r}, which emits no columns",
+                "declare emits= of its operator",
+            )
+        self._graph.sinks[name] = Sink(name, of, columns)
+
+    def _check_open(self) -> None:
+        if self._settled is not None:
+            self._graph.refuse("it is in use, and its graph is settled", "make a new pipeline")
+
+    def _new(self, name: object, what: str) -> None:
+        self._check_open()
+        if not isinstance(name, str) or not name.isidentifier():
+            self._graph.refuse(
+                f"a {what} is called {shown(name)}",
+                "expected a Python identifier: give name=, like p.add(operator, stream, "
+                'name="fast")',
+            )
+        if name in self._graph.names:
+            other = "source" if name in self._graph.sources else "vertex"
+            self._graph.refuse(
+                f"{what} {name!r} has the name of a {other} that is there already",
+                f"give it another{', with name=' if what == 'vertex' else ''}",
+            )
+
+    def _stream(self, name: str) -> Stream:
+        return Stream(self.name, name, self._graph.columns(name), self._graph)
+
+    def _name_of(self, stream: object, reader: str) -> str:
+        if isinstance(stream, str):
+            self._graph.waiting.append((stream, reader))
+            return stream
+        if not isinstance(stream, Stream):
+            self._graph.refuse(
+                f"{reader} gets {shown(stream)}",
+                "expected a stream, as source() and add() return it, or the name of one",
+            )
+        if stream.graph is not self._graph:
+            self._graph.refuse(
+                f"{reader} gets the stream {stream.name!r} of pipeline {stream.pipeline!r}",
+                "streams belong to one pipeline: declare it here as well",
+            )
+        return stream.name
+
+    # ---- what it is as an operator ----
+
+    @property
+    def plan(self) -> Plan:
+        """What the graph comes to; from now on it is settled."""
+        if self._settled is None:
+            self._settled = Plan(self._graph)
+        return self._settled
+
+    @property
+    def layout(self) -> Any:  # type: ignore[override]
+        """Where the fields of its state lie."""
+        return self.plan.layout
+
+    @property
+    def event(self) -> Schema:  # type: ignore[override]
+        """Columns of its events."""
+        return self.plan.event
+
+    @property
+    def emits(self) -> Schema:  # type: ignore[override]
+        """Columns of its rows."""
+        return self.plan.emits
+
+    @property
+    def program(self) -> Program:  # type: ignore[override]
+        """All of its vertices as one."""
+        if self._program is None:
+            self._program = _program(self.plan)
+        return self._program
+
+
+def _program(plan: Plan) -> Program:
+    programs = {name: one.program for name, one in plan.vertices.items()}
+    several = [
+        *((SOURCE, *plan.graph.sources) if len(plan.graph.sources) > 1 else ()),
+        *((SINK, *plan.graph.sinks) if len(plan.graph.sinks) > 1 else ()),
+    ]
+    strings = [one for of in programs.values() for one in of.strings]
+    operations: list[CompiledOperation] = []
+    for name, of in programs.items():
+        operations += [_renamed(one, name) for one in of.operations]
+    return Program(
+        operator=plan.graph.name,
+        oracle=phase_oracle(plan),
+        native=phase_function(plan),
+        helpers=tuple(dict.fromkeys(one for of in programs.values() for one in of.helpers)),
+        strings=tuple(dict.fromkeys((*plan.layout.strings, *strings, *several))),
+        fingerprint=plan.described(),
+        reads_timestamp=any(of.reads_timestamp for of in programs.values()),
+        attributes=frozenset().union(*(of.attributes for of in programs.values())),
+        written={key: one for of in programs.values() for key, one in of.written.items()},
+        operations=tuple(operations),
+        catches=any(of.catches for of in programs.values()),
+        derived=plan.event.derived,
+        forms=plan.emits.forms,
+        uses_arena=any(of.uses_arena for of in programs.values())
+        or any(one.many for one in plan.vertices.values()),
+        reads_frozen=any(of.reads_frozen for of in programs.values()),
+    )
+
+
+def _renamed(one: CompiledOperation, vertex: str) -> CompiledOperation:
+    return CompiledOperation(
+        f"{vertex}.{one.field}", one.declared, one.native, one.inverse, one.oracle
+    )

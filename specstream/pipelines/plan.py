@@ -1,0 +1,267 @@
+"""What a pipeline's graph comes to: one state, one kind of event, one kind of row, one order.
+
+A pipeline is an operator to everybody else. Its state has the fields of all vertices, called
+``vertex.field``, and the last values of inputs that somebody reads later. With one source its
+events are those of the source; with several they have the columns of all, called
+``source.column``, and one that names the source. Likewise its rows and its sinks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from specstream.compiler.inputs import column_of, flattened
+from specstream.compiler.program import Program
+from specstream.compiler.source import Place
+from specstream.declarations.derived import Derived
+from specstream.declarations.forms import Form
+from specstream.declarations.schema import Column, Kind, Schema
+from specstream.declarations.state import Layout, Part, scalar
+from specstream.pipelines.emissions import emits_at_most_once
+from specstream.pipelines.graph import Graph, Input, Sink, Vertex
+
+__all__ = ["SINK", "SOURCE", "Last", "Plan", "Planned"]
+
+SOURCE = "stream"
+"""The column that names an event's source, where a pipeline has several."""
+SINK = "sink"
+"""The column that names a row's sink, likewise."""
+
+_NAME = Column("str", pa.string())
+_TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+@dataclass(frozen=True)
+class Last:
+    """The fields of the state that keep the last value of an input's column.
+
+    Attributes:
+        value: the value.
+        null: whether it was null; None: it never is.
+    """
+
+    value: str
+    null: str | None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A vertex, ready to be compiled.
+
+    Attributes:
+        vertex: as it was declared.
+        program: its operator's function, rewritten for this place.
+        part: where its fields lie in the pipeline's state.
+        many: whether more than one row may come of it in a phase.
+        axis: of a path, that counts the rows of each of its runs; None: there is at most one.
+        last: of each input, the columns whose last values are kept.
+        known: of each input, the field that says whether it ever had a row; None: nobody asks.
+        salt: what its random numbers differ by from those of other vertices.
+    """
+
+    vertex: Vertex
+    program: Program
+    part: Part
+    many: bool
+    axis: int | None
+    last: tuple[dict[str, Last], ...]
+    known: tuple[str | None, ...]
+    salt: int
+
+    @property
+    def name(self) -> str:
+        return self.vertex.name
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        return self.vertex.inputs
+
+    @property
+    def emits(self) -> Schema:
+        """Of its rows, with its formatted strings."""
+        return replace(self.vertex.operator.emits.declared, forms=self.program.forms)
+
+    @property
+    def event(self) -> Schema:
+        """Columns of its events, as its function reads them."""
+        inputs = self.vertex.operator.inputs
+        return flattened(inputs) if inputs else self.vertex.operator.event.declared
+
+
+class Plan:
+    """A graph that has been looked at, and what is made of it.
+
+    Attributes:
+        graph: the graph.
+        order: names of sources and vertices, by their numbers.
+        vertices: by name, in that order.
+        event: columns of the pipeline's events.
+        emits: of its rows.
+        layout: of its state.
+        axes: of paths.
+
+    Raises:
+        DeclarationError: the graph is none that can be run.
+        CompileError: a vertex needs what only Python can compute, and its events are another
+            vertex's rows.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.order = graph.check()
+        vertices = [graph.vertices[name] for name in self.order if name in graph.vertices]
+        levels = dict.fromkeys(graph.sources, 0)
+        for vertex in vertices:
+            levels[vertex.name] = 1 + max(levels[one.stream] for one in vertex.inputs)
+        counting = {one.name for one in vertices if not emits_at_most_once(one.operator)}
+        at = {level: axis for axis, level in enumerate(sorted({levels[n] for n in counting}))}
+        self.axes = len(at)
+        kept = {vertex.name: _kept(vertex) for vertex in vertices}
+        self.layout = Layout.joined(
+            graph.name,
+            {vertex.name: vertex.operator.layout for vertex in vertices},
+            _layout_of([field for _, _, fields in kept.values() for field in fields.items()]),
+        )
+        declared = self._events()
+        self.vertices: dict[str, Planned] = {}
+        derived: tuple[Derived, ...] = ()
+        site = 1
+        many: set[str] = set()
+        for vertex in vertices:
+            name, operator = vertex.name, vertex.operator
+            source = vertex.inputs[0].stream if not operator.inputs else ""
+            last, known, _ = kept[name]
+            part = self.layout.part(name, operator.layout.name)
+            program = operator.compiled_as(
+                Place(site, derived, lifts=source in graph.sources),
+                operator.event.declared,
+                operator.emits.declared,
+                part,
+                name,
+            )
+            own = program.derived[len(derived) :]
+            derived += tuple(self._of_source(source, one) for one in own)
+            site += sum(len(one.text.splitlines()) for one in program.written.values())
+            if name in counting or any(one.stream in many for one in vertex.inputs):
+                many.add(name)
+            digest = hashlib.sha256(name.encode()).digest()
+            self.vertices[name] = Planned(
+                vertex,
+                program,
+                part,
+                name in many,
+                at[levels[name]] if name in counting else None,
+                last,
+                known,
+                int.from_bytes(digest[:8], "little"),
+            )
+        self.event = replace(declared, derived=derived)
+        self.emits = self._rows()
+
+    # ---- events ----
+
+    def column_of_event(self, source: str, name: str) -> str:
+        """The column of the pipeline's events that a column of a source is."""
+        return name if len(self.graph.sources) == 1 else column_of(source, name)
+
+    def _events(self) -> Schema:
+        if len(self.graph.sources) == 1:
+            return next(iter(self.graph.sources.values())).columns
+        columns = {SOURCE: _NAME}
+        for name, source in self.graph.sources.items():
+            # Of another source's event they are null.
+            columns |= {
+                self.column_of_event(name, one): replace(column, nullable=True)
+                for one, column in source.columns
+            }
+        return Schema(tuple(columns), tuple(columns.values()))
+
+    def _of_source(self, source: str, derived: Derived) -> Derived:
+        """A derived value with its inputs called as the pipeline's events have them."""
+
+        def called(one: str | int) -> str | int:
+            is_column = isinstance(one, str) and one != "timestamp"
+            return self.column_of_event(source, str(one)) if is_column else one
+
+        return replace(derived, inputs=tuple(map(called, derived.inputs)))
+
+    # ---- rows ----
+
+    def column_of_row(self, sink: str, name: str) -> str:
+        """The column of the pipeline's rows that a column of a sink is."""
+        return name if len(self.graph.sinks) == 1 else column_of(sink, name)
+
+    def _forms(self, sink: Sink) -> tuple[Form, ...]:
+        planned = self.vertices.get(sink.stream)
+        return () if planned is None else planned.program.forms
+
+    def first_form(self, sink: Sink) -> int:
+        """Which of the pipeline's formatted strings the first one of a sink's stream is."""
+        sinks = list(self.graph.sinks.values())
+        return sum(len(self._forms(one)) for one in sinks[: sinks.index(sink)])
+
+    def _rows(self) -> Schema:
+        sinks = self.graph.sinks.values()
+        columns = {} if len(sinks) == 1 else {SINK: _NAME}
+        forms: list[Form] = []
+        for sink in sinks:
+            for name, column in sink.columns:
+                more = column if len(sinks) == 1 else replace(column, nullable=True)
+                columns[self.column_of_row(sink.name, name)] = more
+            forms += [
+                replace(one, column=self.column_of_row(sink.name, one.column))
+                for one in self._forms(sink)
+            ]
+        return Schema(tuple(columns), tuple(columns.values()), forms=tuple(forms))
+
+    def described(self) -> str:
+        """Everything about it that decides what machine code does, beside its vertices' code."""
+        told = [repr((self.order, self.axes, [*self.graph.sources.values()]))]
+        for one in self.vertices.values():
+            told.append(
+                repr((one.name, one.inputs, one.emits, one.many, one.axis, one.last, one.known))
+            )
+            told.append(one.program.fingerprint)
+        told.append(repr([*self.graph.sinks.values()]))
+        return "\n".join(told)
+
+
+Kept = tuple[tuple[dict[str, Last], ...], tuple[str | None, ...], dict[str, type]]
+
+
+def _kept(vertex: Vertex) -> Kept:
+    """The fields that keep what a vertex reads of inputs that have no row: only one that has
+    several inputs ever does."""
+    if not vertex.operator.inputs:
+        return ({},), (None,), {}
+    read = vertex.operator.program.attributes
+    lasts: list[dict[str, Last]] = []
+    knowns: list[str | None] = []
+    fields: dict[str, type] = {}
+    for one in vertex.inputs:
+        last: dict[str, Last] = {}
+        for name, column in one.columns:
+            if column_of(one.name, name) not in read:
+                continue
+            value = f"{vertex.name}.{one.name}.{name}"
+            fields[value] = _TYPES[column.kind]
+            null = f"{value}.null" if column.nullable else None
+            if null is not None:
+                fields[null] = bool
+            last[name] = Last(value, null)
+        known = f"{vertex.name}.{one.name}.known"
+        asks = column_of("known", one.name) in read
+        if asks:
+            fields[known] = bool
+        lasts.append(last)
+        knowns.append(known if asks else None)
+    return tuple(lasts), tuple(knowns), fields
+
+
+def _layout_of(fields: Iterable[tuple[str, type]]) -> Layout | None:
+    declared = {name: scalar(of) for name, of in fields}
+    return Layout.pack("last values", declared) if declared else None
