@@ -195,11 +195,16 @@ class VertexEventType(EventType):
         self.variant, self.layout = variant, plan.layout
         self.schema = _with_derived(planned.event, plan.event)
         self.names = tuple(one for one in planned.event.names if not _is_asked(one))
-        self.planned, self.whole, self.axes = planned, whole, plan.axes
+        self.planned, self.whole, self.levels = planned, whole, plan.levels
         self.ports = tuple(_ports(planned, plan))
         told = [planned.name, planned.event, planned.last, planned.known, self.ports]
-        told += [variant, plan.layout, plan.axes]
+        told += [variant, plan.layout, plan.levels]
         types.Type.__init__(self, f"specstream.vertex_event({told}, {whole})")
+
+    @property
+    def axes(self) -> int:
+        """Numbers of a path."""
+        return len(self.levels)
 
     def port(self, name: str) -> tuple[int, str]:
         """Which input has a column, and how that calls it."""
@@ -276,9 +281,9 @@ class _VertexReader:
         builder = self.builder
         seed = self.run.load_member("seed", invariant=True)
         seed = builder.xor(seed, I64(self.event.planned.salt))
-        for axis in range(self.event.axes):
+        for axis, level in enumerate(self.event.levels):
             part = builder.load(_word(builder, self.frame, axis))
-            arguments = (seed, I64(axis), part, I64(0), I64(0))
+            arguments = (seed, I64(level), part, I64(0), I64(0))
             other = self.run.call("ss_random_bits", I64, *arguments)
             seed = builder.select(builder.icmp_unsigned("==", part, I64(0)), seed, other)
         return seed

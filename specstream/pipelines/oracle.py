@@ -80,13 +80,18 @@ class _Event:
     """What one run of a vertex reads: columns that are there, or kept, or of the event itself."""
 
     def __init__(
-        self, whole: OracleEvent, salt: int, path: Path, values: dict[str, Any], nulls: set[str]
+        self,
+        whole: OracleEvent,
+        salt: int,
+        path: Sequence[tuple[int, int]],
+        values: dict[str, Any],
+        nulls: set[str],
     ) -> None:
         self._whole, self._values, self._nulls = whole, values, nulls
         seed = (whole._seed ^ salt) & (2**64 - 1)
-        for axis, part in enumerate(path):
-            if part:
-                seed = int(lib.ss_random_bits(seed, axis, part, 0, 0))
+        for level, number in path:
+            if number:
+                seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
         self._seed = seed
 
     def __getattr__(self, name: str) -> Any:
@@ -130,7 +135,8 @@ class _Run:
                 for one, of in zip(planned.inputs, rows, strict=True)
             ]
             values, nulls = self.read(path, rows, changed)
-            event = _Event(self.event, planned.salt, path, values, nulls)
+            by_level = list(zip(self.plan.levels, path, strict=True))
+            event = _Event(self.event, planned.salt, by_level, values, nulls)
             emit = OracleEmit(planned.emits, self.event._strings)
             try:
                 planned.program.oracle(state, event, emit)

@@ -102,7 +102,9 @@ class Plan:
         event: columns of the pipeline's events.
         emits: of its rows.
         layout: of its state.
-        axes: of paths.
+        levels: a path has a number for each of these, as at others there is never a second row: a
+            vertex is on level n where there are n vertices, itself counted, on the longest way
+            from a source to it.
 
     Raises:
         DeclarationError: the graph is none that can be run.
@@ -118,8 +120,8 @@ class Plan:
         for vertex in vertices:
             levels[vertex.name] = 1 + max(levels[one.stream] for one in vertex.inputs)
         counting = {one.name for one in vertices if not emits_at_most_once(one.operator)}
-        at = {level: axis for axis, level in enumerate(sorted({levels[n] for n in counting}))}
-        self.axes = len(at)
+        self.levels = tuple(sorted({levels[name] for name in counting}))
+        at = {level: axis for axis, level in enumerate(self.levels)}
         kept = {vertex.name: _kept(vertex) for vertex in vertices}
         self.layout = Layout.joined(
             graph.name,
@@ -161,6 +163,11 @@ class Plan:
             )
         self.event = replace(declared, derived=derived)
         self.emits = self._rows()
+
+    @property
+    def axes(self) -> int:
+        """Numbers of a path."""
+        return len(self.levels)
 
     # ---- events ----
 
@@ -220,7 +227,7 @@ class Plan:
 
     def described(self) -> str:
         """Everything about it that decides what machine code does, beside its vertices' code."""
-        told = [repr((self.order, self.axes, [*self.graph.sources.values()]))]
+        told = [repr((self.order, self.levels, [*self.graph.sources.values()]))]
         for one in self.vertices.values():
             told.append(
                 repr((one.name, one.inputs, one.emits, one.many, one.axis, one.last, one.known))

@@ -667,8 +667,6 @@ static enum ss_fired fire(struct ss_worker *worker, struct ss_due item)
         ss_undo_roll_back(run);
         run->emit_top = run->emit_mark;
     }
-    /* Where the output has grown, it counts those that were there by then. */
-    engine->row_words = (uint64_t)(run->emit_mark - engine->rows);
     tell_readers(worker, end);
     if (run->verdict == SS_KILLED) {
         /* The job ends in its midst; or the flag was meant for a speculative run of this worker that is

@@ -1,0 +1,74 @@
+"""Random pipelines, and events for them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+from vertices import SOURCE, VERTICES
+
+import specstream as ss
+
+__all__ = ["events_of", "random_pipeline"]
+
+
+def random_pipeline(
+    seed: int, most: int = 8, sources: int | None = None, of: list[ss.Operator] | None = None
+) -> ss.Pipeline:
+    """A pipeline of at most so many vertices; whatever nobody reads has a sink."""
+    draw = random.Random(seed)
+    p = ss.Pipeline(f"random_{seed}")
+    count = draw.choice([1, 1, 2, 3]) if sources is None else sources
+    streams = [p.source(f"s{n}", SOURCE) for n in range(count)]
+    unread = {one.name: one for one in streams}
+    for n in range(draw.randint(1, most)):
+        operator = draw.choice(VERTICES if of is None else of)
+        # The later ones more often, so that there are long ways as well.
+        chosen = [
+            streams[max(draw.randrange(len(streams)), draw.randrange(len(streams)))]
+            for _ in range(max(len(operator.inputs), 1))
+        ]
+        if unread and draw.random() < 0.5:
+            chosen[0] = draw.choice(list(unread.values()))
+        name = f"v{n}"
+        if operator.inputs:
+            given = dict(zip(operator.inputs, chosen, strict=True))
+            made = p.add(operator, name=name, **given)
+        else:
+            made = p.add(operator, chosen[0], name=name)
+        for one in chosen:
+            unread.pop(one.name, None)
+        streams.append(made)
+        unread[name] = made
+    for one in unread.values():
+        p.sink(f"of_{one.name}", one)
+    for one in draw.sample(streams, min(len(streams), draw.randint(0, 2))):
+        if one.name not in unread:
+            p.sink(f"of_{one.name}", one)
+    return p
+
+
+def events_of(p: ss.Pipeline, count: int, seed: int) -> tuple[pa.Table, list[tuple[str, Any]]]:
+    """Events as the pipeline's table has them, and one by one with their sources."""
+    draw = random.Random(seed)
+    names = list(p._graph.sources)
+    each = []
+    for _ in range(count):
+        values = {
+            "x": draw.randint(0, 99),
+            "y": draw.random(),
+            "s": draw.choice(["some", "", "other", "é"]),
+            "n": draw.choice([None, 0, 7, 12]),
+        }
+        each.append((draw.choice(names), values))
+    if len(names) == 1:
+        table = {one: [values[one] for _, values in each] for one in SOURCE}
+        types = {"x": pa.int64(), "y": pa.float64(), "s": pa.string(), "n": pa.int64()}
+        return pa.table({name: pa.array(table[name], types[name]) for name in table}), each
+    columns: dict[str, list[Any]] = {"stream": [source for source, _ in each]}
+    for name in names:
+        for one in SOURCE:
+            columns[f"{name}.{one}"] = [v[one] if of == name else None for of, v in each]
+    kinds = {name: p.event.columns[p.event.names.index(name)].arrow for name in columns}
+    return pa.table({name: pa.array(columns[name], kinds[name]) for name in columns}), each

@@ -1,0 +1,154 @@
+"""The third witness of pipelines: unrewritten functions on plain Python objects, path by path.
+
+Of the product it takes the graph as it was declared, and nothing else: it has its own order of
+vertices, its own paths (with all of their zeros), its own last values.
+"""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import collections
+import copy
+from typing import Any
+
+
+import specstream as ss
+from specstream._native import ffi, lib
+
+
+def initial(layout: Any) -> Any:
+    state = type("State", (), {})()
+    for field in layout.fields:
+        if field.container is not None:
+            kind = field.container.kind
+            value: Any = {} if kind == "dict" else collections.deque(maxlen=field.container.maxlen)
+        elif field.shape == ():
+            value = {"int": int, "float": float, "bool": bool, "str": str}[field.kind]()
+        else:
+            value = [0] * field.shape[0]
+        setattr(state, field.name, value)
+    return state
+
+
+class Row:
+    """The columns of one input."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+        self._values = values
+
+    def is_null(self, name: str) -> bool:
+        return self._values[name] is None
+
+
+class Event(Row):
+    def __init__(self, values: dict[str, Any], key: Any, changed: Any, known: Any) -> None:
+        super().__init__(values)
+        self._key, self._changed, self._known = key, changed, known
+
+    def changed(self, name: str) -> bool:
+        return name in self._changed
+
+    def known(self, name: str) -> bool:
+        return name in self._known
+
+    def random(self, draw: int) -> float:
+        return (int(lib.ss_random_bits(*self._key, draw)) >> 11) * 2.0**-53
+
+    def integer(self, low: int, high: int, draw: int) -> int:
+        drawn = ffi.new("int64_t *")
+        assert not lib.ss_random_integer(*self._key, draw, low, high, drawn)
+        return int(drawn[0])
+
+
+NOTHING = {"int": 0, "float": 0.0, "bool": False, "str": ""}
+
+
+class Phases:
+    """Runs phases.
+
+    Attributes:
+        rows: of each sink.
+        states: of each vertex.
+    """
+
+    def __init__(self, pipeline: ss.Pipeline, salts: dict[str, int], seed: int = 0) -> None:
+        self.graph = pipeline._graph
+        self.seed, self.salts = seed, salts
+        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in self.graph.sinks}
+        self.states = {n: initial(v.operator.layout) for n, v in self.graph.vertices.items()}
+        self.last: dict[tuple[str, str], dict[str, Any]] = {}
+        self.sequence = 0
+        self.raised: list[int] = []
+        self.levels: dict[str, int] = {}
+        for name in self.graph.names:
+            self.level(name)
+        self.depth = max(self.levels.values()) + 1
+
+    def level(self, name: str) -> int:
+        if name not in self.levels:
+            before = self.graph.predecessors()[name]
+            self.levels[name] = 1 + max(map(self.level, before)) if before else 0
+        return self.levels[name]
+
+    def phase(self, source: str, values: dict[str, Any]) -> None:
+        saved = copy.deepcopy((self.states, self.last))
+        done = {name: len(rows) for name, rows in self.rows.items()}
+        try:
+            self._phase(source, values)
+        except ValueError:
+            self.states, self.last = saved
+            for name, count in done.items():
+                del self.rows[name][count:]
+            self.raised.append(self.sequence)
+        self.sequence += 1
+
+    def _phase(self, source: str, values: dict[str, Any]) -> None:
+        sent: dict[str, dict[tuple[int, ...], dict[str, Any]]] = collections.defaultdict(dict)
+        sent[source][(0,) * self.depth] = values
+        for name in sorted(self.graph.vertices, key=lambda one: self.levels[one]):
+            vertex = self.graph.vertices[name]
+            for path in sorted({path for one in vertex.inputs for path in sent[one.stream]}):
+                self.run(vertex, path, sent)
+        for sink in self.graph.sinks.values():
+            for path in sorted(sent[sink.stream]):
+                row = sent[sink.stream][path]
+                self.rows[sink.name].append(tuple(row[one] for one in sink.columns.names))
+
+    def run(self, vertex: Any, path: tuple[int, ...], sent: Any) -> None:
+        emitted: list[dict[str, Any]] = []
+        names = vertex.operator.emits.names
+
+        def emit(*values: Any, **named: Any) -> None:
+            row = dict.fromkeys(names) | dict(zip(names, values, strict=False)) | named
+            for one, column in vertex.operator.emits:
+                if row[one] is not None and column.kind == "float":
+                    row[one] = float(row[one])
+            emitted.append(row)
+
+        inputs: dict[str, Row] = {}
+        changed = set()
+        for one in vertex.inputs:
+            key = vertex.name, one.name
+            if path in sent[one.stream]:
+                row = sent[one.stream][path]
+                self.last[key] = {name: row[name] for name in one.columns.names}
+                changed.add(one.name)
+            nothing = {
+                name: None if column.nullable else NOTHING[column.kind]
+                for name, column in one.columns
+            }
+            inputs[one.name] = Row(self.last.get(key, nothing))
+        known = {name for of, name in self.last if of == vertex.name}
+        seed = (self.seed ^ self.salts[vertex.name]) & (2**64 - 1)
+        for level, number in enumerate(path):
+            if number:
+                seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
+        own = dict(inputs[""]._values) if "" in inputs else dict(inputs)
+        event = Event(own, (seed, 0, 0, self.sequence), changed, known)
+        vertex.operator.function(self.states[vertex.name], event, emit)
+        for number, row in enumerate(emitted):
+            to = list(path)
+            to[self.levels[vertex.name]] = number
+            sent[vertex.name][tuple(to)] = row

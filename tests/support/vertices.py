@@ -1,0 +1,152 @@
+"""Operators to make graphs of: each reads and emits the same columns, and does something else."""
+
+# Operators carry no types, as those of users do not.
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from typing import Any
+
+import numpy as np
+
+import specstream as ss
+from specstream.structures import add
+
+ROW: dict[str, Any] = {"x": int, "y": float, "s": str, "n": ss.nullable(int)}
+SOURCE: dict[str, Any] = {"x": int, "y": float, "s": str, "n": ss.nullable(int)}
+
+
+class Tally(ss.State):
+    count = ss.scalar(int)
+    last = ss.scalar(float)
+
+
+class Table(ss.State):
+    sums = ss.array(int, 8)
+    small = ss.array(np.int16, 5)
+    word = ss.scalar(str)
+    local = ss.scratch(int, 3)
+
+
+class Keyed(ss.State):
+    counts = ss.dict(int, int, limit=100)
+    recent = ss.deque(float, maxlen=4)
+
+
+class Nothing(ss.State):
+    seen = ss.scalar(bool)
+
+
+@ss.operator(state=Tally, event={"x": int, "y": float, "s": str}, emits=ROW)
+def always(state, event, emit):
+    state.count += 1
+    state.last = 0.5 * state.last + event.y
+    emit((event.x + state.count) % 1000, state.last, event.s, state.count if event.x % 2 else None)
+
+
+@ss.operator(state=Tally, event={"x": int, "n": ss.nullable(int)}, emits=ROW)
+def sometimes(state, event, emit):
+    state.count += 1
+    if (event.x * 7 + state.count) % 3 == 0:
+        n = -1 if event.is_null("n") else event.n
+        emit(event.x + n % 5, float(n), "some", n)
+        return
+    if state.count % 5 == 0:
+        emit(x=1, y=event.random(0), s="fifth")
+
+
+@ss.operator(state=Table, event={"x": int, "s": str, "y": float}, emits=ROW)
+def several(state, event, emit):
+    for k in range(event.x % 4):
+        state.sums[(event.x + k) % 8] += k + 1
+        state.local[k % 3] += 1
+        emit(state.sums[k] % 100 + k, event.y * k, event.s, k)
+    state.small[event.x % 5] = event.x % 100
+    if event.s == "some":
+        state.word = event.s
+
+
+@ss.operator(state=Nothing, event={"y": float}, emits=ROW)
+def never(state, event, emit):
+    if event.y != event.y:
+        emit(0, 0.0, "", 0)
+    state.seen = True
+
+
+@ss.operator(state=Keyed, event={"x": int, "y": float}, emits=ROW)
+def keyed(state, event, emit):
+    key = event.x % 10
+    state.counts[key] = state.counts.get(key, 0) + 1
+    state.recent.append(event.y)
+    if state.counts[key] > 20:
+        del state.counts[key]
+        emit(key, sum(state.recent), "twenty", None)
+
+
+@ss.operator(state=Tally, event={"x": int}, emits=ROW)
+def failing(state, event, emit):
+    state.count += event.x
+    emit(state.count % 50, 1.0, "fails", 1)
+    if event.x % 61 == 17:
+        raise ValueError("seventeen")
+
+
+@ss.operator(state=Tally, event={"x": int, "y": float}, emits=ROW)
+def adding(state, event, emit):
+    add(state, "count", event.x % 3)
+    if event.y > 0.7:
+        emit(event.x, event.integer(0, 10, 1) + event.y, "added", event.x)
+
+
+@ss.operator(
+    state=Tally,
+    inputs={"a": {"x": int, "s": str}, "b": {"x": int, "y": float, "n": ss.nullable(int)}},
+    emits=ROW,
+)
+def both(state, event, emit):
+    state.count += 1
+    if event.changed("a") and event.changed("b"):
+        emit(event.a.x * 3 + event.b.x, event.b.y, event.a.s, event.b.n)
+    elif event.known("b") and state.count % 2:
+        null = -5 if event.b.is_null("n") else event.b.n
+        emit(event.a.x - event.b.x, state.last, "one", null)
+    state.last = event.b.y
+
+
+@ss.operator(
+    state=Keyed,
+    inputs={"a": {"x": int}, "b": {"x": int, "y": float}, "c": {"s": str, "n": ss.nullable(int)}},
+    emits=ROW,
+)
+def three(state, event, emit):
+    total = event.a.x + event.b.x
+    if event.changed("c") and event.c.s == "some":
+        emit(total, 3.0, event.c.s, event.c.n)
+    if event.c.n is not None:
+        total += event.c.n
+    state.counts[total % 7] = total
+    state.recent.append(event.b.y)
+    if event.changed("a") or not event.known("b"):
+        emit(total % 100, float(len(state.recent)), "three")
+
+
+@ss.operator(
+    state=Table,
+    inputs={name: {"x": int} for name in "abcdefgh"},
+    emits=ROW,
+)
+def eight(state, event, emit):
+    known = 0
+    if event.known("a"):
+        known += 1
+    if event.known("h"):
+        known += 2
+    total = event.a.x + 2 * event.b.x + 3 * event.c.x + 4 * event.d.x
+    total += 5 * event.e.x + 6 * event.f.x + 7 * event.g.x + 8 * event.h.x
+    state.sums[total % 8] += 1
+    if event.changed("d"):
+        emit(total % 500, event.random(known), "eight", known)
+
+
+VERTICES: list[ss.Operator] = [
+    *(always, sometimes, several, never, keyed, adding),
+    *(both, three, eight),
+]
