@@ -146,7 +146,7 @@ class Phases:
             if number:
                 seed = int(lib.ss_random_bits(seed, level, number, 0, 0))
         own = dict(inputs[""]._values) if "" in inputs else dict(inputs)
-        event = Event(own, (seed, 0, 0, self.sequence), changed, known)
+        event = Event(own, (seed, self.sequence, 0, self.sequence), changed, known)
         vertex.operator.function(self.states[vertex.name], event, emit)
         for number, row in enumerate(emitted):
             to = list(path)

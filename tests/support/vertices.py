@@ -104,7 +104,8 @@ def adding(state, event, emit):
 def both(state, event, emit):
     state.count += 1
     if event.changed("a") and event.changed("b"):
-        emit(event.a.x * 3 + event.b.x, event.b.y, event.a.s, event.b.n)
+        n = None if event.b.is_null("n") else event.b.n
+        emit(event.a.x * 3 + event.b.x, event.b.y, event.a.s, n)
     elif event.known("b") and state.count % 2:
         null = -5 if event.b.is_null("n") else event.b.n
         emit(event.a.x - event.b.x, state.last, "one", null)
@@ -119,7 +120,7 @@ def both(state, event, emit):
 def three(state, event, emit):
     total = event.a.x + event.b.x
     if event.changed("c") and event.c.s == "some":
-        emit(total, 3.0, event.c.s, event.c.n)
+        emit(total, 3.0, event.c.s, None if event.c.n is None else event.c.n)
     if event.c.n is not None:
         total += event.c.n
     state.counts[total % 7] = total
