@@ -12,7 +12,6 @@ import collections
 import copy
 from typing import Any
 
-
 import specstream as ss
 from specstream._native import ffi, lib
 
