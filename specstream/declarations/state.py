@@ -289,6 +289,10 @@ class Layout:
             )
         return cls(name, tuple(placed))
 
+    def has_part(self, prefix: str) -> bool:
+        """Whether there are fields that are called ``prefix.field``."""
+        return any(one.name.startswith(f"{prefix}.") for one in self.fields)
+
     def part(self, prefix: str, name: str) -> Part:
         """One of those that :meth:`joined` has joined, where it lies now."""
         found = [one for one in self.fields if one.name.rpartition(".")[0] == prefix]

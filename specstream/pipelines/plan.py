@@ -19,7 +19,7 @@ from specstream.compiler.program import Program
 from specstream.compiler.source import Place
 from specstream.declarations.derived import Derived
 from specstream.declarations.forms import Form
-from specstream.declarations.schema import Column, Kind, Schema
+from specstream.declarations.schema import Column, Kind, OneOf, Schema
 from specstream.declarations.state import Layout, Part, scalar
 from specstream.pipelines.emissions import emits_at_most_once
 from specstream.pipelines.graph import Graph, Input, Sink, Vertex
@@ -185,7 +185,16 @@ class Plan:
                 self.column_of_event(name, one): replace(column, nullable=True)
                 for one, column in source.columns
             }
-        return Schema(tuple(columns), tuple(columns.values()))
+        required = tuple(
+            (
+                name,
+                tuple(
+                    self.column_of_event(name, one) for one, of in source.columns if not of.nullable
+                ),
+            )
+            for name, source in self.graph.sources.items()
+        )
+        return Schema(tuple(columns), tuple(columns.values()), one_of=OneOf(SOURCE, required))
 
     def _of_source(self, source: str, derived: Derived) -> Derived:
         """A derived value with its inputs called as the pipeline's events have them."""
