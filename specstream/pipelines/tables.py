@@ -34,7 +34,8 @@ def events_table(
     Raises:
         InputError: it is none of these, or a source or column is not there.
     """
-    sources, beside = plan.graph.sources, [name for name in more if name is not None]
+    sources = plan.graph.sources
+    beside = [name for name in more if name not in (None, SOURCE)]
     wanted = (*plan.event.names, *beside)
     if len(sources) == 1:
         (name,) = sources
@@ -67,7 +68,7 @@ def _is_inside(data: Any) -> bool:
     return SOURCE in names
 
 
-def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str]) -> pa.Table:
+def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str | None]) -> pa.Table:
     what = f"{what}, source {name!r}"
     columns = plan.graph.sources[name].columns.names
     table = as_table(data, what, (*columns, *beside))
