@@ -35,7 +35,7 @@ def events_table(
         InputError: it is none of these, or a source or column is not there.
     """
     sources = plan.graph.sources
-    beside = [name for name in more if name not in (None, SOURCE)]
+    beside = [name for name in more if name is not None and name != SOURCE]
     wanted = (*plan.event.names, *beside)
     if len(sources) == 1:
         (name,) = sources
@@ -68,7 +68,7 @@ def _is_inside(data: Any) -> bool:
     return SOURCE in names
 
 
-def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str | None]) -> pa.Table:
+def _of_source(plan: Plan, name: str, data: Any, what: str, beside: list[str]) -> pa.Table:
     what = f"{what}, source {name!r}"
     columns = plan.graph.sources[name].columns.names
     table = as_table(data, what, (*columns, *beside))

@@ -171,7 +171,8 @@ def test_inputs_that_cannot_be_declared(inputs: Any, match: str) -> None:
 
 
 def test_event_and_inputs_exclude_each_other() -> None:
-    for given in ({}, {"event": {"x": int}, "inputs": {"a": {"x": int}}}):
+    both_of_them: dict[str, Any] = {"event": {"x": int}, "inputs": {"a": {"x": int}}}
+    for given in ({}, both_of_them):
         with pytest.raises(ss.DeclarationError, match="expected one of them"):
 
             @ss.operator(state=Sum, **given)
