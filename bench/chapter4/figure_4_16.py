@@ -201,7 +201,7 @@ def _why_not_more(means: Mapping[str, Any], narrow: Mapping[str, Mapping[str, An
         f"one word a static horizon of {most} dropped {narrow[most]['per transaction']:.2f} runs "
         "per transaction"
     )
-    return f"{seen}: it shrinks in time." if above(long, short) else f"Not explained: {seen}."
+    return f"{seen}: it has gone down by then." if above(long, short) else f"Not explained: {seen}."
 
 
 EXPERIMENT = Experiment(

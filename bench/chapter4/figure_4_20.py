@@ -94,8 +94,8 @@ def _no_gain(differences: list[float], curves: Curves, today: Curves, protocol: 
         for place in gains
     ]
     seen = (
-        f"of {1e6 * TOP_K:.1f} µs of work, and of what waits behind it, up to "
-        f"{max(saved, default=0.0):.0f} µs are saved; without that work the ratios are "
+        f"{1e6 * TOP_K:.1f} µs of work, and what waits behind it, save up to "
+        f"{max(saved, default=0.0):.0f} µs; without that work the ratios are "
         + ", ".join(shown(today["ratio"][protocol][place]) for place in gains)
     )
     still = any(above([1.0] * 3, today["ratio"][protocol][place]) for place in gains)

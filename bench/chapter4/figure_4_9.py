@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from matplotlib.figure import Figure
 
@@ -118,31 +119,50 @@ def _why_not_cheaper(costs: Costs, protocol: str, lock: str) -> str:
     return f"{told}: most of the difference arises {most}."
 
 
-def _why_flat(between: Quartiles, lone: Mapping[str, Quartiles]) -> str:
+def _why_flat(data: Data, kind: str) -> str:
+    """How long a word takes to come from the other core, by itself and in a set."""
+    costs, between, lone = data["nanoseconds"][kind], data["handover"], data["lone"]
     told = (
-        f"what one core writes the other sees after {between[1]:.0f} ns, and a set of one bare "
-        f"word takes {lone[ALONE][1]:.0f} ns without interference and {lone[OTHER][1]:.0f} with it"
+        f"what one core writes the other sees after {between[1]:.0f} ns; a single bare write takes "
+        f"{lone[ALONE][1]:.0f} ns without interference and {lone[OTHER][1]:.0f} with it"
     )
     if between[2] < APART:
         return f"{told}: the cores share the cache next to them, so that nothing has to move."
     if above(lone[OTHER], lone[ALONE]):
         return f"{told}: of {SET} words the core waits for many at once, so that little is left."
+    bare, atomic = (SET * (costs[OTHER][m][1] - costs[ALONE][m][1]) for m in ("none", "atomic"))
+    told += (
+        f", but need not wait for its word. A set of {SET} takes {bare:.0f} ns longer with bare "
+        f"{kind}s, and {atomic:.0f} with atomic ones"
+    )
+    if max(bare, atomic) < between[0]:
+        return (
+            f"{told}, less than one handover: its words come many at a time, or sooner than a word "
+            "that both cores wait for; the controls do not tell which."
+        )
     return f"{told}: not explained."
 
 
 def _moved_is_dearer(data: Data, kind: str) -> Finding:
     costs = data["nanoseconds"][kind]
     flat = [m for m in METHODS if not above(costs[OTHER][m], costs[ALONE][m])]
-    told = "; ".join(
-        f"{m} {', '.join(f'{part} {took:.1f} ns' for part, took in _parts(costs, m).items())}"
-        for m in flat
-    )
+    told = "; ".join(f"{method} {_sum(_parts(costs, method).values())}" for method in flat)
     return Finding(
         f"what another core has written is dearer to come back to ({kind}s)",
         ", ".join(f"{m} {costs[ALONE][m][1]:.0f} -> {costs[OTHER][m][1]:.0f} ns" for m in METHODS),
         not flat,
-        f"{_why_flat(data['handover'], data['lone'])} Not clearly for {', '.join(flat)} ({told}).",
+        f"{_why_flat(data, kind)} Not clearly dearer, in ns without interference, for words that "
+        f"have moved, and for locks or records that have: {told}.",
     )
+
+
+def _sum(parts: Iterable[float]) -> str:
+    """Nanoseconds, the first and what is added to it; nothing is below nothing by rounding.
+
+    >>> _sum([1.25, 0.66, -0.01])
+    '1.2 + 0.7 + 0.0'
+    """
+    return re.sub(r"\+ -", "- ", " + ".join(f"{round(part, 1) + 0.0:.1f}" for part in parts))
 
 
 def judge(data: Data) -> list[Finding]:
@@ -183,7 +203,7 @@ def judge(data: Data) -> list[Finding]:
             f"in some cases the accesses of the STM are the cheaper ones ({protocol})",
             "; ".join(cases) or "in none",
             bool(cases),
-            "the parts of its cost, and of the locks', are those of each case above.",
+            "see each case above for the parts of its cost and of the locks'.",
         )
         for protocol, cases in cheaper.items()
     ]

@@ -178,8 +178,8 @@ def _time_rises(rows: Mapping[str, Any], name: str, protocol: str) -> Finding:
         f"{asleep['microseconds']:.0f} µs, six {shown(six)} times; the text {times[0]:.2f} and "
         f"{times[1]:.2f} times",
         two[0] > 1 and above(six, two),
-        f"it rises with conflicts, and here are few: {seen}. What the text's six threads waited "
-        "for, with as few conflicts and a core each, cannot be told from here"
+        f"it rises with conflicts, and there are few here: {seen}. What the text's six threads "
+        "waited for, with as few conflicts and a core each, cannot be told from here"
         if explained
         else f"not explained: {seen}",
     )
