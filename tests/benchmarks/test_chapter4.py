@@ -40,7 +40,6 @@ from bench.chapter4.lab import (
     opened_all,
     random_words,
 )
-from bench.chapter4.margin import above, quartiles
 from bench.chapter4.paced_sources import (
     SETTINGS,
     Load,
@@ -196,12 +195,6 @@ def test_a_small_lock_array_has_a_record_for_each_word_as_well() -> None:
         before = lab.state[words]
         lab.phases("increment", words, 100)
         assert (lab.state[words] == before + 1).all()
-
-
-def test_what_the_rounds_explain_is_no_difference() -> None:
-    assert quartiles([5.0, 1.0, 3.0, 2.0, 4.0]) == [2.0, 3.0, 4.0]
-    assert above([2.0, 3.0, 4.0], [1.0, 1.5, 1.9])
-    assert not above([2.0, 3.0, 4.0], [1.0, 1.5, 2.0])
 
 
 LAB_EXPERIMENTS = [
