@@ -227,6 +227,6 @@ EXPERIMENT = Experiment(
         f"{THREADS} threads; the work of {1e6 * WORK:.0f} µs follows the increment, as in Listing "
         "4.2, and is sleep, as there are fewer cores. The predictors take turns batch by batch; "
         f"{ROUNDS} periods of {SECONDS:.0f} seconds each instead of one of 100, of which the last "
-        f"is drawn."
+        "is drawn."
     ),
 )

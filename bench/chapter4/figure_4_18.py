@@ -218,13 +218,13 @@ def _why_slow(long: Mapping[str, Any], protocol: str, wanted: float) -> str:
     free = long.get(f"{protocol}, distinct items 2")
     if locks["speed"][1] < wanted:
         return (
-            f"two threads with fine-grained locks, which keep no order and drop nothing, reach no "
+            "two threads with fine-grained locks, which keep no order and drop nothing, reach no "
             f"more than {shown(locks['speed'])} of these cores; {rates(two)} were dropped here"
         )
     one = long[f"{protocol} 1"]["speed"]
     if 2 * one[1] < 1.05 * wanted:
         return (
-            f"speculating costs so much of an event: one thread alone, which drops nothing, is at "
+            "speculating costs so much of an event: one thread alone, which drops nothing, is at "
             f"{shown(one)}, so that two can reach {2 * one[1]:.2f} at most"
         )
     return why_no_faster(two, free, wanted, "two threads with distinct items")
@@ -282,7 +282,7 @@ EXPERIMENT = Experiment(
         "Two cores here, four in the text: what two threads can reach is 2. Half of the work "
         "stands before the accesses, half after them, as an event of the text computes all the "
         "time. An event per transaction, a horizon of four times the threads. How often the text's "
-        f"items repeat is not known; here their frequencies follow Zipf's law (1.3). "
+        "items repeat is not known; here their frequencies follow Zipf's law (1.3). "
         f"{COUNTS}"
     ),
 )

@@ -131,6 +131,6 @@ EXPERIMENT = Experiment(
         "event took on the text's slower machine, where its panel comes from. That is more than "
         f"half of A's period at {RATE:.0f} events a second, and the text names no rate: A sends "
         f"{NEAR_RATE:.0f} a second, so that it is slightly less than half, as in Figure 4.15. The "
-        f"work is a busy loop after the accesses."
+        "work is a busy loop after the accesses."
     ),
 )

@@ -280,7 +280,7 @@ EXPERIMENT = Experiment(
     notes=(
         "Above two threads in a busy loop, one for each core. Below the work is sleep, which keeps "
         "the conflicts and frees the core, so that more threads than cores can be looked at; each "
-        f"point stands at what the sleep really took. A control, not drawn: a state of "
+        "point stands at what the sleep really took. A control, not drawn: a state of "
         f"{LARGE:,} words."
     ),
 )

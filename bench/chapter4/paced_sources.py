@@ -31,7 +31,11 @@ from specstream.figures.style import from_zero, in_style, legend, new_figure, pl
 __all__ = [
     "DEFINITIONS",
     "DIFFERENCES",
+    "HALF",
     "RATE",
+    "ROUNDS",
+    "SECONDS",
+    "SECONDS_EQUAL",
     "SETTINGS",
     "SPECULATIVE",
     "Curves",

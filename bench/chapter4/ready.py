@@ -76,12 +76,6 @@ class Ready:
     seconds: float
     first: Callable[[int, int], pa.Table] | None = None
 
-    def values(self, generator: np.random.Generator) -> dict[str, Any]:
-        """The columns of one event."""
-        row: dict[str, Any]
-        (row,) = self.events(1, int(generator.integers(2**31))).to_pylist()
-        return row
-
 
 def repeating(share: float) -> Callable[[int, int], pa.Table]:
     """Items of which that share is as skewed as ever; the others do not come twice."""

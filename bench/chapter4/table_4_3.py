@@ -130,8 +130,7 @@ def judge(data: Data) -> list[Finding]:
 
 def _more_conflicts(top: Mapping[str, Any], near: Mapping[str, Any], protocol: str) -> Finding:
     pairs = [
-        (rows[0][f"{protocol}, {kind}"], rows[1][f"{protocol}, {kind}"])
-        for rows in ((top, near),)
+        (top[f"{protocol}, {kind}"], near[f"{protocol}, {kind}"])
         for kind in ("2 busy threads", "6 sleeping threads")
     ]
     return Finding(
@@ -235,7 +234,7 @@ EXPERIMENT = Experiment(
     notes=(
         "The text had a core for each of six threads; here they sleep, so that they need none, or "
         "share two. Half of the work stands before the accesses, half after them. Chunks of one "
-        f"event, a horizon of twice the threads. All variants in turn, in one process. "
+        "event, a horizon of twice the threads. All variants in turn, in one process. "
         f"{COUNTS}"
     ),
 )
