@@ -17,7 +17,9 @@ from bench.chapter4.ready import (
     READY,
     Ready,
     Variant,
+    held_back_by_cores,
     in_rounds,
+    meanings,
     pace_of,
     rates,
     why_no_faster,
@@ -217,10 +219,7 @@ def _why_slow(long: Mapping[str, Any], protocol: str, wanted: float) -> str:
     two, locks = long[f"{protocol} 2"], long["locks 2"]
     free = long.get(f"{protocol}, distinct items 2")
     if locks["speed"][1] < wanted:
-        return (
-            "two threads with fine-grained locks, which keep no order and drop nothing, reach no "
-            f"more than {shown(locks['speed'])} of these cores; {rates(two)} were dropped here"
-        )
+        return held_back_by_cores(locks, two)
     one = long[f"{protocol} 1"]["speed"]
     if 2 * one[1] < 1.05 * wanted:
         return (
@@ -266,16 +265,11 @@ EXPERIMENT = Experiment(
     draw=draw,
     judge=judge,
     definitions={
-        "speed": "time of the sequential run through time of this one, same events; no unit",
+        **meanings("speed"),
         "sequential": "one thread that does not speculate, at the same length",
-        "the text's length": "a busy loop makes an event take 12.42 µs (top-k) or 26.68 µs",
+        **meanings("the text's length"),
         "today's length": "as compiled here, no work added; with the automatic setting",
-        "asleep": (
-            "the work is sleep, ten times the text's length asked for: threads beyond the two "
-            "cores keep their conflicts; in brackets above each panel: what an event "
-            "really takes in the sequential run"
-        ),
-        "value, eager": "the protocols: conflicts found by values at the end, by locks at once",
+        **meanings("asleep", "value, eager"),
         "distinct items": "the control: the same top-k, list and sketch, but no item comes twice",
     },
     notes=(

@@ -19,6 +19,7 @@ from bench.chapter4.ready import (
     Variant,
     engine_of,
     in_rounds,
+    meanings,
     pace_of,
     rates,
 )
@@ -239,18 +240,12 @@ EXPERIMENT = Experiment(
     draw=draw,
     judge=judge,
     definitions={
-        "speed": "time of the sequential run through time of this one, same events; no unit",
-        "sequential": "one thread that neither speculates nor locks, at the same length",
+        **meanings("speed", "sequential"),
         "fine-grained locks": (
             "one for each counter of the sketch and one for the list; one for each bucket; they "
             "keep no order of events"
         ),
-        "the text's length": "a busy loop makes an event take 12.42 µs (top-k) or 26.68 µs",
-        "asleep": (
-            "the work is sleep, ten times the text's length asked for: threads beyond the two "
-            "cores keep their conflicts; in brackets above each panel: what an event "
-            "really takes in the sequential run"
-        ),
+        **meanings("the text's length", "asleep"),
         "today's length": "as compiled here, no work added; an event per transaction",
     },
     notes=(

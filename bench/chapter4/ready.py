@@ -36,7 +36,9 @@ __all__ = [
     "Variant",
     "drops_more",
     "engine_of",
+    "held_back_by_cores",
     "in_rounds",
+    "meanings",
     "pace_of",
     "per_transaction",
     "rates",
@@ -124,6 +126,31 @@ COARSE = replace(
     fine=functools.cache(lambda: locked.nearest_neighbours(**NEIGHBOURS | {"grid": 10}, fine=True)),
     warm_up=2_000,
 )
+
+# Words that several experiments share, as the page explains them.
+_MEANINGS = {
+    "speed": "time of the sequential run through time of this one, same events; no unit",
+    "sequential": "one thread that neither speculates nor locks, at the same length",
+    "the text's length": (
+        f"a busy loop makes an event take {1e6 * READY[0].seconds:.2f} µs (top-k) or "
+        f"{1e6 * READY[1].seconds:.2f} µs"
+    ),
+    "asleep": (
+        "the work is sleep, ten times the text's length asked for: threads beyond the two cores "
+        "keep their conflicts; in brackets above each panel: what an event really takes in the "
+        "sequential run"
+    ),
+    "dropped runs per transaction": (
+        "speculative runs that were dropped, through committed transactions; in percent"
+    ),
+    "dropped runs per speculative run": "the same through all speculative runs",
+    "value, eager": "the protocols: conflicts found by values at the end, by locks at once",
+}
+
+
+def meanings(*words: str) -> dict[str, str]:
+    """Of some words, for the definitions of an experiment."""
+    return {word: _MEANINGS[word] for word in words}
 
 
 def engine_of(
@@ -250,6 +277,19 @@ def drops_more(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def rates(row: Mapping[str, Any]) -> str:
     """Both shares of dropped runs, in words."""
     return f"{per_transaction(row):.2%} per transaction, {row['per run']:.2%} per speculative run"
+
+
+def held_back_by_cores(locks: Mapping[str, Any], mine: Mapping[str, Any]) -> str:
+    """Why two threads are too slow where two that keep no order are as well.
+
+    Args:
+        locks: two threads with fine-grained locks.
+        mine: what is too slow.
+    """
+    return (
+        "two threads with fine-grained locks, which keep no order and drop nothing, reach no more "
+        f"than {shown(locks['speed'])} of these cores; {rates(mine)} were dropped here"
+    )
 
 
 def why_no_faster(

@@ -19,6 +19,7 @@ from bench.chapter4.ready import (
     Variant,
     drops_more,
     in_rounds,
+    meanings,
     pace_of,
     per_transaction,
     rates,
@@ -225,11 +226,9 @@ EXPERIMENT = Experiment(
         ),
         "busy threads": "the work is a busy loop of the text's length, on two cores",
         "sleeping threads": "the work is sleep, ten times that long asked for",
-        "dropped runs per transaction": (
-            "speculative runs that were dropped, through committed transactions; in percent"
+        **meanings(
+            "dropped runs per transaction", "dropped runs per speculative run", "value, eager"
         ),
-        "dropped runs per speculative run": "the same through all speculative runs",
-        "value, eager": "the protocols: conflicts found by values at the end, by locks at once",
     },
     notes=(
         "The text had a core for each of six threads; here they sleep, so that they need none, or "

@@ -18,6 +18,7 @@ from bench.chapter4.ready import (
     Variant,
     drops_more,
     in_rounds,
+    meanings,
     pace_of,
     per_transaction,
     rates,
@@ -270,15 +271,12 @@ EXPERIMENT = Experiment(
     judge=judge,
     definitions={
         **parameters(),
-        "dropped runs per transaction": (
-            "speculative runs that were dropped, through committed transactions; in percent"
-        ),
-        "dropped runs per speculative run": "the same through all speculative runs",
+        **meanings("dropped runs per transaction", "dropped runs per speculative run"),
         "throughput": (
             "events per second, relative to the best predictor of the operator: the text's events "
             "do not sleep, so its own numbers say nothing here"
         ),
-        "value, eager": "the protocols: conflicts found by values at the end, by locks at once",
+        **meanings("value, eager"),
     },
     notes=(
         "Six threads; the work is sleep, ten times the text's length asked for, half of it before "

@@ -17,9 +17,10 @@ from bench.chapter4.ready import (
     READY,
     Ready,
     Variant,
+    held_back_by_cores,
     in_rounds,
+    meanings,
     pace_of,
-    rates,
     why_no_faster,
 )
 from bench.chapter4.slowed import busy_rounds
@@ -157,10 +158,7 @@ def _why_locks(rows: Mapping[str, Any]) -> str:
 def _why_not_two(text: Mapping[str, Any]) -> str:
     mine, locks = text["speculation"], text["fine-grained locks"]
     if locks["speed"][1] < WANTED:
-        return (
-            "two threads with fine-grained locks, which keep no order and drop nothing, reach no "
-            f"more than {shown(locks['speed'])} of these cores; {rates(mine)} were dropped here"
-        )
+        return held_back_by_cores(locks, mine)
     free = text.get("speculation, distinct items")
     return why_no_faster(mine, free, WANTED, "distinct items")
 
@@ -177,8 +175,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     judge=judge,
     definitions={
-        "speed": "time of the sequential run through time of this one, same events; no unit",
-        "sequential": "one thread that neither speculates nor locks, at the same length",
+        **meanings("speed", "sequential"),
         "fine-grained locks": (
             "one for each counter of the sketch and one for the list; one for each bucket; two "
             "threads, which keep no order of events"
@@ -187,7 +184,7 @@ EXPERIMENT = Experiment(
             "two threads with the automatic setting, which runs plain where events are too short"
         ),
         "today's length": "as compiled here, no work added",
-        "the text's length": "a busy loop makes an event take 12.42 µs (top-k) or 26.68 µs",
+        **meanings("the text's length"),
     },
     notes=(
         "Half of the work stands before the accesses, half after them. Thin lines are quartiles. "
