@@ -165,49 +165,58 @@ def _sum(parts: Iterable[float]) -> str:
     return re.sub(r"\+ -", "- ", " + ".join(f"{round(part, 1) + 0.0:.1f}" for part in parts))
 
 
+def _cheaper_than_a_lock(costs: Costs, protocol: str, lock: str, kind: str) -> Finding:
+    mine, its = costs[OTHER][protocol], costs[OTHER][lock]
+    return Finding(
+        f"under interference {protocol} is cheaper than a {lock} ({kind}s)",
+        f"{mine[1]:.0f} ns against {its[1]:.0f} ns",
+        above(its, mine),
+        _why_not_cheaper(costs, protocol, lock),
+    )
+
+
+def _acquiring_is_dearer(costs: Costs, lock: str, kind: str) -> Finding:
+    """The text's reason for what it saw."""
+    acquired, touched = (costs[OTHER][name] for name in (lock, LOCK_WORD))
+    return Finding(
+        f"acquiring a {lock} costs more than an atomic operation: the text's reason ({kind}s)",
+        f"{acquired[1]:.0f} ns; {touched[1]:.0f} where a word as large as a spin lock is only "
+        "added to",
+        above(acquired, touched),
+        "the reason does not hold for this lock: one atomic operation that acquires nothing takes "
+        f"{touched[0]:.1f} to {touched[2]:.1f} ns (quartiles), the lock {acquired[0]:.1f} to "
+        f"{acquired[2]:.1f}.",
+    )
+
+
+def _cheaper_somewhere(data: Data, protocol: str) -> Finding:
+    cases = [
+        f"than a {lock}, {kind}s"
+        for kind in KINDS
+        for lock in LOCKS
+        if above(*(data["nanoseconds"][kind][OTHER][name] for name in (lock, protocol)))
+    ]
+    return Finding(
+        f"in some cases the accesses of the STM are the cheaper ones ({protocol})",
+        "; ".join(cases) or "in none",
+        bool(cases),
+        "see each case above for the parts of its cost and of the locks'.",
+    )
+
+
 def judge(data: Data) -> list[Finding]:
     findings = []
-    cheaper: dict[str, list[str]] = {protocol: [] for protocol in reversed(TRANSACTIONAL)}
+    protocols = list(reversed(TRANSACTIONAL))
     for kind in KINDS:
         costs = data["nanoseconds"][kind]
         findings.append(_moved_is_dearer(data, kind))
-        for protocol, cases in cheaper.items():
-            for lock in LOCKS:
-                mine, its = costs[OTHER][protocol], costs[OTHER][lock]
-                if above(its, mine):
-                    cases.append(f"than a {lock}, {kind}s")
-                findings.append(
-                    Finding(
-                        f"under interference {protocol} is cheaper than a {lock} ({kind}s)",
-                        f"{mine[1]:.0f} ns against {its[1]:.0f} ns",
-                        above(its, mine),
-                        _why_not_cheaper(costs, protocol, lock),
-                    )
-                )
-        for lock in LOCKS:
-            acquired, touched = (costs[OTHER][name] for name in (lock, LOCK_WORD))
-            findings.append(
-                Finding(
-                    f"acquiring a {lock} costs more than an atomic operation: the text's reason "
-                    f"({kind}s)",
-                    f"{acquired[1]:.0f} ns; {touched[1]:.0f} where a word as large as a spin lock "
-                    "is only added to",
-                    above(acquired, touched),
-                    "the reason does not hold for this lock: one atomic operation that acquires "
-                    f"nothing takes {touched[0]:.1f} to {touched[2]:.1f} ns (quartiles), the lock "
-                    f"{acquired[0]:.1f} to {acquired[2]:.1f}.",
-                )
-            )
-    findings += [
-        Finding(
-            f"in some cases the accesses of the STM are the cheaper ones ({protocol})",
-            "; ".join(cases) or "in none",
-            bool(cases),
-            "see each case above for the parts of its cost and of the locks'.",
-        )
-        for protocol, cases in cheaper.items()
-    ]
-    return findings
+        findings += [
+            _cheaper_than_a_lock(costs, protocol, lock, kind)
+            for protocol in protocols
+            for lock in LOCKS
+        ]
+        findings += [_acquiring_is_dearer(costs, lock, kind) for lock in LOCKS]
+    return findings + [_cheaper_somewhere(data, protocol) for protocol in protocols]
 
 
 EXPERIMENT = Experiment(
