@@ -239,28 +239,39 @@ def in_rounds(variants: Mapping[str, Variant], effort: Effort, rounds: int) -> d
         order = list(variants)
         for number in range(effort.times(rounds, 2)):
             for name in order if number % 2 == 0 else reversed(order):
-                one = variants[name]
-                events = one.ready.events(one.count, 1 + number)
-                if one.waits:
-                    took[name].append(float(np.mean(engines[name].waits(events, **one.how))) / 1e9)
-                else:
-                    took[name].append(engines[name].run(events, **one.how) / one.count)
+                took[name].append(_seconds_per_event(engines[name], variants[name], 1 + number))
                 horizons[name].append(engines[name].engine.stats.horizon)
-        measured = {}
-        for name, one in variants.items():
-            runs = engines[name].runs() - before[name][0]
-            base = took[one.base]
-            measured[name] = {
-                "speed": quartiles([b / mine for b, mine in zip(base, took[name], strict=True)]),
+        return {
+            name: {
+                "speed": quartiles(
+                    [b / m for b, m in zip(took[one.base], took[name], strict=True)]
+                ),
                 "microseconds": 1e6 * statistics.median(took[name]),
-                "transactions": runs.transactions,
-                "dropped": runs.dropped,
-                "per run": runs.dropped_per_run,
-                "ahead": runs.speculative / max(runs.transactions, 1),
-                "nap": (engines[name].slept() - before[name][1]).ratio,
+                **_runs_since(engines[name], *before[name]),
                 "horizon": statistics.mean(horizons[name]),
             }
-    return measured
+            for name, one in variants.items()
+        }
+
+
+def _seconds_per_event(engine: SlowedEngine, one: Variant, seed: int) -> float:
+    """Of a round: its time through its events, or what they took from dequeuing to commit."""
+    events = one.ready.events(one.count, seed)
+    if one.waits:
+        return float(np.mean(engine.waits(events, **one.how))) / 1e9
+    return engine.run(events, **one.how) / one.count
+
+
+def _runs_since(engine: SlowedEngine, runs_before: Runs, slept_before: Slept) -> dict[str, Any]:
+    """What :func:`in_rounds` tells of runs and sleep."""
+    runs = engine.runs() - runs_before
+    return {
+        "transactions": runs.transactions,
+        "dropped": runs.dropped,
+        "per run": runs.dropped_per_run,
+        "ahead": runs.speculative / max(runs.transactions, 1),
+        "nap": (engine.slept() - slept_before).ratio,
+    }
 
 
 def per_transaction(row: Mapping[str, Any]) -> float:
