@@ -48,32 +48,16 @@ def rows_of(variants: dict[str, Variant]) -> Rows:
     return {name: row(name) for name in variants}
 
 
-def lengths(experiment: Any, names: tuple[str, ...]) -> dict[str, Any]:
+def by_length(experiment: Any, lengths: tuple[str, ...]) -> dict[str, dict[str, Rows]]:
     return {
-        ready.name: {name: rows_of(experiment.variants(ready, name, QUICK)) for name in names}
+        ready.name: {
+            length: rows_of(experiment.variants(ready, length, QUICK)) for length in lengths
+        }
         for ready in READY
     }
 
 
-SAME = {ready.name: {"value": True, "eager": True, "locks": False} for ready in READY}
-DATA: dict[str, Callable[[], dict[str, Any]]] = {
-    "figure_4_18": lambda: {"rows": lengths(figure_4_18, figure_4_18.LENGTHS)},
-    "figure_4_19": lambda: {"rows": lengths(figure_4_19, figure_4_19.LENGTHS), "same": SAME},
-    "table_4_3": lambda: {
-        "rows": {ready.name: rows_of(table_4_3.variants(ready, QUICK)) for ready in READY}
-    },
-    "table_4_4": lambda: {"rows": lengths_of_predictors()},
-    "three_ratios": lambda: {
-        "rows": lengths(three_ratios, (*three_ratios.LENGTHS, three_ratios.LONGER))
-    },
-}
-EXPERIMENTS = {
-    module.EXPERIMENT.name: module.EXPERIMENT
-    for module in (figure_4_18, figure_4_19, table_4_3, table_4_4, three_ratios)
-}
-
-
-def lengths_of_predictors() -> dict[str, Any]:
+def by_protocol() -> dict[str, Any]:
     return {
         ready.name: {
             protocol: rows_of(table_4_4.variants(ready, protocol, QUICK))
@@ -81,6 +65,24 @@ def lengths_of_predictors() -> dict[str, Any]:
         }
         for ready in (*READY, FEW_REPEATS)
     }
+
+
+SAME = {ready.name: {"value": True, "eager": True, "locks": False} for ready in READY}
+DATA: dict[str, Callable[[], dict[str, Any]]] = {
+    "figure_4_18": lambda: {"rows": by_length(figure_4_18, figure_4_18.LENGTHS)},
+    "figure_4_19": lambda: {"rows": by_length(figure_4_19, figure_4_19.LENGTHS), "same": SAME},
+    "table_4_3": lambda: {
+        "rows": {ready.name: rows_of(table_4_3.variants(ready, QUICK)) for ready in READY}
+    },
+    "table_4_4": lambda: {"rows": by_protocol()},
+    "three_ratios": lambda: {
+        "rows": by_length(three_ratios, (*three_ratios.LENGTHS, three_ratios.LONGER))
+    },
+}
+EXPERIMENTS = {
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (figure_4_18, figure_4_19, table_4_3, table_4_4, three_ratios)
+}
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
