@@ -232,6 +232,36 @@ def test_whatever_comes_out_each_no_has_its_cause(experiment: Experiment) -> Non
     assert missed
 
 
+@pytest.mark.parametrize(
+    ("handover", "alone", "of_a_set", "cause"),
+    [
+        (10.0, 26.0, 1.0, "share the cache next to them"),
+        (150.0, 90.0, 1.0, "the core waits for many at once"),
+        (150.0, 26.0, 1.1, "less than one handover"),
+        (150.0, 26.0, 3.0, "not explained"),
+    ],
+)
+def test_why_words_of_another_core_are_no_dearer(
+    handover: float, alone: float, of_a_set: float, cause: str
+) -> None:
+    def about(middle: float) -> list[float]:
+        return [middle - 2, middle, middle + 2]
+
+    moved = {pattern: dict.fromkeys([*METHODS, *CONTROLS], about(1.0))
+             for pattern in (figure_4_9.ALONE, figure_4_9.WORDS_ONLY)}  # fmt: skip
+    moved[figure_4_9.OTHER] = dict.fromkeys([*METHODS, *CONTROLS], about(of_a_set))
+    data = {
+        "handover": about(handover),
+        "lone": {figure_4_9.ALONE: about(26.0), figure_4_9.OTHER: about(alone)},
+        "nanoseconds": dict.fromkeys(figure_4_9.KINDS, moved),
+    }
+    found = [one for one in figure_4_9.EXPERIMENT.judge(data) if "come back to" in one.what]
+    assert len(found) == 2
+    for one in found:
+        assert not one.holds
+        assert cause in one.because
+
+
 def test_dips_are_more_than_noise() -> None:
     def point(middle: float, spread: float) -> list[float]:
         return [middle - spread, middle, middle + spread]

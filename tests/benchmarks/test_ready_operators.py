@@ -165,3 +165,22 @@ def test_a_cause_is_given_only_where_the_control_shows_it() -> None:
     as_many = {**free, "dropped": 5000}
     for control in (None, still_slow, as_many):
         assert why_no_faster(slow, control, 1.8, "the control").startswith("not explained: ")
+
+
+@pytest.mark.parametrize(
+    ("control", "cause"),
+    [(0.74, " of static 10: its horizon"), (0.83, "; most of it: "), (0.95, "; in part: ")],
+)
+def test_what_a_short_horizon_loses_is_given_to_its_control_as_far_as_that_goes(
+    control: float, cause: str
+) -> None:
+    rows = by_protocol()
+    near = rows["nearest neighbours"]["value"]
+    for name, speed in ((table_4_4.FEWER, control), ("static 5", 0.7), ("static 10", 1.0)):
+        near[name] |= {"speed": [speed, speed, speed], "microseconds": 100 / speed}
+    for name in table_4_4.DYNAMIC:
+        near[name] |= near["static 10"]
+    found = [one for one in table_4_4.EXPERIMENT.judge({"rows": rows}) if "slowest" in one.what]
+    assert not found[0].holds
+    assert cause in found[0].because
+    assert found[0].because.startswith("not explained") == (control == 0.95)
